@@ -30,7 +30,7 @@ export function cameBy(
 
 /** `other` are routes that no client needs to connect; `unknown` may be none. */
 export function kindOfPath(path: string): StepKind | "other" | "unknown" {
-  if (path === "/mcp" || path === "/mcp/") return "other";
+  if (path === "/mcp" || path === "/mcp/" || path.startsWith("/files/")) return "other";
   if (path.includes("/.well-known/")) {
     if (path.includes("/.well-known/oauth-protected-resource")) return "resource_metadata";
     return /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(path) ? "server_metadata" : "other";

@@ -34,7 +34,7 @@ async function putRange(url: string, contentRange: string, body: BodyInit = ""):
 const question = "bytes */*";
 const stores = [["on the disk", {}], ["in the storage", { WORKSPACE_STORE: "storage" }]] as const;
 
-for (const [where, env] of stores) {
+for (const [where, env] of [...stores, ["per user", { WORKSPACES: "per-user" }]] as const) {
   Deno.test(`an upload in parts, ${where}, is one change, which the audit tells and file_undo undoes`, () =>
     withFileServer({ env }, async (files) => {
       await files.done("file_write", { filename: "f", content: "old" });
@@ -64,7 +64,9 @@ for (const [where, env] of stores) {
       await files.done("file_undo", { change: "last" });
       await files.refused("file_read", { filename: "new/g" });
     }));
+}
 
+for (const [where, env] of stores) {
   Deno.test(`an upload that broke, ${where}, goes on after kill -9, and what is left is swept`, async () => {
     const bounds = { workspace: { draftKeepMs: 4_000 }, sweepIntervalMs: 300 };
     await using place = await makeServerPlace();
@@ -165,24 +167,33 @@ Deno.test("parts that do not fit are refused in words, and change nothing of wha
     assert.equal(smaller.status, 201);
   }));
 
-Deno.test("of parts that are sent at once by one link, one after the other is taken, and the file is whole", () =>
-  withFileServer({}, async (files) => {
-    const url = await uploadLink(files, "f");
-    for (let there = 0, round = 0; there < content.length; round++) {
-      assert.ok(round < 50);
-      const to = Math.min(content.length, there + 500_000);
-      const answers = await Promise.all(Array.from({ length: 5 }, () => putPart(url, there, to)));
-      const isDone = answers.some(({ status }) => status === 201);
-      for (const { status, text } of answers) {
-        assert.ok([201, 308, 404, 409, 416].includes(status), `${status} ${text}`);
+for (
+  const [where, env] of [...stores, ["by two workers", { WORKERS: "2" }], ["by two workers in the storage", {
+    WORKERS: "2",
+    WORKSPACE_STORE: "storage",
+  }]] as const
+) {
+  Deno.test(`of parts that are sent at once by one link, ${where}, one after the other is taken, and the file is whole`, () =>
+    withFileServer({ env }, async (files) => {
+      const url = await uploadLink(files, "f");
+      for (let there = 0, round = 0; there < content.length; round++) {
+        assert.ok(round < 50);
+        const to = Math.min(content.length, there + 500_000);
+        const answers = await Promise.all(Array.from({ length: 5 }, () => putPart(url, there, to)));
+        const isDone = answers.some(({ status }) => status === 201);
+        for (const { status, text } of answers) {
+          assert.ok([201, 308, 404, 409, 416].includes(status), `${status} ${text}`);
+        }
+        // the last may have been cut when all was there: the question ends it
+        const { status, range } = await putRange(url, question);
+        there = isDone || status === 201 ? content.length : Number(range?.slice(8) ?? -1) + 1;
       }
-      // the last may have been cut when all was there: the question ends it
-      const { status, range } = await putRange(url, question);
-      there = isDone || status === 201 ? content.length : Number(range?.slice(8) ?? -1) + 1;
-    }
-    assert.deepEqual(Deno.readFileSync(`${files.root}/f`), content);
-    assert.deepEqual(stagedFiles(files.root), []);
-  }));
+      await checkContent(files, "f");
+      if (!("WORKSPACE_STORE" in env)) await until("nothing is left", () => stagedFiles(files.root).length === 0);
+      const secret = url.split("/").at(-1) ?? "";
+      assert.ok(!files.server.stderr().includes(secret.slice(0, 20)), "the log has no link");
+    }));
+}
 
 Deno.test("what the file must be is judged at each part", () =>
   withFileServer({}, async (files) => {
