@@ -3,6 +3,7 @@ import { changeCount } from "./killing_fs.ts";
 import { killingKernel } from "./killing_kernel.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/workspace/path.ts";
+import type { Outcome } from "../../src/workspace/port.ts";
 
 const [root, what, mode, trash] = Deno.args;
 if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE [trash]");
@@ -26,17 +27,18 @@ const changes = {
   remove_tree: () => workspace.remove(at("d"), { recursive: true }),
   make_directory: () => workspace.makeDirectory(at("d/i/j")),
 };
-async function receiveInTwo(path: WorkspacePath): Promise<{ readonly ok: boolean }> {
+async function receiveInTwo(path: WorkspacePath): Promise<Outcome<unknown>> {
   for await (const piece of pieces()) {
     const opened = await workspace.openDraft(path, { id: "draft", isNew: false });
-    if (!opened.ok || opened.value === null) return { ok: false };
+    if (!opened.ok) return opened;
     const draft = opened.value;
+    if (draft === null) break;
     const added = await draft.append(piece);
     if (!added.ok) return added;
     if (draft.sizeBytes === bytes.length) return await draft.place();
     await draft.close();
   }
-  return { ok: false };
+  throw new Error("The draft was not whole");
 }
 
 async function* pieces(): AsyncGenerator<Uint8Array> {
