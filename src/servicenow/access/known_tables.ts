@@ -93,15 +93,7 @@ export const knownTables: readonly KnownTable[] = [
     label: "Task of any kind",
     numberPrefix: "TASK",
     textFields: taskText,
-    summaryFields: [
-      ...title,
-      "sys_class_name",
-      "state",
-      "priority",
-      "assignment_group",
-      "assigned_to",
-      "sys_updated_on",
-    ],
+    summaryFields: [...title, "sys_class_name", "priority", ...work, "sys_updated_on"],
   },
   {
     name: "sysapproval_approver",
@@ -173,7 +165,10 @@ export const knownTables: readonly KnownTable[] = [
     label: "SLA of a task",
     aliases: ["sla"],
     textFields: ["task.number", "sla.name"],
-    summaryFields: ["task", "sla", "stage", "has_breached", "percentage", "planned_end_time"],
+    summaryFields: [
+      ...["task", "task.short_description", "task.assigned_to", "sla", "stage", "has_breached", "percentage"],
+      "planned_end_time",
+    ],
     nameField: "task",
     nameEnds: ["sla"],
   },

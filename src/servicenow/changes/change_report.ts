@@ -1,6 +1,8 @@
 /** What became of a change: what the instance took, what it dropped, and what it changed besides. */
+import { failure } from "../../lib/result.ts";
 import { knownTable } from "../access/known_tables.ts";
 import { isSecretField } from "../access/field_access.ts";
+import type { ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { linkTo, nameOf, shownValue } from "../records/shown_record.ts";
@@ -76,6 +78,20 @@ export function finishedReport(
     alsoChanged: before === null ? newValues(table, after, names) : differences(before, after, names),
     version: storedValue(after, "sys_mod_count"),
   };
+}
+
+/** The instance's refusal, with what it does not say: that the record is closed. */
+export function refusalOf(
+  error: ServicenowFailure,
+  record: RecordFields,
+): { readonly ok: false; readonly error: ServicenowFailure } {
+  if (error.reason !== "forbidden" || error.said === undefined || storedValue(record, "active") !== "false") {
+    return failure(error);
+  }
+  return failure({
+    ...error,
+    said: `${error.said}. The record is ${short(shownValue(record, "state"))}, and not active`,
+  });
 }
 
 function isTaken({ name, stored, column }: ResolvedValue, after: RecordFields): boolean {

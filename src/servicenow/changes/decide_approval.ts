@@ -29,14 +29,18 @@ async function ownApproval(
     : about.value.table === table
     ? `sys_id=${about.value.sysId}`
     : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
-  const found = await parts.tableApi.rows(table, { query: `${target}^${mine}`, limit: maxApprovals }, person);
+  const rows = (query: string) => parts.tableApi.rows(table, { query, limit: maxApprovals }, person);
+  const found = await rows(`${target}^${mine}`);
   if (!found.ok) return found;
   const own = found.value.rows.filter((row) =>
     storedValue(row, "approver") === person.account.sysId && storedValue(row, "state") === "requested"
   );
   const [first, second] = own;
   if (first === undefined) {
-    return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval`);
+    const others = await rows(`${target}^state=requested`);
+    const names = others.ok ? new Set(others.value.rows.map((row) => shownValue(row, "approver"))) : new Set();
+    const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
+    return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval${waits}`);
   }
   if (second === undefined) return success(first);
   const ids = own.map((row) => `${storedValue(row, "sys_id")} of ${shownValue(row, "sys_created_on")}`);

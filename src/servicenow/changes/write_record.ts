@@ -6,7 +6,7 @@ import { storedValue } from "../field_values.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { findRecord, type Found } from "../records/find_record.ts";
 import { shownValue } from "../records/shown_record.ts";
-import { finishedReport, plannedReport } from "./change_report.ts";
+import { finishedReport, plannedReport, refusalOf } from "./change_report.ts";
 import type { ChangeReport, CreateRequest, UpdateRequest } from "./port.ts";
 import { missingFields } from "./required_fields.ts";
 import { resolveValues } from "./resolve_values.ts";
@@ -59,7 +59,9 @@ async function writeChange(
   if (dryRun) return success(planned);
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
   const after = await parts.tableApi.update(table, sysId, body, person);
-  return after.ok ? success(finishedReport(planned, { before, after: after.value, origin, values })) : after;
+  return after.ok
+    ? success(finishedReport(planned, { before, after: after.value, origin, values }))
+    : refusalOf(after.error, before);
 }
 
 /** How a new record refers to the one it comes from, and that one to it. */

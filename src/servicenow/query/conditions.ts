@@ -7,6 +7,8 @@ export interface Condition {
   readonly field: string;
   readonly operator: Operator | "is empty" | "is not empty";
   readonly value: string;
+  /** How the value lists alternatives: `a|b` always, after `in` and `contains` by commas or "or" too, in quotes not at all. */
+  readonly listed?: "words" | "never";
 }
 
 const maxConditions = 20;
@@ -72,10 +74,15 @@ function parseCondition(line: string): Condition | null {
   const field = signField ?? wordField;
   const operator = signs[sign] ?? words[word.toLowerCase()];
   if (field === undefined || operator === undefined) return null;
-  const value = (signField === undefined ? wordValue : signValue).trim().replace(/^(["'])(.*)\1$/, "$2");
+  const given = (signField === undefined ? wordValue : signValue).trim();
+  const value = given.replace(/^(["'])(.*)\1$/, "$2");
   if (value === "" || blankValue.test(value) || /^(empty|no one|none|null|unassigned)$/i.test(value)) {
     const isNegative = operator === "!=" || /not/i.test(blankValue.exec(value)?.[0] ?? "");
     return { field, operator: isNegative ? "is not empty" : "is empty", value: "" };
   }
-  return { field, operator, value };
+  if (value !== given) return { field, operator, value, listed: "never" };
+  const isList = /^(not )?in$/i.test(word) || /contains$/.test(operator);
+  return isList
+    ? { field, operator, value: value.replace(/^\((.*)\)$/, "$1"), listed: "words" }
+    : { field, operator, value };
 }

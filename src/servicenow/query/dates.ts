@@ -21,6 +21,7 @@ interface CivilDay {
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
 const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: hourMs, day: dayMs, week: 7 * dayMs };
+const weekdays = ["sun", "mon", "tues", "wednes", "thurs", "fri", "satur"];
 const maxUnits = 10_000;
 
 /** The offset of a time zone at a moment, in milliseconds; unknown zones count as UTC. */
@@ -122,6 +123,11 @@ function parseSpan(text: string, now: number, zone: string): Span | null {
       return year(0);
     case "last year":
       return year(-1);
+  }
+  const [, which = "", weekday = ""] = /^(last|next) (sun|mon|tues|wednes|thurs|fri|satur)day$/.exec(word) ?? [];
+  if (weekday !== "") {
+    const ahead = (weekdays.indexOf(weekday) - new Date(today).getUTCDay() + 7) % 7 || 7;
+    return daySpan(today + (which === "next" ? ahead : ahead % 7 - 7) * dayMs, 1, zone);
   }
   const [, direction = "", count = "1", unit = ""] =
     /^(last|past|next) (?:(\d{1,5}) )?(minute|hour|day|week)s?$/.exec(word) ?? [];

@@ -5,12 +5,14 @@ import type { TableAccess } from "../access/table_access.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { type ChoicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
+import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { Reference, References } from "../schema/references.ts";
 import type { FindColumn, FoundColumn } from "./columns_by_name.ts";
-import type { Condition, Operator } from "./conditions.ts";
+import type { Condition } from "./conditions.ts";
 import type { DatesOf } from "./person_dates.ts";
 import { anyOf, toQueryValue } from "./query_value.ts";
+import { booleanTerm, type Comparison, type Term, termsOf, textTerm } from "./terms.ts";
 
 /** Terms of a query, and the same in words: what was understood. */
 interface ResolvedConditions {
@@ -24,31 +26,11 @@ export type ResolveConditions = (
   person: Person,
 ) => Promise<Result<ResolvedConditions, ServicenowFailure>>;
 
-/** A condition that compares with a value. */
-interface Comparison {
-  readonly operator: Operator;
-  readonly value: string;
-}
-
-type Term = Result<{ readonly term: string; readonly words: string }, ServicenowFailure>;
-
 const maxChoicesShown = 25;
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const numberTypes =
   /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
 const journalTypes = /^journal/;
-const encoded: Readonly<Record<Operator, string>> = {
-  "=": "=",
-  "!=": "!=",
-  ">": ">",
-  ">=": ">=",
-  "<": "<",
-  "<=": "<=",
-  "contains": "LIKE",
-  "not contains": "NOT LIKE",
-  "starts with": "STARTSWITH",
-};
-
 export function createResolveConditions(
   { access, findColumn, choicesOfColumn, references, datesOf }: {
     readonly access: TableAccess;
@@ -75,15 +57,18 @@ export function createResolveConditions(
     return success(all);
   };
 
-  const choiceTerm = async (found: FoundColumn, { operator, value }: Comparison, person: Person): Promise<Term> => {
+  const choiceTerm = async (found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> => {
     const { path, column } = found;
+    const { operator, value } = comparison;
     const known = await choicesOfColumn(found.owner, column, person);
     if (!known.ok) return known;
     const choices = known.value;
+    const open = operator === "=" ? openTerm(found, value, valuesOfChoice(value, choices).length > 0) : null;
+    if (open !== null) return success(open);
     const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
-    if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, operator, value);
+    if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, comparison);
     if (choices.length === 0) {
-      return /^[\w-]+$/.test(value) ? textTerm(path, operator, value) : invalidInput(
+      return /^[\w-]+$/.test(value) ? textTerm(path, comparison) : invalidInput(
         `${path}: ServiceNow does not show this user the choices of the field; give the stored value`,
       );
     }
@@ -111,8 +96,8 @@ export function createResolveConditions(
     const table = column.reference ?? "";
     if (operator !== "=" && operator !== "!=") {
       const nameField = knownTable(table)?.nameField ?? "name";
-      return access.mayRead(table) && operator in encoded && !/^[<>]/.test(operator)
-        ? textTerm(`${path}.${nameField}`, operator, value)
+      return access.mayRead(table) && !/^[<>]/.test(operator)
+        ? textTerm(`${path}.${nameField}`, comparison)
         : invalidInput(`${path} is compared by name: use = or !=`);
     }
     const resolved = await alternatives<Reference>(value, async (part) => {
@@ -180,12 +165,12 @@ export function createResolveConditions(
     const found = await findColumn(columns, condition.field, person);
     if (!found.ok) return found;
     const { path, column } = found.value;
-    const { operator, value } = condition;
+    const { operator, value, listed } = condition;
     if (operator === "is empty" || operator === "is not empty") {
       const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
       return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
     }
-    const comparison = { operator, value };
+    const comparison = { operator, value, ...listed === undefined ? {} : { listed } };
     if (journalTypes.test(column.type)) {
       return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
     }
@@ -194,8 +179,15 @@ export function createResolveConditions(
     if (column.type === "boolean") return booleanTerm(path, operator, value);
     if (dateTypes.test(column.type)) return await dateTerm(found.value, comparison, person);
     if (column.choice !== "none") return await choiceTerm(found.value, comparison, person);
-    if (isNumeric(column) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) return invalidInput(`${path} must be a number`);
-    return textTerm(path, operator, value);
+    const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
+    if (isNumeric(column) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
+      return invalidInput(`${path} must be a number`);
+    }
+    // Numbers of records have no commas in them.
+    return textTerm(
+      path,
+      column.name === "number" && listed === undefined ? { ...comparison, listed: "words" } : comparison,
+    );
   };
 
   return async (columns, conditions, person) => {
@@ -215,35 +207,13 @@ function isNumeric({ type }: Column): boolean {
   return numberTypes.test(type);
 }
 
-function textTerm(path: string, operator: Operator, value: string): Term {
-  const parts = operator === "=" || operator === "!=" ? value.split("|") : [value];
-  const values: string[] = [];
-  for (const part of parts) {
-    const checked = toQueryValue(part);
-    if (!checked.ok) return invalidInput(`${path} ${checked.error}`);
-    values.push(checked.value);
-  }
-  return termsOf(path, operator, values, parts.map((part) => part.trim()));
-}
-
-function booleanTerm(path: string, operator: Operator, value: string): Term {
-  const isTrue = /^(true|yes|y|1|on)$/i.test(value);
-  if (!isTrue && !/^(false|no|n|0|off)$/i.test(value)) return invalidInput(`${path} is true or false`);
-  if (operator !== "=" && operator !== "!=") return invalidInput(`${path} is true or false: use =`);
-  const wanted = String(isTrue === (operator === "="));
-  return success({ term: `${path}=${wanted}`, words: `${path} is ${wanted}` });
-}
-
-/** One term for several values: any of them, or none of them. */
-function termsOf(
-  path: string,
-  operator: Operator,
-  values: readonly string[],
-  labels: readonly string[],
-): Term {
-  const checked = values.map((value) => `${path}${encoded[operator]}${value}`);
-  const isNegative = operator === "!=" || operator === "not contains";
-  const term = isNegative ? checked.join("^") : anyOf(checked);
-  const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;
-  return success({ term, words: `${path} ${verb} ${labels.join(isNegative ? " nor " : " or ")}` });
+/** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */
+function openTerm({ path, owner }: FoundColumn, value: string, isLabel: boolean) {
+  const isTask = owner.table === "task";
+  if (path !== "state" || !/^(open|unresolved|not closed)$/i.test(value) || (isLabel && !isTask)) return null;
+  if (!owner.columns.some(({ name }) => name === "active")) return null;
+  const resolved = Object.entries(resolvedStates).flatMap(([table, state]) =>
+    isTask ? [`sys_class_name!=${table}^ORstate!=${state}`] : table === owner.table ? [`state!=${state}`] : []
+  );
+  return { term: ["active=true", ...resolved].join("^"), words: "state is open (active and not resolved)" };
 }

@@ -71,6 +71,9 @@ export function locate(
     // The prefix decides: agents give the number of a problem with the table incident.
     return success({ table: numberTable(text, named?.value), by: "number", value: text.toUpperCase() });
   }
+  if (text.split(/[\s,;|]+/).filter((part) => numberPattern.test(part)).length > 1) {
+    return invalidInput("id names one record: make a call for each");
+  }
   return named === null
     ? invalidInput(
       `"${text.slice(0, 80).toWellFormed()}" is no record number such as INC0010001; give table with a name or sys_id`,

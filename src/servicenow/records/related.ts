@@ -7,6 +7,7 @@ import { displayValue, storedValue } from "../field_values.ts";
 import type { RelatedRecords } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
+import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { Found } from "./find_record.ts";
 import { readOnCall } from "./on_call.ts";
@@ -21,8 +22,6 @@ interface RelatedQuery {
 }
 
 const maxRelated = 30;
-/** States in which the base system takes work as done, and keeps it active until it is closed. */
-const resolvedStates: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
 
 /** What a caller may include, by name: which tables hold it, and how they refer to the record. */
 const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>> = {

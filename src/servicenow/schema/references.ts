@@ -171,8 +171,9 @@ function describeRow(row: RecordFields, shown: readonly string[], toChoose: bool
   return details === "" ? name : `${name} (${details})`;
 }
 
-/** `Ada Lovelace (ada)`, and for all but people the name alone. */
+/** `Ada Lovelace (ada)`, and for all but people the name alone; who has left is told as such. */
 function nameOfRow(row: RecordFields, nameField: string): string {
   const [name, login] = [nameField, "user_name"].map((field) => oneLine(displayValue(row, field)));
-  return login !== "" ? `${name} (${login})` : name || storedValue(row, "sys_id");
+  const details = [...login === "" ? [] : [login], ...storedValue(row, "active") === "false" ? ["inactive"] : []];
+  return details.length > 0 ? `${name} (${details.join(", ")})` : name || storedValue(row, "sys_id");
 }

@@ -22,6 +22,9 @@ const lists = `
   sysapproval_approver.state: requested=Requested; approved=Approved; rejected=Rejected; cancelled=Cancelled
 `;
 
+/** States in which the base system takes work as done, and keeps it active until it is closed. */
+export const resolvedStates: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
+
 const byField: ReadonlyMap<string, readonly UsualChoice[]> = new Map(
   lists.trim().split("\n").map((line) => {
     const [field = "", choices = ""] = line.trim().split(": ");

@@ -1,5 +1,6 @@
 /** What agents that saw the list of tools alone were misled by. */
 import assert from "node:assert/strict";
+import { sysId } from "../../fixtures/servicenow/world.ts";
 import { openDesk } from "./desk_place.ts";
 
 Deno.test("an include that does not fit the table is refused, never told as none", async () => {
@@ -22,5 +23,94 @@ Deno.test("several values in one line are refused before anything is sent, and u
   ) {
     assert.match(await update(values), /short_description/);
     assert.doesNotMatch(await update(values), /one name=value a line/);
+  }
+});
+
+Deno.test("several values in a condition are alternatives, never one value that nothing has", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const find = async (where: string) => {
+    const text = await desk.text("servicenow_search", { table: "incident", where, limit: 50 });
+    assert.doesNotMatch(text, /^refused/, where);
+    return new Set(text.match(/^INC\d{7}/gm) ?? []);
+  };
+  for (
+    const where of [
+      "number in INC0010001, INC0010002",
+      "number in (INC0010001,INC0010002)",
+      "number = INC0010001, INC0010002",
+      "number=INC0010001|INC0010002",
+      "Number is INC0010001 or INC0010002",
+    ]
+  ) assert.deepEqual(await find(where), new Set(["INC0010001", "INC0010002"]), where);
+  assert.ok(!(await find("number not in INC0010001, INC0010002")).has("INC0010001"));
+  const [server, battery] = ["short_description contains server", "short_description contains battery"];
+  const both = new Set([...await find(server), ...await find(battery)]);
+  assert.ok(both.size >= 2);
+  for (const words of ["server or battery", "server|battery", "server, battery", "(server, battery)"]) {
+    assert.deepEqual(await find(`short_description contains ${words}`), both, words);
+  }
+  assert.deepEqual(await find("short_description does not contain e or a"), new Set());
+  assert.equal((await find('short_description contains "server or battery"')).size, 0, "quotes keep a text whole");
+  assert.deepEqual(await find("short_description = Email server is down"), new Set(["INC0010001"]));
+  assert.deepEqual(await find("priority in 1,2"), await find("priority=1|2"));
+  assert.match(
+    await desk.text("servicenow_search", { table: "incident", where: "reassignment_count in 1, x" }),
+    /number/,
+  );
+});
+
+Deno.test("open is what is active and not resolved, on tables whose states have no such label and on all tasks", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const rows = (table: string) => [...desk.instance.tables.get(table)?.values() ?? []];
+  const count = async (table: string, where: string) =>
+    Number(/: (\d+) that/.exec(await desk.text("servicenow_count", { table, where }))?.[1]);
+  const isVisible = (row: Readonly<Record<string, string>>) => row["assignment_group"] !== sysId("96");
+  const open = rows("incident").filter((row) => row["active"] === "true" && row["state"] !== "6" && isVisible(row));
+  for (const where of ["state=open", "state=not closed", "State = unresolved"]) {
+    assert.equal(await count("incident", where), open.length, where);
+  }
+  const mine = "assigned_to=me\nstate=open";
+  const all = await desk.text("servicenow_search", { table: "task", where: mine, limit: 50 });
+  assert.match(all, /state is open \(active and not resolved\)/);
+  assert.match(all, /Incident \| priority .* \| state In Progress/);
+  assert.doesNotMatch(all, /state Resolved/);
+  assert.equal(await count("problem", "state=open"), rows("problem").length);
+});
+
+Deno.test("a person who has left is told as inactive, and a closed record as closed", async () => {
+  await using desk = await openDesk({ people: ["ada", "dora"], instance: { data: "desk" } });
+  const update = (id: string, values: string) => desk.text("servicenow_update", { id, values, dry_run: true });
+  assert.match(
+    await update("INC0010037", "assigned_to=ada.left"),
+    /assigned_to: Ada Lovelace \(ada\.left, inactive\)$/,
+  );
+  const left = { table: "incident", where: "assigned_to=ada.left" };
+  assert.match(await desk.text("servicenow_search", left), /assigned_to is Ada Lovelace \(ada\.left, inactive\)/);
+  assert.match(await update("INC0010037, INC0010027", "urgency=1"), /id names one record: make a call for each/);
+  const [closed] = [...desk.instance.tables.get("incident")?.values() ?? []].filter((row) => row["state"] === "7");
+  const id = closed?.["number"];
+  for (
+    const text of [
+      await desk.text("servicenow_update", { id, values: "urgency=1" }),
+      await desk.text("servicenow_add_note", { id, audience: "team", text: "x" }),
+    ]
+  ) assert.match(text, /ACL Exception.*\. The record is Closed, and not active/);
+  const decided = { id: "CHG0030004", decision: "approve" };
+  assert.match(
+    await desk.text("servicenow_approve", decided, "dora"),
+    /waits for this user's approval; it waits for Cleo/,
+  );
+});
+
+Deno.test("SLAs are listed with what they are about, and days go by the names of weekdays", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const slas = await desk.text("servicenow_search", { table: "task_sla", where: "planned_end_time=today" });
+  assert.match(slas, /^INC\d{7}: Priority \d resolution .*, [A-Z].*\n {2}.*planned_end_time/m);
+  // The stand-in's clock shows a Thursday.
+  for (
+    const [day, date] of [["next monday", "2026-06-01"], ["last friday", "2026-05-22"], ["next thursday", "2026-06-04"]]
+  ) {
+    const text = await desk.text("servicenow_update", { id: "INC0010001", values: `due_date=${day}`, dry_run: true });
+    assert.match(text, new RegExp(`due_date: ${date} 07:00:00 UTC`), day);
   }
 });
