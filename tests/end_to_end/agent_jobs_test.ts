@@ -1,10 +1,27 @@
 /** The everyday jobs of an agent, done over HTTP and looked at on the disk. AGENT_JOBS=large: as much as repositories have. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { dataFiles } from "../../src/storage/data_directory/data_files.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import type { Agent } from "../fixtures/agent_jobs/job.ts";
 import { jobs } from "../fixtures/agent_jobs/jobs.ts";
-import { largeSize, makeAgentWorkspace, smallSize } from "../fixtures/agent_jobs/workspace.ts";
+import {
+  largeSize,
+  makeAgentWorkspace,
+  oldDate,
+  recentDate,
+  recentFiles,
+  smallSize,
+  workspaceFiles,
+} from "../fixtures/agent_jobs/workspace.ts";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { testInEachWay } from "../fixtures/workspace_ways.ts";
+import { at } from "../workspace/contract.ts";
 
 const size = Deno.env.get("AGENT_JOBS") === "large" ? largeSize : smallSize;
 
@@ -24,6 +41,50 @@ testInEachWay("an agent does twenty-four everyday jobs in few calls", async ({ s
     },
   );
 });
+
+needing("workspace directory").test(
+  "an agent does twenty-four everyday jobs in few calls: in the storage",
+  async (test) => {
+    const limits = { ...defaultWorkspaceLimits, maxReadBytes: 8_000_000, maxWriteBytes: 8_000_000 };
+    let now = oldDate.getTime();
+    let workspace: Workspace | null = null;
+    const write = async (path: string, bytes: Uint8Array): Promise<void> => {
+      assert.ok((await workspace?.write(at(path), bytes))?.ok, path);
+    };
+    let close = async (): Promise<void> => {};
+    const fillData = async (dataDir: string): Promise<void> => {
+      const storage = openSqliteStorage({ path: join(dataDir, dataFiles.database), clock: systemClock });
+      const opened = openStoreWorkspace({ storage, name: "shared", clock: () => now, limits });
+      close = async () => {
+        await opened.close();
+        await storage.close();
+      };
+      workspace = opened;
+      const files = [...workspaceFiles({ ...smallSize, moduleFiles: 50 })]; // each is a commit
+      for (const [path, bytes] of files) if (!recentFiles.includes(path)) await write(path, bytes);
+      now = recentDate.getTime();
+      for (const [path, bytes] of files) if (recentFiles.includes(path)) await write(path, bytes);
+    };
+    const env = { WORKSPACE_STORE: "storage" };
+    try {
+      await withFileServer({ env, fillData }, async ({ done, refused }) => {
+        const agent: Agent = {
+          onDisk: false,
+          done: async (tool, input) => (await done(tool, input)).text,
+          refused,
+          async bytes(path) {
+            const read = await workspace?.read(at(path));
+            return read?.ok ? read.value.bytes : null;
+          },
+          save: (path, text) => write(path, new TextEncoder().encode(text)),
+        };
+        for (const { name, run } of jobs) await test.step(name, () => run(agent));
+      });
+    } finally {
+      await close();
+    }
+  },
+);
 
 testInEachWay("a link is moved and deleted as itself", async ({ start }) => {
   const fill = (root: string): void => {

@@ -79,7 +79,13 @@ export function fileListTool(
       "Lists a directory, or the tree below it, indented (ls, tree, find, wc): by size, time or name, with " +
       "counts of lines, or only equal files.",
     scopes: ["files:read"],
-    annotations: { title: "List files", readOnlyHint: true, openWorldHint: false },
+    annotations: {
+      title: "List files",
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
     aliases: {
       ...{ filename: "path", directory: "path", dir: "path", glob: "pattern", excludePatterns: "exclude" },
       ...{ sort_by: "sort", sortBy: "sort", max_depth: "depth" },

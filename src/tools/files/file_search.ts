@@ -80,7 +80,13 @@ export function fileSearchTool(
       "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
       "passed over, and why.",
     scopes: ["files:read"],
-    annotations: { title: "Search files", readOnlyHint: true, openWorldHint: false },
+    annotations: {
+      title: "Search files",
+      readOnlyHint: true,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
     aliases: {
       ...{ filename: "path", file: "path", directory: "path", glob: "pattern", include: "pattern" },
       ...{ text: "query", max_results: "limit", excludePatterns: "exclude", case_insensitive: "ignore_case" },

@@ -13,7 +13,7 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     title: "Count ServiceNow records",
     description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
     scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: { text: "words", query: "words", filter: "where", conditions: "where", by: "group_by" },
     input: z.object({
       table: z.string(),

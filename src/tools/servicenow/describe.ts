@@ -13,7 +13,7 @@ export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     description:
       "Fields of a table: true names, types, choices, mandatory ones. Without table: which tables there are.",
     scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     input: z.object({
       table: z.string().optional(),
       field: z.string().optional().describe("This field alone, with all choices"),

@@ -14,7 +14,7 @@ const text = (): z.ZodOptional<z.ZodString> => z.string().optional();
 export function formerReadingTools(servicenow: ServicenowRecords, files: AttachmentFiles): readonly Tool[] {
   const reading = {
     scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     unlisted: true,
   };
   return [

@@ -26,7 +26,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     title: "Read a ServiceNow record",
     description: `Reads one record; ${contentWarning}.`,
     scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: { number: "id", sys_id: "id" },
     input: z.object({
       id: idParameter.describe("Number, link, or with table a name or sys_id; me is the user"),

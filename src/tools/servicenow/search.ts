@@ -18,7 +18,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "sc_req_item, sc_task, task (all of these), sysapproval_approver, kb_knowledge, sc_cat_item, cmdb_ci, task_sla, " +
       "sys_user, sys_user_group…",
     scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, openWorldHint: true },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: { text: "words", query: "words", filter: "where", conditions: "where" },
     input: z.object({
       table: z.string(),

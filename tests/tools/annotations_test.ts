@@ -1,0 +1,38 @@
+/** What clients show of a tool, and how they judge it before they call it. */
+import assert from "node:assert/strict";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
+import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
+import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
+
+const unused = {} as never;
+const reading = [fileReadTool(unused), fileListTool(unused), fileSearchTool(unused)];
+const changing = [
+  ...[fileWriteTool, fileEditTool, fileMoveTool, fileDeleteTool, fileUndoTool].map((make) => make(unused)),
+  llmEmbedTool({ model: unused, workspace: unused, embeddingModels: ["m"] }),
+];
+const others = [
+  ...llmTools({ model: unused, models: ["m"], workspace: unused, clock: unused }),
+  ...servicenowTools(unused, { files: unused, writing: true }),
+];
+
+Deno.test("every tool has a title and all annotations, and only what changes something may be destructive", () => {
+  for (const tool of [...reading, ...changing, ...others]) {
+    const { name, title, annotations = {} }: Tool = tool;
+    assert.ok(title, name);
+    for (const hint of ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const) {
+      assert.equal(typeof annotations[hint], "boolean", `${hint} of ${name}`);
+    }
+    if (annotations.readOnlyHint === true) assert.equal(annotations.destructiveHint, false, name);
+  }
+  for (const { name, annotations } of reading) assert.equal(annotations?.readOnlyHint, true, name);
+  for (const { name, annotations } of changing) assert.equal(annotations?.readOnlyHint, false, name);
+});
