@@ -19,7 +19,7 @@ import { watchWallClock } from "../lib/time/wall_clock_watch.ts";
 import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import { createProfiles } from "../mcp/sessions/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { createConsoleSide } from "./console_side.ts";
+import { createConsoleSide } from "./console/console_side.ts";
 import { createStorageProbe } from "../http/storage_probe.ts";
 import { createHttpSide } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";

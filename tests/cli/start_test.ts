@@ -66,15 +66,28 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
   }
 });
 
+Deno.test("the server starts without its pages, its OAuth endpoints and the package for their tokens", async () => {
+  const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
+  assert.ok(loaded.includes("src/authorization_server/authorization_server.ts"), "the graph was read");
+  const later = [
+    /^src\/authorization_server\/(pages|browser|endpoints)/,
+    /^src\/authorization_server\/(token\/\w+_grant|users\/(set_up|sign_in|invitation)|clients\/register)\.ts/,
+    /^src\/console\/(?!settings\.ts$)/,
+    /^src\/composition\/(console\/console_pages|console_health|doctor)/,
+    /^(node:net$|npm:.*jose)/,
+  ];
+  assert.deepEqual(loaded.filter((specifier) => later.some((pattern) => pattern.test(specifier))), []);
+});
+
 Deno.test("the server starts without what only another configuration uses", async () => {
   const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
   assert.ok(loaded.includes("src/tools/files/file_read.ts"), "the graph was read");
   const unused = [
     /^src\/servicenow\/(?!port|failure|tables|limits|access\/(known|related)_tables)/,
-    /^src\/tools\/servicenow_tools/,
-    /^src\/workspace\/store_/,
-    /^src\/storage\/(sqlite|postgres|deno_kv)\.ts/,
-    /^npm:.*(postgres|re2js)/,
+    /^src\/(tools|resources|prompts)\/servicenow/,
+    /^src\/workspace\/store\//,
+    /^src\/storage\/(sqlite|postgres|deno_kv)\//,
+    /^npm:.*(postgres|re2js|diff)/,
   ];
   assert.deepEqual(loaded.filter((specifier) => unused.some((pattern) => pattern.test(specifier))), []);
 });

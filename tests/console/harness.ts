@@ -25,7 +25,7 @@ export interface ConsoleHarness extends Harness {
 
 export async function startConsole(more: readonly Section[] = []): Promise<ConsoleHarness> {
   const harness = await startHarness();
-  const { visits, administration } = harness.server;
+  const { visits, administration } = await harness.server.forConsole();
   const warnings: string[] = [];
   const pages = createConsole({
     issuer,

@@ -24,6 +24,14 @@ Deno.test("one click: reading goes on, a change waits, and runs once it is appro
   assert.equal(await fileIn(desk, "a.txt"), "two\n");
 });
 
+Deno.test("each page that the console's navigation names is there", async () => {
+  await using desk = await startDesk();
+  const { html } = await desk.page("live");
+  const named = new Set(Array.from(html.matchAll(/href="\/console\/([a-z]+)"/g), ([, name = ""]) => name));
+  assert.ok(named.size >= 8, [...named].join(" "));
+  for (const name of named) assert.match((await desk.page(name)).html, /aria-current="page"/, name);
+});
+
 Deno.test("a denied call does nothing, and the agent gets the person's word", async () => {
   await using desk = await startDesk();
   await desk.rule({ tool: "file_write", verdict: "ask" });

@@ -1,4 +1,6 @@
 /** One instance of the fleet: the real server, wired as it is in production, on simulated time and storage. */
+import "@panva/jose"; // loaded before the simulation begins, which then waits for one turn of the loop: native_work.ts
+import "../../src/authorization_server/endpoints.ts";
 import { z } from "zod";
 import { type App, buildApp } from "../../src/composition/app.ts";
 import type { Config } from "../../src/config/config.ts";

@@ -1,6 +1,5 @@
 /** Access tokens: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant. */
 import { Buffer } from "node:buffer";
-import { compactVerify, SignJWT } from "@panva/jose";
 import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -91,6 +90,7 @@ export function createAccessTokens(options: {
       const { kid, privateKey } = await signingKeys.current();
       const issuedAt = Math.floor(clock() / 1_000);
       const expiresAt = issuedAt + lifetimeSeconds;
+      const { SignJWT } = await import("@panva/jose"); // when the first token of this kind comes
       const token = await new SignJWT({ client_id: grant.clientId, scope: scopes.join(" "), grant_id: grant.id })
         .setProtectedHeader({ alg: "EdDSA", typ: "at+jwt", kid })
         .setIssuer(issuer).setAudience(resource).setSubject(grant.subject)
@@ -103,6 +103,7 @@ export function createAccessTokens(options: {
       if (!header.ok) return header;
       const key = await signingKeys.find(header.value.kid);
       if (key === null) return failure("unknown_signing_key");
+      const { compactVerify } = await import("@panva/jose");
       let payload: unknown;
       try {
         const verified = await compactVerify(token, key, { algorithms: ["EdDSA"] });

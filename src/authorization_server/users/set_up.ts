@@ -7,13 +7,12 @@ import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_pa
 import { setUpDonePage, setUpPage } from "../pages/set_up_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
-import { hashSecret, matchesHash, randomId } from "../../lib/random_secret.ts";
+import { matchesHash, randomId } from "../../lib/random_secret.ts";
 import { type Stored, unchanged } from "../records/record_family.ts";
 import { type SetUpCode, setUpCodes } from "../records/set_up_code.ts";
 import { ownerId, users } from "../records/user.ts";
 import type { UserDirectory } from "./user_directory.ts";
 
-const setUpLinkLifetimeMs = 600_000;
 const repeatSeconds = 30;
 
 interface SetUpOptions extends
@@ -23,25 +22,6 @@ interface SetUpOptions extends
   > {
   readonly users: UserDirectory;
   readonly passwords: PasswordHasher;
-}
-
-/**
- * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
- * link that is still good is given again, for installations of several instances.
- */
-export async function issueSetUpLink(options: SetUpOptions, isShared: boolean): Promise<string | null> {
-  const { issuer, storage, secrets, clock } = options;
-  for (;;) {
-    if (await options.users.hasOwner()) return null;
-    const found = await setUpCodes.read(storage, "current");
-    const seed = isShared && found !== null ? found.value.seed : randomId();
-    const code = secrets.authenticate("set-up-link", seed);
-    const issued = await storage.commit({
-      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
-      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
-    });
-    if (issued) return `${issuer}/setup?code=${code}`;
-  }
 }
 
 export function createSetUpEndpoint(options: SetUpOptions): Endpoint {

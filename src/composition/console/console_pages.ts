@@ -1,44 +1,44 @@
-/** The console, wired: its sections and what each is shown. */
-import { reportAttempts } from "../attempts/report.ts";
-import type { StepLog } from "../attempts/step_log.ts";
-import type { AuthorizationServer } from "../authorization_server/authorization_server.ts";
-import { ownerId } from "../authorization_server/records/user.ts";
-import type { Config } from "../config/config.ts";
-import { createConsole } from "../console/console.ts";
-import type { Decisions } from "../approval/decisions.ts";
-import type { RuleStore } from "../approval/rule_store.ts";
-import { readCallsOfDay } from "../audit/call_counts.ts";
-import { searchAudit } from "../audit/search.ts";
-import { auditSection, type SearchAudit } from "../console/sections/audit.ts";
-import { changeSection } from "../console/sections/change.ts";
-import { connectionsSection } from "../console/sections/connections.ts";
-import { decisionsSection } from "../console/sections/decisions.ts";
-import { liveSection } from "../console/sections/live.ts";
-import { type HealthFact, overviewSection } from "../console/sections/overview.ts";
-import { callsPart, connectedPart, refusedPart, waitingPart } from "../console/sections/overview_parts.ts";
-import { peopleSection } from "../console/sections/people.ts";
-import { rulesSection } from "../console/sections/rules.ts";
-import { whySection } from "../console/sections/why.ts";
-import { ownAccount, servicenowSection } from "../console/sections/servicenow.ts";
-import { settingsSection } from "../console/sections/settings_in_force.ts";
-import type { Log } from "../lib/log/log.ts";
-import type { Live } from "../live/live.ts";
-import type { KernelAccess } from "../kernel/kernel.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Tool } from "../mcp/tool.ts";
-import type { Timers } from "../lib/time/timers.ts";
-import type { LogExport } from "../telemetry/log_export.ts";
-import type { LocalModel } from "../ollama/port.ts";
-import type { WorkspaceSource } from "../workspace/port.ts";
-import { createConsoleChanges } from "./workspaces/console_changes.ts";
-import { readClientName } from "./records/client_name.ts";
-import type { Servicenow } from "../servicenow/servicenow.ts";
-import type { Installation } from "./installation.ts";
-import { createConsoleHealth } from "./console_health.ts";
-import { createToolListCost } from "./tool_list_cost.ts";
-import { createDayOfCalls } from "./day_of_calls.ts";
+/** The pages of the console, wired: its sections and what each is shown. */
+import { reportAttempts } from "../../attempts/report.ts";
+import type { StepLog } from "../../attempts/step_log.ts";
+import type { AuthorizationServer } from "../../authorization_server/authorization_server.ts";
+import { ownerId } from "../../authorization_server/records/user.ts";
+import type { Config } from "../../config/config.ts";
+import { createConsole } from "../../console/console.ts";
+import type { Decisions } from "../../approval/decisions.ts";
+import type { RuleStore } from "../../approval/rule_store.ts";
+import { readCallsOfDay } from "../../audit/call_counts.ts";
+import { searchAudit } from "../../audit/search.ts";
+import { auditSection, type SearchAudit } from "../../console/sections/audit.ts";
+import { changeSection } from "../../console/sections/change.ts";
+import { connectionsSection } from "../../console/sections/connections.ts";
+import { decisionsSection } from "../../console/sections/decisions.ts";
+import { liveSection } from "../../console/sections/live.ts";
+import { type HealthFact, overviewSection } from "../../console/sections/overview.ts";
+import { callsPart, connectedPart, refusedPart, waitingPart } from "../../console/sections/overview_parts.ts";
+import { peopleSection } from "../../console/sections/people.ts";
+import { rulesSection } from "../../console/sections/rules.ts";
+import { whySection } from "../../console/sections/why.ts";
+import { ownAccount, servicenowSection } from "../../console/sections/servicenow.ts";
+import { settingsSection } from "../../console/sections/settings_in_force.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { Live } from "../../live/live.ts";
+import type { KernelAccess } from "../../kernel/kernel.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Tool } from "../../mcp/tool.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import type { LogExport } from "../../telemetry/log_export.ts";
+import type { LocalModel } from "../../ollama/port.ts";
+import type { WorkspaceSource } from "../../workspace/port.ts";
+import { createConsoleChanges } from "../workspaces/console_changes.ts";
+import { readClientName } from "../records/client_name.ts";
+import type { Servicenow } from "../../servicenow/servicenow.ts";
+import type { Installation } from "../installation.ts";
+import { createConsoleHealth } from "../console_health.ts";
+import { createToolListCost } from "../tool_list_cost.ts";
+import { createDayOfCalls } from "../day_of_calls.ts";
 
-interface ConsoleParts extends Installation {
+export interface ConsoleParts extends Installation {
   readonly serverUrl: string;
   readonly authorizationServer: AuthorizationServer;
   readonly probeStorage: () => Promise<void>;
@@ -58,10 +58,9 @@ interface ConsoleParts extends Installation {
   readonly logExport: LogExport | null;
 }
 
-/** The console of one server; no routes where it is off. */
-export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnType<typeof createConsole> {
-  if (config.console.pages === "off") return { routes: [], close: () => {} };
-  const { serverUrl: issuer, authorizationServer: { visits, administration }, storage, secrets, clock } = parts;
+export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof createConsole>> {
+  const { serverUrl: issuer, authorizationServer, storage, secrets, clock } = parts;
+  const { visits, administration } = await authorizationServer.forConsole();
   const search: SearchAudit = (filter, options) => searchAudit(storage, filter, options);
   const day = createDayOfCalls(search, { tools: parts.tools, clock });
   const health: () => Promise<readonly HealthFact[]> = createConsoleHealth(config, parts);
@@ -101,7 +100,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ReturnTy
             nameOfClient: (id) => readClientName(storage, id),
           }),
         async examine() {
-          const { examineArrival } = await import("./doctor/arrival.ts"); // hardly ever needed
+          const { examineArrival } = await import("../doctor/arrival.ts"); // hardly ever needed
           return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed });
         },
       }),
