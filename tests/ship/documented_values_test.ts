@@ -103,7 +103,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "operations",
     "a link that works once, within ten minutes",
-    "authorization_server/users/set_up.ts",
+    "authorization_server/users/set_up_link.ts",
     "setUpLinkLifetimeMs = 600_000",
   ],
   [

@@ -2,8 +2,7 @@
 import type { PlaceReader } from "../../approval/places.ts";
 import type { FindTrueNames } from "../../approval/true_names.ts";
 import { tableNameOf, tableOfNumber } from "../../servicenow/access/known_tables.ts";
-import { tablesOfKind } from "../../servicenow/records/related.ts";
-import { relatedTables } from "../../servicenow/access/related_tables.ts";
+import { relatedTables, tablesOfKind } from "../../servicenow/access/related_tables.ts";
 import { parseNamedParts } from "../../tools/files/read_request.ts";
 import { listOf } from "../../tools/servicenow/outcome.ts";
 import { inStoredForm } from "../../tools/files/near_names.ts";

@@ -13,3 +13,16 @@ export function relatedTables(name: string): readonly string[] {
     ...extending.flatMap((each) => [each.name, each.label]),
   ];
 }
+
+/** Every table that each kind of related records may show. */
+export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
+  tasks: ["task", "change_task", "problem_task", "sc_task", "incident", "problem", "change_request"],
+  items: ["sc_req_item"],
+  approvals: ["sysapproval_approver"],
+  ci: ["cmdb_ci", "cmdb_rel_ci"],
+  work: ["task"],
+  slas: ["task_sla"],
+  members: ["sys_user_grmember", "sys_user", "sys_user_group"],
+  groups: ["sys_user_grmember", "sys_user", "sys_user_group"],
+  on_call: ["cmn_rota_member", "sys_user"],
+};

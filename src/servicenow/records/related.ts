@@ -1,6 +1,7 @@
 /** Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs, files. */
 import { type Result, success } from "../../lib/result.ts";
 import { knownTable, namingFields } from "../access/known_tables.ts";
+import { tablesOfKind } from "../access/related_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
@@ -85,19 +86,6 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
     if (table === "sys_user_group") return [{ table: "cmn_rota_member", query: `roster.rota.group=${sysId}` }];
     return table === "sys_user" ? [{ table: "cmn_rota_member", query: `member=${sysId}` }] : [];
   },
-};
-
-/** Every table that each kind may show. */
-export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
-  tasks: ["task", "change_task", "problem_task", "sc_task", "incident", "problem", "change_request"],
-  items: ["sc_req_item"],
-  approvals: ["sysapproval_approver"],
-  ci: ["cmdb_ci", "cmdb_rel_ci"],
-  work: ["task"],
-  slas: ["task_sla"],
-  members: ["sys_user_grmember", "sys_user", "sys_user_group"],
-  groups: ["sys_user_grmember", "sys_user", "sys_user_group"],
-  on_call: ["cmn_rota_member", "sys_user"],
 };
 
 /** Of a group its members, of a person their groups. */
