@@ -1,4 +1,4 @@
-/** Approves or rejects what waits for the person's own decision. */
+/** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
 import { type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
@@ -13,14 +13,21 @@ import { type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./po
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;
+const maxDelegators = 100;
 
-/** The approval that waits for the person: by its sys_id, or by the record that it is about. */
-async function ownApproval(
+/** An approval that the person may decide on. */
+interface Waiting {
+  readonly approval: RecordFields;
+  /** Who was asked, where the person is their delegate. */
+  readonly inPlaceOf: string | null;
+}
+
+/** The approval that waits for the person or for whom they stand in: by its sys_id, or by the record that it is about. */
+async function waitingApproval(
   parts: DeskParts,
   { id, table: named }: ApprovalRequest,
   person: Person,
-): Promise<Result<RecordFields, ServicenowFailure>> {
-  const mine = `approver=${person.account.sysId}^state=requested`;
+): Promise<Result<Waiting, ServicenowFailure>> {
   const isApproval = /^[0-9a-f]{32}$/i.test(id.trim()) && (named === undefined || named.trim() === "");
   const about = isApproval ? null : await findRecord(parts, { id, table: named }, person, { fields: [] });
   if (about !== null && !about.ok) return about;
@@ -29,22 +36,50 @@ async function ownApproval(
     : about.value.table === table
     ? `sys_id=${about.value.sysId}`
     : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
-  const rows = (query: string) => parts.tableApi.rows(table, { query, limit: maxApprovals }, person);
-  const found = await rows(`${target}^${mine}`);
-  if (!found.ok) return found;
-  const own = found.value.rows.filter((row) =>
-    storedValue(row, "approver") === person.account.sysId && storedValue(row, "state") === "requested"
-  );
-  const [first, second] = own;
-  if (first === undefined) {
-    const others = await rows(`${target}^state=requested`);
-    const names = others.ok ? new Set(others.value.rows.map((row) => shownValue(row, "approver"))) : new Set();
-    const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
-    return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval${waits}`);
+  const waiting = async (query: string): Promise<Result<readonly RecordFields[], ServicenowFailure>> => {
+    const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals }, person);
+    return found.ok ? success(found.value.rows.filter((row) => storedValue(row, "state") === "requested")) : found;
+  };
+  const { sysId } = person.account;
+  const asked = await waiting(`approver=${sysId}^state=requested`);
+  if (!asked.ok) return asked;
+  const own = asked.value.filter((row) => storedValue(row, "approver") === sysId);
+  if (own.length > 0) return onlyOne(own, null);
+  const others = await waiting("state=requested");
+  const all = others.ok ? others.value : [];
+  const delegators = all.length === 0 ? new Set() : await delegatorsOf(parts, person);
+  const delegated = all.filter((row) => delegators.has(storedValue(row, "approver")));
+  if (delegated.length > 0) return onlyOne(delegated, "approver");
+  const names = new Set(all.map((row) => shownValue(row, "approver")));
+  const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
+  return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval${waits}`);
+}
+
+function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Result<Waiting, ServicenowFailure> {
+  const [approval, second] = rows;
+  if (approval !== undefined && second === undefined) {
+    return success({ approval, inPlaceOf: asker === null ? null : shownValue(approval, asker) });
   }
-  if (second === undefined) return success(first);
-  const ids = own.map((row) => `${storedValue(row, "sys_id")} of ${shownValue(row, "sys_created_on")}`);
+  const ids = rows.map((row) =>
+    `${storedValue(row, "sys_id")} for ${shownValue(row, "approver")}, of ${shownValue(row, "sys_created_on")}`
+  );
   return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
+}
+
+/** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
+async function delegatorsOf({ tableApi, datesOf }: DeskParts, person: Person): Promise<ReadonlySet<unknown>> {
+  const now = (await datesOf("now", person))?.from ?? "";
+  const query = `delegate=${person.account.sysId}^approvals=true^starts<=${now}^ends>=${now}`;
+  const found = await tableApi.rows(
+    "sys_user_delegate",
+    { query, fields: ["user", "delegate"], limit: maxDelegators },
+    person,
+  );
+  const rows = found.ok ? found.value.rows : [];
+  // An instance ignores conditions that it does not understand.
+  return new Set(
+    rows.filter((row) => storedValue(row, "delegate") === person.account.sysId).map((row) => storedValue(row, "user")),
+  );
 }
 
 export async function decideApproval(
@@ -59,9 +94,9 @@ export async function decideApproval(
   }
   const open = parts.access.readable(table);
   if (!open.ok) return open;
-  const approval = await ownApproval(parts, request, person);
-  if (!approval.ok) return approval;
-  const before = approval.value;
+  const waiting = await waitingApproval(parts, request, person);
+  if (!waiting.ok) return waiting;
+  const { approval: before, inPlaceOf } = waiting.value;
   const columns = await parts.columnsOf(table, person);
   if (!columns.ok) return columns;
   const column = columnNamed(columns.value, "state");
@@ -70,7 +105,8 @@ export async function decideApproval(
   const { origin } = parts.instance;
   const values = [{ name: column.name, column, stored, shown }];
   const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
-  const planned = { ...plannedReport({ table, record: before, origin, values }), name: `Approval of ${about}` };
+  const name = inPlaceOf === null ? `Approval of ${about}` : `Approval of ${about} in the place of ${inPlaceOf}`;
+  const planned = { ...plannedReport({ table, record: before, origin, values }), name };
   if (dryRun) return success({ ...planned, notes: comment === "" ? [] : [`comment: ${comment}`] });
   const body = { state: stored, ...(comment === "" ? {} : { comments: comment }) };
   const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body, person);

@@ -9,7 +9,8 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_approve",
     title: "Approve or reject in ServiceNow",
-    description: "Gives the user's own decision. What waits: servicenow_search sysapproval_approver, approver=me, " +
+    description:
+      "Gives the user's own decision, or as a delegate. What waits: servicenow_search sysapproval_approver, approver=me, " +
       "state=Requested.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },

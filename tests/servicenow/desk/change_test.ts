@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { sysId } from "../../fixtures/servicenow/world.ts";
+import { sysId, sysIdOf } from "../../fixtures/servicenow/world.ts";
 import { type Desk, openDesk } from "./desk_place.ts";
 
 function stored({ instance }: Desk, table: string, id: string): Readonly<Record<string, string>> {
@@ -227,4 +227,32 @@ Deno.test("people on a watch list go by name, and what a record inherits is told
   assert.equal(stored(desk, "incident", sysId("1c", 2))["watch_list"], `${sysId("e5")},${sysId("b2")}`);
   assert.match(await desk.text("servicenow_search", { table: "incident", where: "watch_list=ben" }), /INC0010002/);
   assert.match(await desk.text("servicenow_create", { table: "problem", from: "INC0010025" }), /^cmdb_ci: db-01$/m);
+});
+
+Deno.test("a delegate decides for the one who named them, for the time and the work that ServiceNow says", async () => {
+  await using desk = await openDesk({ people: ["ada", "eve"], instance: { data: "desk" } });
+  const delegation = {
+    ...{ sys_id: sysId("dd"), user: sysId("c3"), delegate: sysId("e5"), approvals: "true" },
+    ...{ starts: "2026-01-01 00:00:00", ends: "2027-01-01 00:00:00" },
+  };
+  const delegates = desk.instance.tables.get("sys_user_delegate");
+  const approve = (user: string, more: object = {}) =>
+    desk.text("servicenow_approve", { id: "CHG0030004", decision: "approve", ...more }, user);
+  const refusal = /waits for this user's approval; it waits for Cleo Krause/;
+  assert.match(await approve("eve"), refusal);
+  for (
+    const wrong of [{ ends: "2026-02-01 00:00:00" }, { starts: "2026-12-01 00:00:00" }, { approvals: "false" }, {
+      delegate: sysId("a1"),
+      ends: "2026-02-01 00:00:00",
+    }, { user: sysId("b2") }]
+  ) {
+    delegates?.set(delegation.sys_id, { ...delegation, ...wrong });
+    assert.match(await approve("eve"), refusal, JSON.stringify(wrong));
+    assert.match(await approve("ada"), refusal, JSON.stringify(wrong));
+  }
+  delegates?.set(delegation.sys_id, delegation);
+  const inPlace = "Approval of CHG0030004 in the place of Cleo Krause";
+  assert.match(await approve("eve", { dry_run: true }), new RegExp(`^Dry run, nothing sent. ${inPlace} would get:`));
+  assert.match(await approve("eve"), new RegExp(`^${inPlace} [^]*state: Requested → Approved`));
+  assert.equal(stored(desk, "change_request", sysIdOf("change_request 2"))["state"], "-2");
 });
