@@ -1,6 +1,7 @@
 /** Waits for a person's decision, as long as the client does. */
 import { heldCallKey, heldMs, readHeldCall, type StoredHeldCall } from "./held_call.ts";
 import type { Log } from "../lib/log/log.ts";
+import { leastReadingMs } from "../lib/time/reading_time.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { ToolContext } from "../mcp/tool.ts";
@@ -9,8 +10,6 @@ import type { Storage } from "../storage/port.ts";
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
 const progressEveryMs = 5_000;
-/** A "no" that comes sooner is not a person's: agents without a screen answer so by themselves, and the call waits on. */
-const leastReadingMs = 1_000;
 
 export interface WaitOptions {
   readonly storage: Storage;
@@ -18,7 +17,7 @@ export interface WaitOptions {
   readonly log: Log;
   /** Where people decide. */
   readonly pageUrl: string;
-  /** For tests; otherwise the constants above. */
+  /** For tests; otherwise the constants of these names. */
   readonly patienceMs?: number;
   readonly leastReadingMs?: number;
 }

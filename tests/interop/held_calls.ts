@@ -39,6 +39,11 @@ export async function checkHeldCalls(agent: Agent): Promise<void> {
     assert.match(refusal, /Use the other folder/);
     assert.match(listed, /approved\.txt/, "what no rule holds goes on");
     assert.equal(await isThere(desk, "denied.txt"), false);
+
+    await Deno.mkdir(`${desk.place.workspaceDir}/large`);
+    for (let n = 0; n < 101; n++) await Deno.writeTextFile(`${desk.place.workspaceDir}/large/${n}`, "");
+    const deleted = await ask({ tool: "file_delete", input: { path: "large", recursive: true } });
+    assert.match(deleted, /can be undone with file_undo/, "an agent without a person to ask gets on");
     await client.shell(agent.signOut);
   }
   {

@@ -14,10 +14,14 @@ import { withWorkspace } from "./with_workspace.ts";
 
 type Reply = "accept" | "decline" | "cancel" | "none" | "cannot ask";
 
+let now = 0;
+const deletingTool = (workspace: Workspace, isKept = true): Tool =>
+  fileDeleteTool(workspace, { isKept, clock: () => now });
+
 async function deleteWith(
   workspace: Workspace,
   reply: Reply,
-  tool: Tool = fileDeleteTool(workspace),
+  { tool = deletingTool(workspace), readingMs = 5_000 }: { readonly tool?: Tool; readonly readingMs?: number } = {},
 ): Promise<{ outcome: ToolOutcome; asked: string[] }> {
   const asked: string[] = [];
   const context: ToolContext = {
@@ -27,6 +31,7 @@ async function deleteWith(
     progress: () => {},
     supports: (ability) => ability === "elicitation" && reply !== "cannot ask",
     ask(questions) {
+      now += readingMs;
       for (const question of Object.values(questions)) asked.push(JSON.stringify(question));
       if (reply === "none") return Promise.resolve(failure({ reason: "timeout", message: "no answer" }));
       const answers = Object.fromEntries(Object.keys(questions).map((key) => [key, { action: reply }]));
@@ -58,6 +63,21 @@ for (const [reply, entries, isDeleted, questions] of cases) {
     }, { trash: roomyTrash }));
 }
 
+for (const reply of ["decline", "cancel"] as const) {
+  Deno.test(`file_delete: "${reply}" sooner than a person reads goes to the trash, and refuses where nothing is kept`, () =>
+    withWorkspace(async ({ root, workspace }) => {
+      Deno.mkdirSync(`${root}/d`);
+      for (let n = 0; n < 101; n++) Deno.writeTextFileSync(`${root}/d/${n}`, "x");
+      const lasting = await deleteWith(workspace, reply, { tool: deletingTool(workspace, false), readingMs: 5 });
+      assert.equal(lasting.outcome.ok, false);
+      const { outcome, asked } = await deleteWith(workspace, reply, { readingMs: 5 });
+      assert.deepEqual([outcome.ok, asked.length], [true, 1]);
+      const [change] = await Array.fromAsync(trashOf(workspace).changes());
+      await undo(workspace, change?.id ?? "");
+      assert.equal((await tree(workspace)).length, 102);
+    }, { trash: roomyTrash }));
+}
+
 Deno.test("file_delete asks nothing where a rule about the call has decided", () =>
   withWorkspace(async ({ root, workspace }) => {
     Deno.mkdirSync(`${root}/d`);
@@ -75,7 +95,7 @@ Deno.test("file_delete asks nothing where a rule about the call has decided", ()
         placeReader,
       } as unknown as Parameters<typeof gateTool>[1],
     );
-    const { outcome, asked } = await deleteWith(workspace, "decline", tool);
+    const { outcome, asked } = await deleteWith(workspace, "decline", { tool });
     assert.deepEqual([outcome.ok, asked], [true, []]);
   }, { trash: roomyTrash }));
 

@@ -1,5 +1,6 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
+import { leastReadingMs } from "../../lib/time/reading_time.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts";
@@ -14,8 +15,18 @@ import { beginChange, type Changing } from "./undo/changing.ts";
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;
 
-/** Deletes entries of the workspace; with `isKept` into the trash. */
-export function fileDeleteTool(source: WorkspaceSource, { isKept = true }: { readonly isKept?: boolean } = {}): Tool {
+interface FileDeleteOptions {
+  /** Whether what is deleted goes to the trash. */
+  readonly isKept?: boolean;
+  /** Milliseconds; only differences are used. */
+  readonly clock?: () => number;
+}
+
+/** Deletes entries of the workspace. */
+export function fileDeleteTool(
+  source: WorkspaceSource,
+  { isKept = true, clock = () => performance.now() }: FileDeleteOptions = {},
+): Tool {
   return defineTool({
     name: "file_delete",
     title: "Delete",
@@ -48,7 +59,7 @@ export function fileDeleteTool(source: WorkspaceSource, { isKept = true }: { rea
       const { workspace } = changing;
       if (!parsed.ok) return await suggestRelative(workspace, "path", parsed.error, text);
       const path = await inStoredForm(workspace, parsed.value);
-      const declined = recursive ? await askFirst(workspace, path, context) : null;
+      const declined = recursive ? await askFirst(workspace, path, { context, isKept, clock }) : null;
       if (declined !== null) return declined;
       const removed = await workspace.remove(path, { recursive });
       if (!removed.ok) return await suggestNear(workspace, path, toFailure("delete", path, removed.error));
@@ -69,14 +80,21 @@ export function fileDeleteTool(source: WorkspaceSource, { isKept = true }: { rea
   });
 }
 
-/** `null` where the deletion may go on: it is small, the client cannot ask, no answer comes, or it is yes. */
-async function askFirst(workspace: Workspace, path: WorkspacePath, context: ToolContext): Promise<ToolOutcome | null> {
+/** `null` where the deletion may go on: it is small, the client cannot ask, no person answers, or it is yes. */
+async function askFirst(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { context, isKept, clock }: Required<FileDeleteOptions> & { readonly context: ToolContext },
+): Promise<ToolOutcome | null> {
   if (!context.supports("elicitation") || !await isLarge(workspace, path)) return null;
   const message = `Delete the directory ${showName(path.text)}, with more than ${maxUnaskedEntries} entries in it?`;
+  const askedAt = clock();
   const asked = await context.ask({
     confirm: { method: "elicitation/create", params: { message, requestedSchema: { type: "object", properties: {} } } },
   });
   if (!asked.ok || asked.value.confirm.action === "accept") return null;
+  // what is in the trash is not lost because an agent has no person to ask
+  if (isKept && clock() - askedAt < leastReadingMs) return null;
   return { ok: false, code: "declined", message: `The user did not agree to delete ${showName(path.text)}` };
 }
 
