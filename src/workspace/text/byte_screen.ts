@@ -10,6 +10,7 @@ import {
   closureOf,
   holdsMatch,
   isCharacter,
+  isHeld,
   lineStart,
   type Program,
 } from "./expression_program.ts";
@@ -17,6 +18,8 @@ import {
 /** How much of a match a screen looks for: in the worst text, each byte is compared with so many. */
 const maxCharacters = 16;
 const maxScreenedCharacters = 12;
+/** How much more often one of the common characters is met than one of the others. */
+const commonRate = 8;
 const asciiBytes = Array.from({ length: 0x80 }, (_, byte) => byte).filter((byte) => byte !== 10);
 const firstByteBeyond = 0xc2;
 /** The bytes of one character. */
@@ -63,6 +66,22 @@ export function createEndScreen(program: Program): RegExp | null {
     level = characters.filter(({ next }) => next.some((index) => indexes.has(index)));
   }
   return new RegExp(source);
+}
+
+/** Finds the character which is the rarest, by a rough measure, of those that every match holds. */
+export function createHeldScreen(program: Program): RegExp | null {
+  const rated = program.inst.flatMap((_, index) => {
+    if (!isCharacter(program, index) || !isHeld(program, index)) return [];
+    const bytes = asciiBytes.filter((byte) => acceptsByte(program, index, byte));
+    const rate = bytes.reduce((sum, byte) => sum + (isCommon(byte) ? commonRate : 1), 0);
+    return [{ index, rate: acceptsByte(program, index, firstByteBeyond) ? rate + commonRate : rate }];
+  }).sort((one, other) => one.rate - other.rate);
+  return rated[0] === undefined ? null : new RegExp(toCharacter(program, [rated[0].index]));
+}
+
+/** Blanks and small letters, as most of a text is. */
+function isCommon(byte: number): boolean {
+  return byte === 0x20 || (byte >= 0x61 && byte <= 0x7a);
 }
 
 /** A character that one of the instructions accepts. */

@@ -61,6 +61,22 @@ export function closureOf({ inst }: Program, from: Iterable<number>, holding: nu
   return [...found].sort((a, b) => a - b);
 }
 
+/** Whether every match passes an instruction. */
+export function isHeld({ inst, start }: Program, held: number): boolean {
+  const seen = new Set([held]);
+  const pending = [start];
+  for (let index; (index = pending.pop()) !== undefined;) {
+    const instruction = inst[index];
+    if (instruction === undefined || seen.has(index)) continue;
+    seen.add(index);
+    const { op, out, arg } = instruction;
+    if (op === operation.match) return false;
+    pending.push(out);
+    if (op === operation.alternative || op === operation.alternativeMatch) pending.push(arg);
+  }
+  return true;
+}
+
 /** Whether one of the instructions is a match. */
 export function holdsMatch({ inst }: Program, indexes: readonly number[]): boolean {
   return indexes.some((index) => inst[index]?.op === operation.match);

@@ -63,6 +63,7 @@ export async function readCharacters(
   for (let offsetBytes = start.value.from.offsetBytes;;) {
     const read = await workspace.read(path, { offsetBytes, lengthBytes: maxReadBytes });
     if (!read.ok) return read;
+    if (read.value.version !== version) return { ok: false, error: { reason: "conflict" } } as const;
     if (offsetBytes > maxFileBytes) {
       return { ok: false, error: { reason: "too_large", sizeBytes, limitBytes: maxFileBytes } } as const;
     }

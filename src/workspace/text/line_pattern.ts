@@ -16,7 +16,13 @@ import {
 } from "./expression_program.ts";
 import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
 import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
-import { createCaselessScreen, createEndScreen, createStartScreen, createTextScreen } from "./byte_screen.ts";
+import {
+  createCaselessScreen,
+  createEndScreen,
+  createHeldScreen,
+  createStartScreen,
+  createTextScreen,
+} from "./byte_screen.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {
@@ -99,6 +105,7 @@ async function createExpressionPattern(
       required === null ? null : createTextScreen(required),
       createStartScreen(program),
       createEndScreen(program),
+      createHeldScreen(program),
     ];
     const automaton = createLineAutomaton(program);
     const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);

@@ -25,7 +25,7 @@ export interface FileSearch {
 }
 
 /** Whole lines of a file, or a part of a line that is too long. */
-export interface SearchPiece {
+interface SearchPiece {
   readonly text: ByteText;
   /** Whether the line that it ends with goes on in the next piece: it is then the only one. */
   readonly goesOn: boolean;

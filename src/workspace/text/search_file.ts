@@ -1,8 +1,8 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type MarkedEncoding, markedEncoding } from "./encoding.ts";
-import { createLineSearch, type FileSearch, type SearchPiece } from "./line_search.ts";
+import { createLineSearch, type FileSearch } from "./line_search.ts";
 import { toSearchable } from "./searchable.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../port.ts";
@@ -29,6 +29,7 @@ interface ReadBytes {
 }
 
 const headBytes = 64 * 1024;
+const firstByteOfMark = 0xef;
 const nothingFound = success<FileSearched>({ stoppedAfter: null });
 
 export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
@@ -42,56 +43,62 @@ export function searchFile(
   buffer: SearchBuffer,
   search: FileSearch,
 ): Eventually<Result<FileSearched, PassedOver>> {
-  const { pattern } = search;
-  let offset = 0;
+  const read = workspace.readInto(path, buffer.head, 0);
+  return read instanceof Promise
+    ? read.then((later) => searchHead(workspace, path, buffer, search, later))
+    : searchHead(workspace, path, buffer, search, read);
+}
+
+/** Searches the whole of a file that the head holds, else all its pieces, unless the head shows that it is binary. */
+function searchHead(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: SearchBuffer,
+  search: FileSearch,
+  read: Outcome<ReadPart>,
+): Eventually<Result<FileSearched, PassedOver>> {
+  if (!read.ok) return failure(reasonOf(read.error));
+  const { lengthBytes, sizeBytes } = read.value;
+  if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
+  const bytes = buffer.head.subarray(0, lengthBytes);
+  const isLast = lengthBytes >= sizeBytes;
+  if (isLast && holdsNothing(bytes, search)) return nothingFound;
+  if (!isLast && bytes.includes(0) && markedEncoding(bytes) === null) return failure("binary");
+  return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
+}
+
+/** Whether plain text has no match, as most files: it is then made no more of than one string. */
+function holdsNothing(bytes: Buffer, { pattern }: FileSearch): boolean {
+  const characters = bytes.toString("latin1");
+  return bytes[0] !== firstByteOfMark && !characters.includes("\0") && isUtf8(bytes) &&
+    (pattern.seesReturns || !characters.includes("\r\n")) &&
+    pattern.findCandidate(characters, 0, characters.length) === -1;
+}
+
+async function searchPieces(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: SearchBuffer,
+  search: FileSearch,
+  whole: ReadBytes | null,
+): Promise<Result<FileSearched, PassedOver>> {
+  const keepsReturns = search.pattern.seesReturns;
+  const lines = createLineSearch(search);
   let encoding: MarkedEncoding | null = null;
-  const toPiece = (read: ReadBytes | PassedOver): SearchPiece | PassedOver => {
-    if (typeof read === "string") return read;
+  for (let offset = 0;;) {
+    const read = whole ?? await readPiece(workspace, path, buffer, offset);
+    if (typeof read === "string") return failure(read);
     const { bytes, isLast } = read;
     const isFirst = offset === 0;
     if (isFirst) encoding = markedEncoding(bytes);
-    const searchable = toSearchable(bytes, { encoding, isFirst, isLast, keepsReturns: pattern.seesReturns });
-    if (searchable === null) return "binary";
-    offset += searchable.sourceBytes;
-    const { text } = searchable;
-    return { text, isLast, goesOn: !isLast && !text.characters.endsWith("\n") };
-  };
-  const searchFrom = (first: SearchPiece | PassedOver): Eventually<Result<FileSearched, PassedOver>> => {
-    if (typeof first === "string") return failure(first);
-    const { characters } = first.text;
-    const isDone = first.isLast && characters.length <= headBytes &&
-      pattern.findCandidate(characters, 0, characters.length) === -1;
-    return isDone ? nothingFound : searchPieces(first);
-  };
-  const searchPieces = async (first: SearchPiece): Promise<Result<FileSearched, PassedOver>> => {
-    const lines = createLineSearch(search);
-    for (let piece = first;;) {
-      const stoppedAfter = await lines.take(piece);
-      if (stoppedAfter !== null) return success({ stoppedAfter });
-      if (piece.isLast) return success({ stoppedAfter: lines.end() });
-      const next = toPiece(await readPiece(workspace, path, buffer, offset));
-      if (typeof next === "string") return failure(next);
-      piece = next;
-    }
-  };
-  const read = readHead(workspace, path, buffer);
-  return read instanceof Promise ? read.then(toPiece).then(searchFrom) : searchFrom(toPiece(read));
-}
-
-/** The whole of a file that the head holds, else its first piece, unless the head shows that it is binary. */
-function readHead(workspace: Workspace, path: WorkspacePath, buffer: SearchBuffer): Eventually<ReadBytes | PassedOver> {
-  const { head } = buffer;
-  const toPiece = (read: Outcome<ReadPart>): Eventually<ReadBytes | PassedOver> => {
-    if (!read.ok) return reasonOf(read.error);
-    if (read.value.sizeBytes > workspace.limits.maxFileBytes) return "too_large";
-    const { lengthBytes, sizeBytes } = read.value;
-    const bytes = head.subarray(0, lengthBytes);
-    if (lengthBytes >= sizeBytes) return { bytes, isLast: true };
-    const isBinary = bytes.includes(0) && markedEncoding(bytes) === null;
-    return isBinary ? "binary" : readPiece(workspace, path, buffer, 0);
-  };
-  const reading = workspace.readInto(path, head, 0);
-  return reading instanceof Promise ? reading.then(toPiece) : toPiece(reading);
+    const searchable = toSearchable(bytes, { encoding, isFirst, isLast, keepsReturns });
+    if (searchable === null) return failure("binary");
+    const { text, sourceBytes } = searchable;
+    const goesOn = !isLast && !text.characters.endsWith("\n");
+    const stoppedAfter = await lines.take({ text, isLast, goesOn }) ?? (isLast ? lines.end() : null);
+    if (stoppedAfter !== null || isLast) return success({ stoppedAfter });
+    offset += sourceBytes;
+  }
 }
 
 async function readPiece(
