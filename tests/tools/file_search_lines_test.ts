@@ -116,18 +116,18 @@ Deno.test("file_search says so where a line is too long for an expression or for
     assert.ok(!("partly_searched" in text.structured));
 
     Deno.writeTextFileSync(`${root}/dense`, "hit\n");
-    Deno.writeTextFileSync(`${root}/long`, `hit\n${"é".repeat(2_000_000)}\nhit\n`);
+    Deno.writeTextFileSync(`${root}/long`, `hit\n${"é".repeat(2_000_000)}\nhit\n${"short\n".repeat(300_000)}hit\n`);
     let now = 0;
     const hasty = fileSearchTool(workspace, { clock: () => now += 2, maxSearchMilliseconds: 1 });
     const seen: string[] = [];
     let cursor: unknown;
-    for (let calls = 0; calls < 20; calls++) {
+    for (let calls = 0; calls < 200; calls++) {
       const { structured } = await answerOf(hasty, { query: "hit", ...cursor === undefined ? {} : { cursor } });
       const matches = structured["matches"] as { filename: string; line: number }[];
       seen.push(...matches.map(({ filename, line }) => `${filename}:${line}`));
       if ((cursor = structured["next_cursor"]) === undefined) break;
     }
-    assert.deepEqual([cursor, seen], [undefined, ["dense:1", "long:1", "long:3"]]);
+    assert.deepEqual([cursor, seen], [undefined, ["dense:1", "long:1", "long:3", "long:300004"]]);
   }, { limits: { maxReadBytes: 64 * 1024 } }));
 
 Deno.test("file_search says what a query that finds nothing may have meant", () =>

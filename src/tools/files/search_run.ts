@@ -1,9 +1,10 @@
 /** The work of the tool `file_search`: goes through the files, searches them, and remembers where it stopped. */
+import { success } from "../../lib/result.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import type { GlobMatcher } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
-import type { Workspace } from "../../workspace/port.ts";
+import type { Outcome, Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
@@ -41,6 +42,9 @@ interface SearchRun {
   /** Makes a search that takes long a task, where the caller takes tasks. */
   outlive(): Promise<void> | undefined;
 }
+
+type Steps = ReturnType<typeof walk>;
+type WalkStep = Outcome<WalkedEntry>;
 
 /** Searches until everything was searched, or the limit or the time is reached. */
 export async function search(task: SearchRun): Promise<ToolOutcome> {
@@ -107,29 +111,28 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
 }
 
 /** The files in the order of names or, newest first, of time. */
-async function* candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): ReturnType<typeof walk> {
-  const { workspace, path, isFile, newestFirst, ignored, cursor } = task;
+function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Steps | Iterable<WalkStep> {
+  const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    yield { ok: true, value: { name, kind: "file", segments: [name], mayHaveNext: false } };
-    return;
+    return [success({ name, kind: "file", segments: [name], mayHaveNext: false })];
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
-  const steps = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details: newestFirst, ignored, ...after });
-  if (!newestFirst) {
-    yield* steps;
-    return;
-  }
+  const steps = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
+  return details ? newestFirst(task, steps, onCut) : steps;
+}
+
+async function* newestFirst(task: SearchRun, steps: Steps, onCut: () => void): Steps {
   const entries: WalkedEntry[] = [];
   for await (const step of steps) {
     if (!step.ok) return yield step;
     if (step.value.kind === "file" && task.matchesName(step.value.segments)) entries.push(step.value);
-    if (entries.length < workspace.limits.maxTreeEntries && !task.isOver()) continue;
+    if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
     if (step.value.mayHaveNext) onCut();
     break;
   }
   entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0));
-  for (const value of entries) yield { ok: true, value };
+  for (const value of entries) yield success(value);
 }
 
 function isSamePath(a: readonly string[], b: readonly string[]): boolean {

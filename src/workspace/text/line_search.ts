@@ -59,25 +59,31 @@ export function createLineSearch(
     await pause;
     return isOver();
   };
+  /** Stops after a line, unless that would be no further than the call before, and for nothing. */
+  const stopAfter = (line: number): number | null =>
+    line <= afterLine && !mayStopAtOnce ? null : queue.flush() ?? Math.max(line, afterLine);
   /** The next call begins with this line, unless this one did, and had no time for it. */
-  const stopInLine = ({ search }: LongLine): number => {
-    const mayStop = firstLine - 1 > afterLine || mayStopAtOnce;
-    if (search !== null && !mayStop) onUnsure(firstLine);
-    return queue.flush() ?? (search !== null && mayStop ? firstLine - 1 : firstLine);
+  const stopInLine = ({ search }: LongLine): number | null => {
+    if (search === null) return stopAfter(firstLine);
+    const stopped = stopAfter(firstLine - 1);
+    if (stopped !== null) return stopped;
+    onUnsure(firstLine);
+    return queue.flush() ?? firstLine;
   };
   const takeLong = async (line: LongLine, piece: string, isEnd: boolean): Promise<number | null> => {
     const steps = line.search?.feed(piece, isEnd);
     let step = steps?.next();
     for (; step?.done === false; step = steps?.next()) {
       const pause = nextTurn();
-      if (pause !== undefined && await isOverAfter(pause)) return stopInLine(line);
+      const stopped = pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
+      if (stopped !== null) return stopped;
     }
     if (step?.value) {
       const match = { line: firstLine, ...cutLongLine(step.value), before: earlier, after: [] };
       line.search = null;
       if (queue.push(match, true)) return firstLine;
     }
-    const pause = nextTurn();
+    const pause = isEnd ? undefined : nextTurn();
     return pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
   };
   const takeLines = async (text: ByteText, from: number, isLast: boolean): Promise<number | null> => {
@@ -94,7 +100,7 @@ export function createLineSearch(
     if (contextLines > 0) earlier = linesBefore(text, { from, to: characters.length, count: contextLines, earlier });
     firstLine += countLineEnds(characters, from, characters.length);
     const pause = nextTurn();
-    return pause !== undefined && await isOverAfter(pause) ? queue.flush() ?? firstLine - 1 : null;
+    return pause !== undefined && await isOverAfter(pause) ? stopAfter(firstLine - 1) : null;
   };
 
   return {
