@@ -70,6 +70,9 @@ Deno.test("a refusal names the lines of what is there several times, or of what 
     ["el", true, { reason: "not_there", alike: { but: "words", line: 7 } }],
     ["if (a) {\n    c();\n  }", false, { reason: "not_there", alike: { but: "rest", line: 4 } }],
     ["two\nthree", false, { reason: "not_there", alike: null }],
+    ["4\t  if (a) {\n5\t    b();\n", false, { reason: "not_there", alike: { but: "numbers", line: 4 } }],
+    ["4:   if (a) {\n5-     b();", false, { reason: "not_there", alike: { but: "numbers", line: 4 } }],
+    ["9\t", false, { reason: "not_there", alike: null }],
   ];
   for (const [oldText, wholeWord, refusal] of cases) {
     assert.deepEqual(replaced(text, oldText, "x", { wholeWord }), refusal, oldText);

@@ -6,10 +6,10 @@ import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { type Workspace, type WorkspaceSource, type WriteOptions, type WrittenFile } from "../../workspace/port.ts";
 import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
-import { lineEndsOf } from "../../workspace/text/line_ends.ts";
-import { type StoredForm, storedFormOf } from "../../workspace/text/stored_form.ts";
+import { hasOpenLine, storedFormOf } from "../../workspace/text/stored_form.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
+import { noteOf } from "./forms/write_note.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
@@ -50,7 +50,7 @@ const oneFile = {
   version: versionOutput,
   sha256: sha256Output,
   created: z.boolean().describe("Whether the file is new"),
-  note: z.string().optional().describe("Which line ends or encoding it no longer has"),
+  note: z.string().optional().describe("What to know of its line ends and encoding"),
 };
 
 /** Writes text files to the workspace. */
@@ -161,6 +161,8 @@ async function writeOne(
   const isAdded = mode === "append";
   const kept = stored?.encoding ?? "utf-8";
   const encoding = kept === "latin1" && !isAdded ? "utf-8" : kept; // that of UTF-16 is certain, by its mark
+  const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
+    await hasOpenLine(workspace, path, stored);
   const isMarked = isAdded || encoding === "utf-8" || content.startsWith("\ufeff");
   const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding);
   if (bytes === null) return failure(notEncodable(encoding, path));
@@ -168,30 +170,10 @@ async function writeOne(
   if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
   if (!written.ok) return failure(toFailure("write file", path, written.error));
-  return success({ ...written.value, note: stored === null ? "" : noteOf(stored, { content, encoding, isAdded }) });
-}
-
-/** What is other in the file now than before, and would surprise: its content is written as the caller gave it. */
-function noteOf(
-  stored: StoredForm,
-  { content, encoding, isAdded }: {
-    readonly content: string;
-    readonly encoding: TextEncoding;
-    readonly isAdded: boolean;
-  },
-): string {
-  const ends = lineEndsOf(content);
-  const isOther = ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
-  if (isAdded) return isOther ? `its line ends were ${stored.lineEnds}, those added are ${ends}` : "";
-  const isRecoded = stored.encoding !== encoding;
-  const losesMark = stored.hasMark && encoding === "utf-8" && !content.startsWith("\ufeff");
-  const was = [
-    ...isOther ? [stored.lineEnds] : [],
-    ...isRecoded ? [stored.encoding.toUpperCase()] : [],
-    ...losesMark ? ["with a byte order mark"] : [],
-  ];
-  const is = [...isOther ? [ends] : [], ...isRecoded ? [encoding.toUpperCase()] : [], ...losesMark ? ["without"] : []];
-  return was.length === 0 ? "" : `it was ${was.join(" and ")}, now ${is.join(" and ")}; file_edit would keep that`;
+  return success({
+    ...written.value,
+    note: stored === null ? "" : noteOf(stored, { content, encoding, isAdded, isContinued }),
+  });
 }
 
 const beyondAscii = /[^\0-\x7f]/;

@@ -3,8 +3,8 @@ import { createTextFinder } from "./finder.ts";
 
 /** What differs, and the line at which the passage begins, from 1. */
 export interface Alike {
-  /** `words`: it is only there within longer words; `rest`: only its first line is there. */
-  readonly but: "words" | "blanks" | "signs" | "rest";
+  /** `words`: it is only there within longer words; `numbers`: without its line numbers; `rest`: only its first line is. */
+  readonly but: "words" | "numbers" | "blanks" | "signs" | "rest";
   readonly line: number;
 }
 
@@ -20,10 +20,28 @@ export function findAlike(text: string, wanted: string, wholeWord: boolean): Ali
     const at = createTextFinder(wanted)(text, 0);
     if (at !== -1) return { but: "words", line: lineAt(text, at) };
   }
+  const numberless = withoutNumbers(wanted);
+  const unnumbered = numberless === null ? -1 : createTextFinder(numberless)(withLf(text), 0);
+  if (unnumbered !== -1) return { but: "numbers", line: lineAt(withLf(text), unnumbered) };
   const blanks = lineOfFolded(text, wanted, withoutBlanks);
   if (blanks !== null) return { but: "blanks", line: blanks };
   const signs = lineOfFolded(text, wanted, folded);
   return signs === null ? firstLine(text, wanted) : { but: "signs", line: signs };
+}
+
+/** The passage without the numbers that reads and searches put before lines; `null` where not all lines have one. */
+function withoutNumbers(wanted: string): string | null {
+  const lines = withLf(wanted).split("\n");
+  const isEnded = lines.at(-1) === "";
+  const passage = (isEnded ? lines.slice(0, -1) : lines).map((line) =>
+    /^ *\d+(?:\t|[:-] ?)([^]*)$/.exec(line)?.[1] ?? null
+  );
+  if (passage.includes(null) || passage.every((line) => line?.trim() === "")) return null;
+  return passage.join("\n") + (isEnded ? "\n" : "");
+}
+
+function withLf(text: string): string {
+  return text.replaceAll("\r\n", "\n");
 }
 
 function withoutBlanks(text: string): string {

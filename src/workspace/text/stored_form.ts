@@ -5,16 +5,18 @@ import type { Workspace } from "../port.ts";
 import { decodeBytes, looksLikeLatin1, markedEncoding, type TextEncoding } from "./encoding.ts";
 import { type LineEnds, lineEndsOf } from "./line_ends.ts";
 
-/** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it. */
+/** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it, and the size. */
 export interface StoredForm {
   readonly encoding: TextEncoding;
   readonly lineEnds: LineEnds | null;
   readonly hasMark: boolean;
+  readonly sizeBytes: number;
 }
 
 const utf8Mark = Buffer.from("\ufeff");
 /** Of the beginning, from which the line ends are told. */
 const headBytes = 16_384;
+const newline = 0x0a;
 const pieceBytes = 262_144;
 /** Of one character in UTF-8, at most. */
 const maxCharacterBytes = 4;
@@ -31,15 +33,28 @@ export async function storedFormOf(
   const buffer = new Uint8Array(headBytes);
   const read = await workspace.readInto(path, buffer, 0);
   if (!read.ok) return null;
-  const head = buffer.subarray(0, read.value.lengthBytes);
+  const { lengthBytes, sizeBytes } = read.value;
+  const head = buffer.subarray(0, lengthBytes);
   const marked = markedEncoding(head);
   if (marked !== null) {
     const text = decodeBytes(head.subarray(0, head.length & ~1), marked)?.text ?? "";
-    return { encoding: marked, lineEnds: lineEndsOf(text), hasMark: true };
+    return { encoding: marked, lineEnds: lineEndsOf(text), hasMark: true, sizeBytes };
   }
   const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
   const hasMark = Buffer.compare(head.subarray(0, utf8Mark.length), utf8Mark) === 0;
-  return { encoding: ifForeign ? await encodingFrom(workspace, path, head) : "utf-8", lineEnds, hasMark };
+  return { encoding: ifForeign ? await encodingFrom(workspace, path, head) : "utf-8", lineEnds, hasMark, sizeBytes };
+}
+
+/** Whether the last line of a file has no end: what is added goes on in it. */
+export async function hasOpenLine(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { encoding, sizeBytes }: StoredForm,
+): Promise<boolean> {
+  const end = new Uint8Array(2);
+  const read = await workspace.readInto(path, end, Math.max(0, sizeBytes - end.byteLength));
+  if (!read.ok || read.value.lengthBytes === 0) return false;
+  return end[encoding === "utf-16le" ? 0 : read.value.lengthBytes - 1] !== newline;
 }
 
 /** By the first piece that is not ASCII. */

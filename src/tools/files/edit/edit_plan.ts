@@ -140,6 +140,8 @@ function alikeWords({ but, line }: Alike): string {
   switch (but) {
     case "words":
       return `but within a longer word it is at line ${line}; leave whole_word out`;
+    case "numbers":
+      return `but without the line numbers it is at line ${line}; leave them out`;
     case "blanks":
       return `but for blanks it is at line ${line}; copy the passage from there`;
     case "signs":

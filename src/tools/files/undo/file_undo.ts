@@ -12,7 +12,7 @@ import { toUndoFailure } from "./undo_failure.ts";
 
 const toolName = "file_undo";
 /** Changes of one list. */
-const maxListed = 10;
+const maxListed = 20;
 /** Changes of all callers that are looked at for those of one. */
 const maxLookedAt = 5_000;
 /** Paths of one change that are shown. */
