@@ -2,10 +2,11 @@
  * `deno task bench`: what a call costs the server, as a ratio to a bare Deno.serve that parses a request, reads the file
  * if the call reads one, and answers with the same JSON. Both are loaded in turn, in rounds, over loopback; every answer
  * is checked. CPU time is the server's own, as the operating system counts it: requests per second swing with the
- * machine, CPU time much less.
+ * machine, CPU time much less. A second Portcullis stores no audit (AUDIT_MAX_BYTES=0): the difference is what the
+ * stored audit costs, most of it in the background.
  */
 import process from "node:process";
-import { makeServerPlace } from "../tests/fixtures/running_server.ts";
+import { makeServerPlace, type ServerPlace } from "../tests/fixtures/running_server.ts";
 import { separateCores } from "./cores.ts";
 import type { LoadRequest } from "./http_load.ts";
 import { type Case, requestFor } from "./mcp_request.ts";
@@ -37,13 +38,14 @@ const cases: readonly (Case & { readonly file?: string })[] = [
 ];
 
 await using place = await makeServerPlace();
-const token = await makeToken(place);
-await Deno.mkdir(place.workspaceDir, { recursive: true });
-await Deno.writeTextFile(`${place.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
+await using unstoredPlace = await makeServerPlace();
+const token = await prepare(place);
+const unstoredToken = await prepare(unstoredPlace);
 const { serverPrefix, note } = await separateCores();
 const start = (script: string, env: Record<string, string>) =>
   startServer([...serverPrefix, ...denoScript(script)], { env });
 const ours = await start("server.ts", serverEnvironment(place));
+const unstored = await start("server.ts", { ...serverEnvironment(unstoredPlace), AUDIT_MAX_BYTES: "0" });
 try {
   print(`${note}\n`);
   print(`${connections} connections, ${rounds} rounds of ${secondsPerRound} s each, in turn; medians\n\n`);
@@ -51,6 +53,14 @@ try {
   for (const each of cases) await compare(each);
 } finally {
   await endServer(ours);
+  await endServer(unstored);
+}
+
+/** Gives the token of a caller. */
+async function prepare(prepared: ServerPlace): Promise<string> {
+  await Deno.mkdir(prepared.workspaceDir, { recursive: true });
+  await Deno.writeTextFile(`${prepared.workspaceDir}/1k.txt`, "0123456789abcde\n".repeat(64));
+  return await makeToken(prepared);
 }
 
 async function compare(each: (typeof cases)[number]): Promise<void> {
@@ -61,14 +71,19 @@ async function compare(each: (typeof cases)[number]): Promise<void> {
     ...(each.file === undefined ? {} : { BARE_FILE: `${place.workspaceDir}/${each.file}` }),
   });
   try {
-    const measures: { bare: Measure[]; ours: Measure[] } = { bare: [], ours: [] };
+    const unstoredRequest = requestFor(each, unstoredToken);
+    const measures: Record<"bare" | "ours" | "unstored", Measure[]> = { bare: [], ours: [], unstored: [] };
     await measure(bare, request, 1);
     await measure(ours, request, 1);
+    await measure(unstored, unstoredRequest, 1);
     for (let round = 0; round < rounds; round++) {
       measures.bare.push(await measure(bare, request, secondsPerRound));
       measures.ours.push(await measure(ours, request, secondsPerRound));
+      measures.unstored.push(await measure(unstored, unstoredRequest, secondsPerRound));
     }
     const [base, mine] = [medians(measures.bare), medians(measures.ours)];
+    const cpuOf = (round?: Measure): number => round?.cpuMicroseconds ?? Number.NaN;
+    const storing = median(measures.ours.map((round, at) => cpuOf(round) - cpuOf(measures.unstored[at])));
     print(
       row(
         `bare${each.file === undefined ? "" : ", reading"}: ${each.name}`,
@@ -79,9 +94,7 @@ async function compare(each: (typeof cases)[number]): Promise<void> {
       ),
     );
     print(row(`portcullis: ${each.name}`, mine.cpuMicroseconds, mine.requestsPerSecond, mine.p50, mine.p99));
-    const ratios = measures.ours.map(({ cpuMicroseconds }, round) =>
-      (cpuMicroseconds ?? Number.NaN) / (measures.bare[round]?.cpuMicroseconds ?? Number.NaN)
-    );
+    const ratios = measures.ours.map((round, at) => cpuOf(round) / cpuOf(measures.bare[at]));
     print(
       row(
         `  ratio (CPU ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
@@ -90,6 +103,11 @@ async function compare(each: (typeof cases)[number]): Promise<void> {
         mine.p50 / base.p50,
         mine.p99 / base.p99,
       ),
+    );
+    print(
+      `  of it, to store the audit: ${storing.toFixed(2)} us, ${
+        (storing / base.cpuMicroseconds).toFixed(2)
+      } of the ratio\n`,
     );
   } finally {
     await endServer(bare);

@@ -68,15 +68,13 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
     stopTimer?.();
     stopTimer = timers.after(milliseconds, () => void write());
   };
-  const takeBatch = (): { readonly batch: NewBatch; readonly taken: number } => {
+  const takeBatch = (most = Infinity): { readonly batch: NewBatch; readonly taken: number } => {
     const calls: Record<string, number> = {};
     let lines = "";
-    let bytes = 0;
     let taken = 0;
     for (const line of waiting) {
       const text = encodeLine(line) + auditLineEnd;
-      bytes += Buffer.byteLength(text);
-      if (bytes > maxBatchBytes && taken > 0) break;
+      if (taken === most || (lines.length + text.length > maxBatchBytes && taken > 0)) break;
       lines += text;
       taken += 1;
       if (line.event === callEvent) {
@@ -84,6 +82,8 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
         calls[outcome] = (calls[outcome] ?? 0) + 1;
       }
     }
+    // A character takes up to three bytes; to ask for the bytes of each line would cost as much as its text.
+    if (Buffer.byteLength(lines) > maxBatchBytes && taken > 1) return takeBatch(Math.ceil(taken / 3));
     return { batch: { from: waiting[0]?.time ?? clock(), lines, count: taken, calls }, taken };
   };
   const noteLost = (): void => {

@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { type AuditLine, auditLineEnd, decodeLine, emptyLine, encodeLine } from "../../src/audit/line.ts";
 import { limitStrangers } from "../../src/audit/stranger_limit.ts";
 import { touchedBy } from "../../src/audit/touched.ts";
+import { segmentsKey } from "../../src/audit/chain.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
+import { storageLimits } from "../../src/storage/limits.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
@@ -62,6 +65,24 @@ function losableStorage(): Storage & { isLost: boolean } {
   };
   return losable;
 }
+
+Deno.test("a batch fits into a stored value whatever characters its lines are of", async () => {
+  const storage = createMemoryStorage();
+  const place = auditPlace(storage);
+  const recorder = place.recorder();
+  for (const letter of ["a", "語", "é"]) {
+    const target = letter.repeat(200);
+    for (let at = 0; at < 2_500; at++) recorder.record({ ...emptyLine, time: start + at, event: "call", target });
+    await recorder.flush();
+  }
+  await recorder.close();
+  assert.deepEqual(place.logged, []);
+  const { lines, problems } = await verifyAudit(place.parts);
+  assert.deepEqual([lines, problems], [7_500, []]);
+  const entries = await storage.list(segmentsKey("1"), { limit: 100 });
+  const sizes = entries.map(({ value }) => Buffer.byteLength(JSON.stringify(value)));
+  assert.ok(sizes.length > 0 && Math.max(...sizes) < storageLimits.valueBytes, String(sizes));
+});
 
 Deno.test("lines wait for a storage that is lost, those over the bound are counted in a line", async () => {
   const storage = losableStorage();
