@@ -2,6 +2,7 @@
  * Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
  * its id, since the person's browser is elsewhere. One attempt may be seen by several instances.
  */
+import { browserAgent } from "./shown_text.ts";
 import { isBrowsers, networkOf, type Step } from "./step.ts";
 
 /** One client's way to a connection. */
@@ -113,6 +114,10 @@ function createFinder() {
         const known = ofBrowser.get(networkOf(step) ?? "");
         if (isRecent(known, step)) return known;
         return step.kind === "authorization" ? begin() : null;
+      }
+      if (step.kind === "stray" && step.agent === browserAgent) {
+        const known = ofBrowser.get(networkOf(step) ?? "");
+        if (isRecent(known, step)) return known; // a page of ours that leads nowhere
       }
       const attempt = step.client === null ? findOfCaller(step) : findOfClient(step, step.client);
       if (isBrowsers(step)) ofBrowser.set(networkOf(step) ?? "", attempt);

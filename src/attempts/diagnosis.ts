@@ -76,9 +76,12 @@ function decisiveStep(steps: readonly Step[]): Step | undefined {
 /** A later step that went well, as far along as the refused one or anew from the page. */
 function makesGood(later: Step, refused: Step): boolean {
   if (later.outcome !== "ok") return false;
+  if (refused.reason === "unknown_origin") return !browsable.has(later.kind); // any page may read and register
   const needed = refused.kind === "refused_token" ? "registration" : refused.kind;
   return order(later) >= Math.min(stepKinds.indexOf(needed), stepKinds.indexOf("authorization"));
 }
+
+const browsable: ReadonlySet<string> = new Set(["resource_metadata", "server_metadata", "registration"]);
 
 function order({ kind }: Step): number {
   return stepKinds.indexOf(kind);

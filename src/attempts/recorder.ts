@@ -7,7 +7,7 @@ import { doctorAgent } from "../lib/doctor_agent.ts";
 import type { Peer } from "../lib/endpoint.ts";
 import type { LogFields } from "../lib/log/log.ts";
 import { requestHost } from "../lib/network/request_host.ts";
-import { cameBy, kindOfPath, type NamedServer } from "./request_signs.ts";
+import { cameBy, hasKeyHeader, hasKeyInUrl, kindOfPath, type NamedServer } from "./request_signs.ts";
 import { agentFamily, shownHost, shownName, shownPath } from "./shown_text.ts";
 import type { NewStep, StepKind } from "./step.ts";
 
@@ -107,7 +107,9 @@ export function createAttemptRecorder(
         }
         return response;
       }
-      const entry: RequestInFlight = { kind, address: peer.address, base: baseOf(request, peer, kind), isNoted: false };
+      const isBare = kind === "authorization" && request.method === "GET" && searchParams.size === 0;
+      const base = { ...baseOf(request, peer, kind), ...isBare ? { sign: "no_query" } : {} };
+      const entry: RequestInFlight = { kind, address: peer.address, base, isNoted: false };
       if (inFlight.size < maxInFlight) inFlight.add(entry);
       try {
         const response = await answer();
@@ -132,7 +134,10 @@ export function createAttemptRecorder(
     },
     noteStranger(request, peer, { status, reason }) {
       if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request, server) });
-      const isOther = reason === null && request.headers.get("authorization") !== null;
+      const isOther = reason === null && (request.headers.has("authorization") || hasKeyHeader(request));
+      if (status === 401 && reason === null && hasKeyInUrl(request)) {
+        return note({ ...baseOf(request, peer, "reached"), outcome: "refused", reason: "token_in_url" });
+      }
       if (status === 401 && reason === null && !isOther) {
         return note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server) });
       }

@@ -1,6 +1,7 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import type { Storage } from "../storage/port.ts";
 import { attemptsOf } from "./attempts.ts";
+import { browserAgent } from "./shown_text.ts";
 import { diagnose, type Diagnosis } from "./diagnosis.ts";
 import { readStoredSteps } from "./step_log.ts";
 import type { Step, StepKind } from "./step.ts";
@@ -63,7 +64,7 @@ export async function reportStoredAttempts(
 }
 
 function agentOf(steps: readonly Step[]): string {
-  const agent = steps.find((step) => step.agent !== null && step.agent !== "browser")?.agent ?? steps[0]?.agent;
+  const agent = steps.find((step) => step.agent !== null && step.agent !== browserAgent)?.agent ?? steps[0]?.agent;
   return agent === undefined || agent === null || agent === "none" ? "a client without a name" : agent;
 }
 

@@ -28,6 +28,19 @@ export function cameBy(
   };
 }
 
+/** Ways of other servers to prove oneself, which are none here. */
+const keyHeaders = ["x-api-key", "api-key", "x-auth-token", "x-access-token"];
+const keyParameters = ["access_token", "token", "api_key", "apikey", "key"];
+
+export function hasKeyHeader({ headers }: Request): boolean {
+  return keyHeaders.some((name) => headers.has(name));
+}
+
+export function hasKeyInUrl({ url }: Request): boolean {
+  const parameters = new URL(url).searchParams;
+  return keyParameters.some((name) => parameters.has(name));
+}
+
 /** `other` are routes that no client needs to connect; `unknown` may be none. */
 export function kindOfPath(path: string): StepKind | "other" | "unknown" {
   if (path === "/mcp" || path === "/mcp/" || path.startsWith("/files/")) return "other";

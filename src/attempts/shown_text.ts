@@ -4,6 +4,8 @@ import { doctorAgent } from "../lib/doctor_agent.ts";
 const maxNameCharacters = 60;
 const maxHostCharacters = 80;
 const maxUserAgentRead = 300;
+/** What every browser counts as. */
+export const browserAgent = "browser";
 
 /** A name, on one line; `null` where nothing is left. */
 export function shownName(name: string | null): string | null {
@@ -16,7 +18,7 @@ export function agentFamily(header: string | null): string {
   const text = (header ?? "").slice(0, maxUserAgentRead).trim();
   if (text === "") return "none";
   if (text.includes(doctorAgent)) return doctorAgent;
-  if (/^Mozilla\/5\.0 .*(Gecko|AppleWebKit)/.test(text)) return "browser";
+  if (/^Mozilla\/5\.0 .*(Gecko|AppleWebKit)/.test(text)) return browserAgent;
   const [, product, version] = /^([A-Za-z][\w .-]{0,31}?)(\/\d[\d.]{0,11})?(?=[ /(;+]|$)/.exec(text) ?? [];
   return product === undefined ? "other" : `${product.trim()}${version ?? ""}`;
 }

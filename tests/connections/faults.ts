@@ -90,6 +90,98 @@ export const arrivalFaults: readonly Fault[] = [
   },
 ];
 
+/** Ways of other servers, and steps that lose a part of themselves on their way. */
+export const strayedFaults: readonly Fault[] = [
+  {
+    name: "token-in-address",
+    cause: "token_in_url",
+    run: (client) => client.send("/mcp?access_token=of-another-server", { method: "POST", body: "{}" }),
+  },
+  {
+    name: "key-of-an-api",
+    cause: "other_credentials",
+    run: (client) => client.post("tools/list", { "x-api-key": "of-another-server" }),
+  },
+  {
+    name: "placeholder-token",
+    cause: "header_mangled",
+    run: (client) => client.post("tools/list", { authorization: "Bearer ${input:token}" }),
+  },
+  {
+    name: "preflight-of-a-page",
+    cause: "unknown_origin",
+    run: (client) => {
+      const headers = { origin: "https://pages.example", "access-control-request-method": "POST" };
+      return client.send("/mcp", { method: "OPTIONS", headers });
+    },
+  },
+  {
+    name: "page-may-read-documents-alone",
+    cause: "unknown_origin",
+    async run(client) {
+      client.headers.set("origin", "https://pages.example");
+      await client.post("tools/list");
+      await client.send("/.well-known/oauth-protected-resource/mcp");
+      await client.send("/.well-known/oauth-authorization-server");
+    },
+  },
+  {
+    name: "address-without-query",
+    cause: "query_missing",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.browser.open(new URL("/oauth/authorize", client.origin));
+    },
+  },
+  {
+    name: "form-in-the-address",
+    cause: "request_changed",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await refused(client.send(`/oauth/token?code=x&client_id=${client.clientId}`, { method: "POST" }), 415);
+    },
+  },
+  {
+    name: "password-of-a-proxy",
+    cause: "credentials_added",
+    async run(client) {
+      client.headers.set("authorization", "Basic dXNlcjpwYXNz");
+      await client.post("tools/list");
+      await client.discover();
+      await client.register();
+      await refused(client.redeem(await client.allow()), 400);
+    },
+  },
+  {
+    name: "version-of-another-age",
+    cause: "body_refused",
+    async run(client) {
+      await client.connect();
+      await refused(client.post("tools/list", { "mcp-protocol-version": "1999-01-01" }), 400);
+    },
+  },
+  {
+    name: "old-transport",
+    cause: "wrong_path",
+    async run(client) {
+      await client.connect();
+      await refused(client.send("/sse", { headers: { authorization: `Bearer ${client.token}` } }), 404);
+    },
+  },
+  {
+    name: "revoked-by-itself",
+    cause: "token_revoked",
+    async run(client) {
+      await client.connect();
+      const body = new URLSearchParams({ token: client.refreshToken, client_id: client.clientId });
+      await refused(client.send("/oauth/revoke", { method: "POST", body }), 200);
+      await refused(client.post("tools/list"), 401);
+    },
+  },
+];
+
 export const registrationFaults: readonly Fault[] = [
   {
     name: "redirect-forbidden",

@@ -5,12 +5,21 @@ import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { judgedAttempts } from "./reports.ts";
 import { createConnectingClient } from "./connecting_client.ts";
-import { arrivalFaults, browserFaults, callFaults, type Fault, registrationFaults, tokenFaults } from "./faults.ts";
+import {
+  arrivalFaults,
+  browserFaults,
+  callFaults,
+  type Fault,
+  registrationFaults,
+  strayedFaults,
+  tokenFaults,
+} from "./faults.ts";
 
 const bounds = { lifetimes: { refreshGraceSeconds: 0 } };
 
 const faults: readonly Fault[] = [
   ...arrivalFaults,
+  ...strayedFaults,
   ...registrationFaults,
   ...browserFaults,
   ...tokenFaults,

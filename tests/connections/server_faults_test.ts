@@ -15,6 +15,11 @@ import {
 } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
+import { reportStoredAttempts } from "../../src/attempts/report.ts";
+import { readClientName } from "../../src/composition/records/client_name.ts";
+import { whySection } from "../../src/console/sections/why.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { signInTo, startConsole } from "../console/harness.ts";
 import { judgedAttempts } from "./reports.ts";
 
 interface Scene {
@@ -225,11 +230,28 @@ Deno.test("connections: a fault of the server or of its proxy is named, also aft
     const clientOf = (origin = server.url) => createConnectingClient(origin, { name: "well-behaved", address: "::1" });
     await run({ place, server, owner, clientOf });
   }
+  let storedIn = "";
+  const section = whySection({
+    async attempts(_person, now) {
+      const storage = openSqliteStorage({ path: `${storedIn}/portcullis.db`, clock: () => now });
+      const found = await reportStoredAttempts(storage, { now, nameOfClient: (id) => readClientName(storage, id) });
+      await storage.close();
+      return found;
+    },
+    examine: () => Promise.resolve([]),
+  });
+  await using console = await startConsole([section]);
+  console.time.now = Date.now();
+  const visitor = await signInTo(console, { path: "/console/why" });
   for (const [{ name, cause, env = {} }, place] of left) {
     await test.step(`connections: ${name}`, async () => {
       await using gone = place;
       const [attempt, ...more] = await judgedAttempts(gone, { ...env, PORT: String(freePort()) });
       assert.deepEqual([attempt?.causes[0]?.id, more.length], [cause, 0], JSON.stringify([attempt, ...more]));
+      storedIn = gone.dataDir;
+      console.time.now = Date.now();
+      const page = await (await visitor.get("/console/why")).text();
+      assert.ok(page.includes(attempt?.causes[0]?.words.replaceAll("'", "&#39;") ?? "?"), page);
     });
   }
 });

@@ -16,8 +16,8 @@ export const arrivalCauses: readonly Cause[] = [
     id: "unknown_origin",
     at: "stray",
     reasons: ["unknown_origin"],
-    words: "A web page of another origin called the server, which refuses that.",
-    remedy: "If you know the page, add its origin to ALLOWED_ORIGINS.",
+    words: "A web page of another origin called the server, which refuses that, or a proxy sets the Origin header.",
+    remedy: "If you know the page, add its origin to ALLOWED_ORIGINS. Let a proxy pass Origin as the client sent it.",
   },
   {
     id: "malformed_address",
@@ -72,12 +72,29 @@ export const arrivalCauses: readonly Cause[] = [
       "Wait a minute. If all clients come from one address, set TRUST_PROXY to your proxy's address so that they are told apart.",
   },
   {
+    id: "token_in_url",
+    at: "reached",
+    reasons: ["token_in_url"],
+    words: "The client sent a token or a key in the address, where logs keep it. The server takes none there.",
+    remedy:
+      "Remove it from the address, so that the client signs in, or configure it as the header Authorization: Bearer.",
+  },
+  {
+    id: "request_changed",
+    at: ["registration", "authorization", "sign_in", "consent", "token", "refresh"],
+    reasons: ["wrong_content_type", "malformed_body", "status_405", "status_415"],
+    words: "The request came without its body, its Content-Type or its method: a proxy or a redirect changed it.",
+    remedy:
+      "Let the proxy pass method, body and headers unchanged, and redirect nothing under /oauth/. Without a proxy, update the client.",
+  },
+  {
     id: "other_credentials",
     at: "reached",
     reasons: ["other_scheme"],
-    words: "The client sent credentials that are no Bearer token, such as a user name and a password.",
+    words:
+      "The client, or a proxy, sent credentials that are no Bearer token, such as a password or the key of an API.",
     remedy:
-      "Remove them from the client's configuration so that it signs in, or use a token of `portcullis token create`.",
+      "Remove them from the client's or the proxy's configuration so that it signs in, or use a token of `portcullis token create`.",
   },
   {
     id: "header_removed",
@@ -113,7 +130,8 @@ export const arrivalCauses: readonly Cause[] = [
     id: "documents_not_reached",
     at: "reached",
     words: "The client was told to sign in, and did not fetch the documents that say how: a proxy may pass /mcp alone.",
-    remedy: "Let the proxy pass /.well-known/ and /oauth/ too. `portcullis doctor` tries it.",
+    remedy:
+      "Let the proxy pass /.well-known/, /oauth/ and the header WWW-Authenticate too. `portcullis doctor` tries it.",
   },
   {
     id: "no_oauth",

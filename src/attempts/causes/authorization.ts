@@ -8,6 +8,14 @@ const isLoopback = (host: string | null): boolean => /^(localhost|127\.|\[::1\])
 
 export const authorizationCauses: readonly Cause[] = [
   {
+    id: "query_missing",
+    at: "authorization",
+    reasons: ["unknown_client"],
+    when: ({ step }) => step.sign === "no_query",
+    words: "The sign-in page was opened without the client's request: a proxy drops what follows the question mark.",
+    remedy: "Let the proxy pass the whole address. Open the page from the client, and not from a bookmark.",
+  },
+  {
     id: "unknown_client",
     at: "authorization",
     reasons: ["unknown_client"],
@@ -114,9 +122,9 @@ export const authorizationCauses: readonly Cause[] = [
   },
   {
     id: "foreign_form",
-    at: ["sign_in", "consent"],
+    at: ["authorization", "sign_in", "consent"],
     reasons: ["status_403", "foreign_form"],
-    words: "The form came from a page of another origin: a proxy changes the Origin header or the address.",
+    words: "The request seems to come from a page of another origin: a proxy changes the Origin header or the address.",
     remedy: "Set SERVER_URL to the address that people type, and let the proxy pass Origin and Host unchanged.",
   },
   {
@@ -168,14 +176,14 @@ export const authorizationCauses: readonly Cause[] = [
     isNoFault: true,
     when: ({ silentMs }) => silentMs < pageOpenMs,
     words: "The person signed in and has not decided yet.",
-    remedy: "Choose Allow or Deny on the page.",
+    remedy: "Choose Allow or Deny on the page. If that shows an error, a proxy does not pass /oauth/consent.",
   },
   {
     id: "decision_missing",
     at: "sign_in",
     isNoFault: true,
     words: "The person signed in and closed the page without deciding.",
-    remedy: "Start again from the client.",
+    remedy: "Start again from the client. If the decision shows an error, a proxy does not pass /oauth/consent.",
   },
   {
     id: "person_denied",

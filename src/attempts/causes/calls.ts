@@ -30,7 +30,8 @@ export const callCauses: readonly Cause[] = [
     id: "token_revoked",
     at: "refused_token",
     reasons: ["revoked_token", "unknown_operator_token"],
-    words: "The client's access was ended: on the Connections page, by a new passphrase, or by the command line.",
+    words:
+      "The client's access was ended: on the Connections page, by a new passphrase, by the command line, or by itself.",
     remedy: "Connect again from the client. A token of the command line has to be made anew.",
   },
   {

@@ -5,6 +5,21 @@ const isOf = (agent: RegExp) => ({ steps }: Facts): boolean => steps.some((step)
 
 export const tokenCauses: readonly Cause[] = [
   {
+    id: "credentials_added",
+    at: ["token", "refresh"],
+    reasons: [
+      "client_id_mismatch",
+      "malformed_basic_credentials",
+      "several_authentication_methods",
+      "unknown_client",
+      "wrong_authentication_method",
+      "wrong_client_secret",
+    ],
+    when: ({ had }) => had("reached", "refused", "other_scheme") || had("refused_token", "refused", "malformed_token"),
+    words: "Every request comes with an Authorization header that is not the client's own: a proxy adds it.",
+    remedy: "Remove it from the proxy, or from the headers in the client's configuration.",
+  },
+  {
     id: "code_replayed",
     at: ["token", "refused_token", "reached"],
     reasons: ["replayed_code", "revoked_token"],
