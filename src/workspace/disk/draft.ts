@@ -94,15 +94,20 @@ function openKept(disk: Disk, name: string, isNew: boolean): Outcome<Kept | null
   const { file } = draft;
   let staged: NumberedFile | null = null;
   const stage = (): NumberedFile => {
+    if (staged !== null) return staged;
     const { step, name: own } = nextStep(disk);
-    return staged ??= { ...staging.stageDraft(draft, own), step };
+    return staged = { ...staging.stageDraft(draft, own), step };
   };
   const leave = (): void => {
     draft.lock.close();
     sweepDiskDrafts(disk, disk.clock());
   };
   const discard = (): void => {
-    staging.discard(stage().name);
+    try {
+      staging.discard(stage().name);
+    } catch (error) {
+      toRefusal(error); // it is gone, or stays for the sweep
+    }
     leave();
   };
   return success({ name, file, sizeBytes: file.info.size, stage, leave, discard });

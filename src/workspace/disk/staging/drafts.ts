@@ -9,6 +9,8 @@ import { errorCode } from "../refusal.ts";
 import { existingDirectory } from "./staging_directory.ts";
 
 const draftsDirectoryName = "drafts";
+/** Each is lost to another process that removes the file. */
+const maxAttempts = 10;
 
 export interface OpenedDraft {
   readonly name: string;
@@ -26,7 +28,8 @@ export function draftName(id: string): string {
 export function openDraftFile(staging: DiskDirectory, name: string, isNew: boolean): OpenedDraft | null {
   staging.makeDirectory(draftsDirectoryName, 0o700);
   const drafts = enterDrafts(staging);
-  for (let isEmptied = !isNew;;) {
+  let isEmptied = !isNew;
+  for (let attempt = 1; attempt <= maxAttempts; attempt++) {
     createIfMissing(drafts, name);
     const lock = drafts.openLock(name, false);
     if (lock === null) continue; // another process has swept it
@@ -41,6 +44,7 @@ export function openDraftFile(staging: DiskDirectory, name: string, isNew: boole
     isEmptied = true;
     lock.close();
   }
+  return null;
 }
 
 /** The directory of the drafts, which is there. */
