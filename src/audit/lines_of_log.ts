@@ -48,7 +48,7 @@ export function lineOfLog(time: number, event: string, fields: LogFields = {}): 
     outcome: textOf("outcome"),
     code: textOf("reason", "code"),
     durationMs: typeof durationMs === "number" ? durationMs : null,
-    change: null,
+    change: textOf("change"),
     requestId: textOf("requestId"),
   };
 }

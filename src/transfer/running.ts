@@ -58,7 +58,8 @@ export interface Running {
   check(): Promise<TransferEnd | null>;
   /** Called once when it has to end at once. */
   onCut(cut: (end: TransferEnd) => void): void;
-  end(end: TransferEnd, bytes: number): void;
+  /** With the id of the change that it made, where it can be undone. */
+  end(end: TransferEnd, bytes: number, change?: string | null): void;
 }
 
 interface BegunBy {
@@ -169,7 +170,7 @@ export function createRunningTransfers(
           onCut = react;
           if (cutBy !== null) react(cutBy);
         },
-        end(end, bytes) {
+        end(end, bytes, change = null) {
           if (isOver) return;
           isOver = true;
           stopTimer();
@@ -178,7 +179,14 @@ export function createRunningTransfers(
           over.resolve();
           uploads.delete(over.promise);
           const durationMs = timers.elapsed() - started;
-          log.write("audit", "transfer_ended", { ...fields, outcome: end, reason: `${bytes} bytes`, durationMs });
+          const made = change === null ? {} : { change };
+          log.write("audit", "transfer_ended", {
+            ...fields,
+            outcome: end,
+            reason: `${bytes} bytes`,
+            durationMs,
+            ...made,
+          });
         },
       };
     },

@@ -86,11 +86,13 @@ export function createTransfers(
     if (!path.ok) return refuseTransfer(404, unknownLink);
     const principal = principalOf(record);
     const { subject, clientId, grantId } = principal;
-    const workspace = workspaceOf(source, principal).begin({ subject, clientId, grantId, tool: "file_write" });
+    let change: string | null = null;
+    const author = { subject, clientId, grantId, tool: "file_write" };
+    const workspace = workspaceOf(source, principal).begin(author, (begun) => change = begun);
     const file = { id, path: path.value, workspace };
     if (record.direction === "upload") {
       if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
-      const target = { ...file, record };
+      const target = { ...file, record, change: () => change };
       const sent = planUpload(target, request);
       if (sent instanceof Response) return sent;
       const totalBytes = knownTotalBytes(record, sent);

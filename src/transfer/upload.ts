@@ -29,6 +29,8 @@ interface UploadTarget {
   readonly record: UploadRecord;
   readonly path: WorkspacePath;
   readonly workspace: Workspace;
+  /** The id of the change that was made, where it can be undone. */
+  change(): string | null;
 }
 
 /** What a request brings: all of the file where it says nothing else. */
@@ -160,7 +162,7 @@ export async function receiveUpload(
   } finally {
     body.stop();
     await (draft?.sizeBytes === 0 ? draft.discard() : draft?.close());
-    running.end(end, body.bytes);
+    running.end(end, body.bytes, target.change());
   }
 }
 

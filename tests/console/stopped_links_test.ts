@@ -1,7 +1,7 @@
 /** What people decide on the console holds for links to files, too: stopping, rules, disabling. */
 import assert from "node:assert/strict";
 import { until } from "../fixtures/until.ts";
-import { type Desk, isThere, startDesk } from "./desk.ts";
+import { type Desk, fileIn, isThere, startDesk } from "./desk.ts";
 
 const linkOf = async (desk: Desk, tool: string, filename: string): Promise<string> => {
   const { text } = await desk.call(tool, { filename, link: true });
@@ -90,4 +90,20 @@ Deno.test("a running upload ends when a rule against it is made, or everything i
     assert.equal(response.status, 403, await response.text());
     assert.equal(await isThere(desk, `${end}.bin`), false);
   }
+});
+
+Deno.test("an upload by link is undone from its line of the audit", async () => {
+  await using desk = await startDesk();
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/f.txt`, "old\n");
+  const url = await linkOf(desk, "file_write", "f.txt");
+  const response = await fetch(url, { method: "PUT", body: "new\n" });
+  assert.equal(response.status, 200, await response.text());
+  const link = await until("the audit has it", async () => {
+    const { html } = await desk.page("audit?text=transfer_ended");
+    return /href="([^"]*change[^"]*)"/.exec(html)?.[1]?.replaceAll("&amp;", "&");
+  });
+  const change = await desk.owner.open(new URL(link, desk.server.url));
+  assert.ok(change.html.includes("<del>-old</del>"), change.html);
+  await desk.owner.submit(change, {}, 'value="undo"');
+  assert.equal(await fileIn(desk, "f.txt"), "old\n");
 });

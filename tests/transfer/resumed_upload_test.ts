@@ -49,6 +49,10 @@ for (const [where, env] of [...stores, ["per user", { WORKSPACES: "per-user" }]]
       assert.equal((await putPart(url, 700_001, content.length)).status, 404);
       assert.equal((await putRange(url, question)).status, 404);
       await checkContent(files, "f");
+      await until(
+        "the audit names the change",
+        () => /"outcome":"whole"[^\n]*"change":"\w+"/.test(files.server.stderr()),
+      );
       await until("the audit has each part", () => {
         const ends = files.server.stderr().matchAll(
           /"transfer_ended"[^\n]*?"upload"[^\n]*?"outcome":"(\w+)","reason":"(\d+) bytes"/g,
