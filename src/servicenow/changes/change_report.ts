@@ -80,17 +80,17 @@ export function finishedReport(
   };
 }
 
-/** The instance's refusal, with what it does not say: that the record is closed. */
+/** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
 export function refusalOf(
   error: ServicenowFailure,
   record: RecordFields,
 ): { readonly ok: false; readonly error: ServicenowFailure } {
-  if (error.reason !== "forbidden" || error.said === undefined || storedValue(record, "active") !== "false") {
-    return failure(error);
-  }
+  const state = shownValue(record, "state");
+  if (error.reason !== "forbidden" || error.said === undefined || state === "") return failure(error);
+  const isClosed = storedValue(record, "active") === "false";
   return failure({
     ...error,
-    said: `${error.said}. The record is ${short(shownValue(record, "state"))}, and not active`,
+    said: `${error.said}. The record is ${short(state)}${isClosed ? ", and not active" : ""}`,
   });
 }
 

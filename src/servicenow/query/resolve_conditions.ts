@@ -63,8 +63,9 @@ export function createResolveConditions(
     const known = await choicesOfColumn(found.owner, column, person);
     if (!known.ok) return known;
     const choices = known.value;
-    const open = operator === "=" ? openTerm(found, value, valuesOfChoice(value, choices).length > 0) : null;
-    if (open !== null) return success(open);
+    const isOpen = operator === "=" && isOpenState(found, value);
+    const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
+    if (isOpen && !isLabel) return success(openTerm(found.owner.table));
     const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
     if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, comparison);
     if (choices.length === 0) {
@@ -87,7 +88,8 @@ export function createResolveConditions(
     const stored = values.value.map(toQueryValue);
     const wrong = stored.find((each) => !each.ok);
     if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);
-    return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), labels);
+    const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
+    return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), named);
   };
 
   const referenceTerm = async (found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> => {
@@ -207,13 +209,15 @@ function isNumeric({ type }: Column): boolean {
   return numberTypes.test(type);
 }
 
+function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
+  return path === "state" && /^(open|unresolved|not closed)$/i.test(value) &&
+    owner.columns.some(({ name }) => name === "active");
+}
+
 /** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */
-function openTerm({ path, owner }: FoundColumn, value: string, isLabel: boolean) {
-  const isTask = owner.table === "task";
-  if (path !== "state" || !/^(open|unresolved|not closed)$/i.test(value) || (isLabel && !isTask)) return null;
-  if (!owner.columns.some(({ name }) => name === "active")) return null;
+function openTerm(owner: string): { readonly term: string; readonly words: string } {
   const resolved = Object.entries(resolvedStates).flatMap(([table, state]) =>
-    isTask ? [`sys_class_name!=${table}^ORstate!=${state}`] : table === owner.table ? [`state!=${state}`] : []
+    owner === "task" ? [`sys_class_name!=${table}^ORstate!=${state}`] : table === owner ? [`state!=${state}`] : []
   );
   return { term: ["active=true", ...resolved].join("^"), words: "state is open (active and not resolved)" };
 }

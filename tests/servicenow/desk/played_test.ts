@@ -75,6 +75,8 @@ Deno.test("open is what is active and not resolved, on tables whose states have 
   assert.match(all, /Incident \| priority .* \| state In Progress/);
   assert.doesNotMatch(all, /state Resolved/);
   assert.equal(await count("problem", "state=open"), rows("problem").length);
+  const tasks = await desk.text("servicenow_search", { table: "sc_task", where: "state=open" });
+  assert.match(tasks, /state is Open \(all that is not closed: active=true\)/, "a label of its own");
 });
 
 Deno.test("a person who has left is told as inactive, and a closed record as closed", async () => {
@@ -95,6 +97,8 @@ Deno.test("a person who has left is told as inactive, and a closed record as clo
       await desk.text("servicenow_add_note", { id, audience: "team", text: "x" }),
     ]
   ) assert.match(text, /ACL Exception.*\. The record is Closed, and not active/);
+  const early = { id: "PRB0040002", values: "state=Fix in Progress\ncause_notes=x\nassigned_to=me" };
+  assert.match(await desk.text("servicenow_update", early), /aborted by Business Rule.*\. The record is New$/);
   const decided = { id: "CHG0030004", decision: "approve" };
   assert.match(
     await desk.text("servicenow_approve", decided, "dora"),
