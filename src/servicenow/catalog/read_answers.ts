@@ -156,6 +156,7 @@ function shownAnswer(
   const kind = kindOf(type);
   if (kind === "masked" || isSecretField(name)) return masked;
   if (kind === "checkbox") return value === "true" ? "yes" : "no";
+  if (kind === "date_time" && /^\d{4}-\d\d-\d\d \d\d:/.test(value)) return `${value} UTC`;
   if (kind === "choice") return oneLine(choices.get(`${question} ${value}`) ?? value);
   const ids = kind === "reference" || kind === "list" ? sysIdsIn(value) : [];
   if (ids.length === 0) return wordsOf(value);

@@ -34,6 +34,9 @@ const words: Readonly<Record<string, Operator>> = {
   "does not contain": "not contains",
   "not contains": "not contains",
   "contains": "contains",
+  "not like": "not contains",
+  "like": "contains",
+  "on": "=",
   "starts with": "starts with",
   "startswith": "starts with",
   "after": ">",
@@ -44,15 +47,28 @@ const blankValue = /^(is empty|is not empty|isempty|isnotempty)$/i;
 const withSign = /^([A-Za-z][\w .]{0,99}?)\s*(!=|<>|>=|<=|==|!~|=|>|<|~)\s*([^]*)$/;
 const withBlank = /^([A-Za-z][\w .]{0,99}?)\s+(is empty|is not empty|isempty|isnotempty)$/i;
 const withWord =
-  /^([A-Za-z][\w .]{0,99}?)\s+(is not|not in|does not contain|not contains|contains|starts with|startswith|after|before|since|is|in)\s+([^]+)$/i;
+  /^([A-Za-z][\w .]{0,99}?)\s+(is not|not in|does not contain|not contains|not like|contains|like|starts with|startswith|after|before|since|is|in|on)\s+([^]+)$/i;
+const withRange = /^([A-Za-z][\w .]{0,99}?)\s+(?:is )?between\s+([^]+?)\s+and\s+([^]+)$/i;
+/** Where a further condition begins on the same line. */
+const nextCondition =
+  /;(?=\s*[A-Za-z][\w .]{0,99}?\s*(?:[!<>=]=?|<>|!?~))|\s+and\s+(?=[A-Za-z][\w.]{0,99}\s*(?:[!<>]?=|<>|[<>]|!?~|\s(?:is|in|not in|contains|starts with|after|before|since)\s))/gi;
+/** A further term of an encoded query: as part of a value it would be looked for, and found nowhere. */
+const encodedTerm = /\^(?:ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
 
 export function parseConditions(text: string): Result<readonly Condition[], string> {
   if (text.length > maxCharacters) return failure(`where must have at most ${maxCharacters} characters`);
-  const lines = text.split(/\r?\n|;(?=\s*[A-Za-z][\w .]{0,99}?\s*(?:!=|<>|>=|<=|=|>|<|~))/)
-    .map((line) => line.trim()).filter((line) => line !== "");
+  const lines = text.split(/\r?\n/).flatMap(splitLine).map((line) => line.trim()).filter((line) => line !== "");
   if (lines.length > maxConditions) return failure(`where takes at most ${maxConditions} conditions`);
   const conditions: Condition[] = [];
   for (const line of lines) {
+    if (encodedTerm.test(line) && !/["']$/.test(line)) {
+      return failure(`"${line.slice(0, 80).toWellFormed()}" looks like an encoded query: write one condition a line`);
+    }
+    const [, field = "", from = "", until = ""] = withRange.exec(line) ?? [];
+    if (field !== "") {
+      conditions.push({ field, operator: ">=", value: from }, { field, operator: "<=", value: until });
+      continue;
+    }
     const condition = parseCondition(line);
     if (condition === null) {
       return failure(
@@ -62,6 +78,18 @@ export function parseConditions(text: string): Result<readonly Condition[], stri
     conditions.push(condition);
   }
   return success(conditions);
+}
+
+/** What is in quotes is one value, whatever it looks like. */
+function splitLine(line: string): readonly string[] {
+  const bare = line.replace(/(?<=[=<>~\s])("[^"]*"|'[^']*')(?=\s|;|$)/g, (quoted) => "_".repeat(quoted.length));
+  const parts: string[] = [];
+  let start = 0;
+  for (const { 0: joint, index } of bare.matchAll(nextCondition)) {
+    parts.push(line.slice(start, index));
+    start = index + joint.length;
+  }
+  return [...parts, line.slice(start)];
 }
 
 function parseCondition(line: string): Condition | null {

@@ -118,3 +118,32 @@ Deno.test("SLAs are listed with what they are about, and days go by the names of
     assert.match(text, new RegExp(`due_date: ${date} 07:00:00 UTC`), day);
   }
 });
+
+Deno.test("conditions joined on one line, ranges and likenesses mean what they say; encoded queries are refused", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const find = (where: string) => desk.text("servicenow_search", { table: "incident", where });
+  for (
+    const where of [
+      "short_description contains server and state=In Progress",
+      "short_description like server AND state is In Progress and assigned_to is me",
+      "opened_at between 2026-03-01 and 2026-03-01; state=In Progress",
+      "opened_at is between 2026-02-28 and 2026-03-01 23:00\nshort_description contains server",
+      "opened_at on 2026-03-01",
+    ]
+  ) assert.match(await find(where), /^incident: 1, [^]*INC0010001/, where);
+  assert.match(await find("short_description = 'trial and error'"), /none.*short_description is trial and error$/);
+  assert.match(
+    await find('short_description = "state=New and x is y" and state=New'),
+    /none.*short_description is state=New and x is y, state is New$/,
+  );
+  assert.match(await find("short_description contains trial and error"), /none.*contains trial and error$/);
+  for (
+    const where of [
+      "short_description=x^state=1",
+      "short_descriptionLIKEmail^ORstate=1",
+      "short_description contains x^ORDERBYDESCnumber",
+      "short_description=x^NQactive=true",
+    ]
+  ) assert.match(await find(where), /looks like an encoded query: write one condition a line/, where);
+  assert.match(await find("short_description contains Rebooted ^ twice"), /INC0010003/);
+});
