@@ -72,7 +72,7 @@ export function selectText(
   const lastLine = cursor?.endLine ?? endLine;
   const rest = all.subarray(from.offsetBytes);
   if (characters !== undefined) {
-    const found = charactersOf(rest, { ...characters, maxBytes });
+    const found = charactersOf(rest, { ...characters, maxBytes, isStart: from.offsetBytes === 0 });
     const text = Buffer.from(found.bytes).toString("utf8");
     const range = { line: startLine, isThere: rest.byteLength > 0, first: characters.first };
     return charactersPart(text, { ...found, ...range, totalLines, encoding: decoded.encoding });

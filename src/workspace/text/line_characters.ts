@@ -20,14 +20,16 @@ const carriageReturn = 13;
 /** The characters from `first` to `last` of the line that the bytes start with, as many as `maxBytes` hold. */
 export function charactersOf(
   bytes: Uint8Array,
-  { first, last, maxBytes, isLatin1 = false }: {
+  { first, last, maxBytes, isStart, isLatin1 = false }: {
     readonly first: number;
     readonly last: number;
     readonly maxBytes: number;
+    /** Whether the file starts here: a byte order mark is no character of the line. */
+    readonly isStart: boolean;
     readonly isLatin1?: boolean;
   },
 ): LineCharacters {
-  const before = passOver(bytes, 0, first - 1, isLatin1);
+  const before = passOver(bytes, markBytes(bytes, isStart), first - 1, isLatin1);
   const wanted = passOver(bytes, before.offset, last - first + 1, isLatin1);
   const isCut = wanted.offset - before.offset > maxBytes;
   const end = isCut ? startOfCharacter(bytes, before.offset + maxBytes, isLatin1) : wanted.offset;
@@ -71,16 +73,21 @@ export async function readCharacters(
     const isLast = offsetBytes + bytes.byteLength >= sizeBytes || bytes.includes(newline);
     const piece = isLast ? bytes : bytes.subarray(0, cutAtBoundary(bytes));
     const isLatin1 = encoding === "latin1" || (encoding === null && !isUtf8(piece));
-    const here = passOver(piece, 0, first - 1 - passed, isLatin1);
+    const isStart = offsetBytes === 0;
+    const here = passOver(piece, markBytes(piece, isStart), first - 1 - passed, isLatin1);
     // what is asked for deserves a read of its own
     if (!isLast && here.offset > 0) {
       passed += here.count;
       offsetBytes += here.offset;
       continue;
     }
-    const found = charactersOf(piece, { first: first - passed, last: last - passed, maxBytes, isLatin1 });
+    const found = charactersOf(piece, { first: first - passed, last: last - passed, maxBytes, isStart, isLatin1 });
     return success({ ...facts, ...found, lineEnd: found.lineEnd === null ? null : passed + found.lineEnd });
   }
+}
+
+function markBytes(bytes: Uint8Array, isStart: boolean): number {
+  return isStart && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
 }
 
 /** Passes over at most `count` characters, none of them in the line's end. */

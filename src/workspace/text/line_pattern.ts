@@ -105,7 +105,7 @@ async function createExpressionPattern(
       required === null ? null : createTextScreen(required),
       createStartScreen(program),
       createEndScreen(program),
-      createHeldScreen(program),
+      required === null ? createHeldScreen(program) : null,
     ];
     const automaton = createLineAutomaton(program);
     const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);

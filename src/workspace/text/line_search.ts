@@ -81,7 +81,7 @@ export function createLineSearch(
     if (step?.value) {
       const match = { line: firstLine, ...cutLongLine(step.value), before: earlier, after: [] };
       line.search = null;
-      if (queue.push(match, true)) return firstLine;
+      if (queue.push(match, true)) return queue.last;
     }
     const pause = isEnd ? undefined : nextTurn();
     return pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
@@ -91,7 +91,7 @@ export function createLineSearch(
     const options = { pattern, from, contextLines, linesBefore: earlier, firstLine, afterLine };
     for (const { matches, unsure, end } of searchText(text, options)) {
       unsure.forEach(onUnsure);
-      for (const match of matches) if (queue.push(match, !isLast)) return match.line;
+      for (const match of matches) if (queue.push(match, !isLast)) return queue.last;
       const pause = nextTurn();
       if (pause === undefined || !await isOverAfter(pause)) continue;
       return queue.flush() ?? Math.max(firstLine - 1 + countLineEnds(characters, from, end), queue.last);

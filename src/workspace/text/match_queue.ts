@@ -2,45 +2,41 @@
 import type { LineMatch } from "./search_text.ts";
 
 interface MatchQueue {
-  /** Takes a match; where the text is not the file's last, its lines may go on. `true` when that is enough. */
+  /** Takes a match; unless the text is the file's last, more lines may come. `true` when that is enough. */
   push(match: LineMatch, mayGoOn: boolean): boolean;
   /** The lines after all that was pushed. */
   add(lines: readonly string[]): boolean;
-  /** Passes on the matches that wait for lines; the line of the one that was enough, or `null`. */
+  /** Passes on all; the line of the one that was enough, or `null`. */
   flush(): number | null;
   /** The line that was passed on last; 0 before. */
   readonly last: number;
 }
 
 export function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => boolean): MatchQueue {
-  let waiting: LineMatch[] = [];
+  let waiting: readonly LineMatch[] = [];
   let last = 0;
-  const pass = (match: LineMatch): boolean => {
-    last = match.line;
-    return onMatch(match);
-  };
-  const flush = (): number | null => {
-    for (const match of waiting.splice(0)) if (pass(match)) return match.line;
-    return null;
+  /** Passes on the first matches as long as they are complete, or all. */
+  const passOn = (all: boolean): boolean => {
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      if (!all && first.after.length < contextLines) return false;
+      waiting = waiting.slice(1);
+      last = first.line;
+      if (onMatch(first)) return true;
+    }
+    return false;
   };
   return {
     get last() {
       return last;
     },
     push(match, mayGoOn) {
-      if (!mayGoOn || match.after.length === contextLines) return pass(match);
-      waiting.push(match);
-      return false;
+      waiting = [...waiting, match];
+      return passOn(!mayGoOn);
     },
     add(lines) {
       waiting = waiting.map((match) => ({ ...match, after: [...match.after, ...lines].slice(0, contextLines) }));
-      while (waiting[0]?.after.length === contextLines) {
-        const [first, ...rest] = waiting;
-        waiting = rest;
-        if (pass(first)) return true;
-      }
-      return false;
+      return passOn(false);
     },
-    flush,
+    flush: () => passOn(true) ? last : null,
   };
 }
