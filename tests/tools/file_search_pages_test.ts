@@ -59,12 +59,12 @@ Deno.test("the pages of a search join to what a look at each line finds, with it
               own.flatMap((text, index) => reference.test(text) ? [`${name}:${index + 1}`] : [])
             );
             const found: Found[] = [];
-            for (let cursor: unknown;;) {
-              const more = cursor === undefined ? {} : { cursor };
+            let more: Record<string, unknown> | null = {};
+            while (more !== null && found.length <= expected.length) {
               const { structured } = await answerOf(search, { ...request, limit, context, ...more });
               found.push(...structured["matches"] as Found[]);
-              cursor = structured["next_cursor"];
-              if (cursor === undefined || found.length > expected.length) break;
+              const cursor: unknown = structured["next_cursor"];
+              more = cursor === undefined ? null : { cursor };
             }
             assert.deepEqual(found.map(placeOf), expected, JSON.stringify(request));
             for (const match of found) checkShown(match, lines[match.filename] ?? [], context);
