@@ -161,8 +161,11 @@ export async function receiveUpload(
     return refuseTransfer(status, words + more, rangeOfKept(keptBytes));
   } finally {
     body.stop();
-    await (draft?.sizeBytes === 0 ? draft.discard() : draft?.close());
-    running.end(end, body.bytes, target.change());
+    try {
+      await (draft?.sizeBytes === 0 ? draft.discard() : draft?.close());
+    } finally {
+      running.end(end, body.bytes, target.change());
+    }
   }
 }
 
