@@ -55,6 +55,26 @@ Deno.test("100,000 files in one directory are listed page by page, found by name
     assert.ok(peakMemory() - before < gibibyte, `${(peakMemory() - before) / mebibyte} MiB`);
   }));
 
+Deno.test("a place in a file of one line of 3 MB is found with its column, and read around it", () =>
+  withFileServer({
+    fill(root) {
+      const code = 'f("é",1);'.repeat(150_000);
+      Deno.writeTextFileSync(`${root}/app.min.js`, `${code}var needle=1;${code}`);
+    },
+  }, async ({ done }) => {
+    for (const request of [{ query: "needle" }, { query: "^f.*var\\s+needle=\\d", regex: true }]) {
+      const found = await done("file_search", request);
+      assert.match(found.text, /^app\.min\.js\n1:\d+: …/);
+      assert.match(found.text, /1 hit in 1 file/);
+    }
+    const found = await done("file_search", { query: "needle" });
+    const [, place = ""] = /^(1:\d+): /m.exec(found.text) ?? [];
+    assert.equal(place, `1:${9 * 150_000 + 5}`);
+    assert.match((await done("file_read", { filename: `app.min.js:${place}` })).text, /characters 1349005 to 1351004/);
+    const exact = await done("file_read", { filename: "app.min.js:1:1350001-1350013" });
+    assert.equal(exact.structured["content"], "var needle=1;");
+  }));
+
 Deno.test("a sparse file of 10 GiB is read at its ends and in parts, and is never loaded", () =>
   withFileServer({
     fill(root) {
