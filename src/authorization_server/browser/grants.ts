@@ -54,7 +54,6 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
         action: paths.grants,
         signOutAction: paths.signOut,
         homePath: paths.home,
-        consolePath: options.hasConsole ? `${paths.home}console` : null,
         servicenow: options.servicenow === undefined ? null : {
           path: paths.servicenowLink,
           status: await options.servicenow.instance.status(signedIn.account.id),

@@ -13,7 +13,6 @@ interface GrantsPage {
   readonly signOutAction: string;
   readonly homePath: string;
   /** `null` where there is no console. */
-  readonly consolePath: string | null;
   /** The link page and what it would say; `null` where there is no instance. */
   readonly servicenow: { readonly path: string; readonly status: ServicenowStatus } | null;
   readonly csrf: string;
@@ -112,10 +111,7 @@ export function grantsPage(page: GrantsPage): Response {
         <input type="hidden" name="csrf" value="${csrf}">
         <div class="actions"><button type="submit" class="plain">Sign out</button></div>
       </form>
-      <p class="hint"><a href="${page.homePath}">How to connect an application</a>${page.consolePath !== null &&
-        html`
-          · <a href="${page.consolePath}">Console</a>
-        `}</p>
+      <p class="hint"><a href="${page.homePath}">How to connect an application</a></p>
     `,
   });
 }
