@@ -1,4 +1,4 @@
-/** Rules: which calls go on, which wait for a person, and which are refused. The first that fits decides. */
+/** Rules: which calls are allowed, which wait for a person, and which are refused. The first that fits decides. */
 import * as z from "zod";
 import { foldedForms } from "../workspace/name_folding.ts";
 
@@ -136,7 +136,7 @@ export function ruleWords(rule: Rule): string {
 }
 
 function verdictWords({ verdict, approver }: Rule): string {
-  if (verdict === "allow") return "go on.";
+  if (verdict === "allow") return "are allowed.";
   if (verdict === "deny") return "are refused.";
   return approver === "administrator" ? "wait for an administrator." : "wait until the person approves.";
 }

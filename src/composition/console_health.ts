@@ -71,7 +71,7 @@ function servicenowFact({ servicenow: { access, missing, write } }: Config): Hea
   }
   return missing.length > 0
     ? { name, state: "warn", words: `Set ${missing.join(" and ")} to use it.` }
-    : { name, state: "good", words: "Not used." };
+    : { name, state: "off", words: "No instance is configured." };
 }
 
 function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | undefined): HealthFact {

@@ -17,7 +17,7 @@ const leastLines = 100;
 /** How long after its last call a client counts as connected. */
 const connectedMs = 300_000;
 /** How long what was read serves every page that asks. */
-const keptMs = 5_000;
+const keptMs = 1_000;
 /** Lines are stored some time after their calls, by each instance on its own: what is younger than that is read again. */
 const settledMs = 30_000;
 /** A storage that did not answer for longer got them later still: everything is read again after this. */

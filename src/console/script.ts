@@ -40,7 +40,7 @@ export const consoleScript = `
   let refusals = 0;
   const connect = () => {
     const source = new EventSource(address);
-    source.onopen = () => { refusals = 0; state.textContent = "Live"; };
+    source.onopen = () => { refusals = 0; state.textContent = "Updates live"; };
     source.onmessage = (event) => {
       for (const [id, markup] of Object.entries(JSON.parse(event.data))) put(id, markup);
     };

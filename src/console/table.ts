@@ -15,7 +15,7 @@ export function dataTable(
     readonly caption: string;
     readonly columns: readonly Column[];
     readonly rows: readonly (readonly Cell[])[];
-    readonly whenEmpty: string;
+    readonly whenEmpty: Html | string;
   },
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;

@@ -1,4 +1,4 @@
-/** How the console writes moments, durations and sizes. */
+/** How the console writes moments, durations, outcomes and commands. */
 import { type Html, html } from "../lib/page/html.ts";
 
 const minute = 60_000;
@@ -44,4 +44,35 @@ export function duration(ms: number): string {
   return ms < minute
     ? `${(ms / 1_000).toFixed(1)} s`
     : `${Math.floor(ms / minute)} min ${Math.round(ms % minute / 1_000)} s`;
+}
+
+/** A text in which what stands between backticks is code. */
+export function withCode(text: string): Html {
+  return html`${text.split("`").map((part, index) => index % 2 === 0 ? part : html`<code>${part}</code>`)}`;
+}
+
+/** A name of the log, as `signed_in`, in words. */
+export function plainName(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+const failures: Readonly<Record<string, string>> = {
+  tool_error: "failed",
+  protocol_error: "failed",
+  internal_error: "failed",
+  insufficient_scope: "refused",
+  rate_limited: "refused",
+};
+const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|scope|limited|expired/;
+
+/** What became of something, and why. */
+export function outcomeBadge(outcome: string | null, code: string | null): Html {
+  if (outcome === null) return html``;
+  const kind = badOutcome.test(outcome) ? "warn" : "good";
+  const why = code ?? (outcome in failures ? outcome : null);
+  return html`<span class="badge ${kind}">${plainName(failures[outcome] ?? outcome)}</span>${
+    why !== null && html`
+      <span class="quiet">${plainName(why)}</span>
+    `
+  }`;
 }

@@ -36,7 +36,7 @@ async function watchPages(browser: Browser): Promise<void> {
     await page.goto(`${first.url}/console/decisions`);
     await page.getByLabel("Passphrase").fill(ownerPassphrase);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.locator("#live-state").getByText("Live").waitFor();
+    await page.locator("#live-state").getByText("Updates live").waitFor();
     return page;
   };
   const [one, two] = await Promise.all([openDecisions(), openDecisions()]);
@@ -76,11 +76,11 @@ async function watchPages(browser: Browser): Promise<void> {
   // the server stops and comes again at the same address: the page says both, and goes on
   const live = await one.context().newPage();
   await live.goto(`${first.url}/console/live`);
-  await live.locator("#live-state").getByText("Live").waitFor();
+  await live.locator("#live-state").getByText("Updates live").waitFor();
   await first.stop();
   await live.getByText("Connecting again").waitFor();
   await using again = await startServer(place, { env: { PORT: new URL(first.url).port }, args: [] });
-  await live.locator("#live-state").getByText("Live", { exact: true }).waitFor();
+  await live.locator("#live-state").getByText("Updates live").waitFor();
   await callTool(again, token, "file_list", {});
   await live.locator("#ended").getByText("file_list").waitFor();
 }

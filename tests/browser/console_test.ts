@@ -78,7 +78,7 @@ consoleTest("a new owner opens the console, sees a connection come, and ends it"
   await setUpAndOpenConsole(page, server);
   await picture(page, "console-overview");
   await page.getByRole("link", { name: "Connections" }).click();
-  await page.locator("#live-state").getByText("Live").waitFor();
+  await page.locator("#live-state").getByText("Updates live").waitFor();
   await createToken(server, "nightly job");
   const row = page.getByRole("row", { name: /nightly job/ });
   await row.waitFor(); // put there by the script: the page was not loaded again

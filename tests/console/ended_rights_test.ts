@@ -45,7 +45,10 @@ Deno.test("a link for a passphrase ends with its maker's rights, and with any ch
 
 Deno.test("an export ends with the rights that it began with, however slowly it is read", async () => {
   const line = { ...emptyLine, event: "call", person: "owner", instance: "1", batch: 1 };
-  const endless = auditSection(() => Promise.resolve({ lines: [line], cursor: "more" }));
+  const endless = auditSection(
+    () => Promise.resolve({ lines: [line], cursor: "more" }),
+    () => Promise.resolve(new Map()),
+  );
   await using harness = await startConsole([endless]);
   const secret = await invitePerson(harness, await signInTo(harness), "ada");
   const change = (administrator: boolean) => setAdministrator(harness.deps, { name: "ada", administrator });

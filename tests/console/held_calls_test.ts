@@ -192,7 +192,7 @@ Deno.test("an approval for an hour holds for this connection, a lasting one beco
   assert.ok((await callTool(desk.server, second, "file_write", { filename: "s.txt", content: "1" })).isError);
   assert.ok((await desk.call("file_move", { path: "other.txt", destination: "m.txt" })).isError, "another tool");
   const { html } = await desk.page("rules");
-  assert.match(html, /Calls for owner by .* \(one connection\) of file_write go on\./);
+  assert.match(html, /Calls for owner by .* \(one connection\) of file_write are allowed\./);
 });
 
 Deno.test("a rule is tried on the last day's calls before it holds", async () => {
@@ -206,7 +206,7 @@ Deno.test("a rule is tried on the last day's calls before it holds", async () =>
       { tool: "changes", verdict: "ask", trial: "yes" },
       'value="add"',
     );
-    return /would have fitted <strong>2<\/strong> of 3 calls/.test(tried.html);
+    return /would have held <strong>2<\/strong> of 3 calls/.test(tried.html);
   });
   assert.match((await desk.page("rules")).html, /There are no rules/);
 });

@@ -31,7 +31,7 @@ import type { LogExport } from "../../telemetry/log_export.ts";
 import type { LocalModel } from "../../ollama/port.ts";
 import type { WorkspaceSource } from "../../workspace/port.ts";
 import { createConsoleChanges } from "../workspaces/console_changes.ts";
-import { readClientName } from "../records/client_name.ts";
+import { nameOfOperator, readClientName } from "../records/client_name.ts";
 import type { Servicenow } from "../../servicenow/servicenow.ts";
 import type { Installation } from "../installation.ts";
 import { createConsoleHealth } from "../console_health.ts";
@@ -68,6 +68,13 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     ? null
     : { ...parts.servicenow.signIn, linkPath: `${new URL(issuer).pathname}servicenow/link` };
   const people = async (): Promise<readonly string[]> => (await administration.users()).map(({ id }) => id);
+  const nameOf = (id: string): string => parts.nameOfClient(id) ?? nameOfOperator(id) ?? id;
+  const namesOf = async (ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
+    new Map(
+      await Promise.all(
+        ids.map(async (id) => [id, parts.nameOfClient(id) ?? await readClientName(storage, id) ?? id] as const),
+      ),
+    );
   return createConsole({
     issuer,
     visits,
@@ -80,12 +87,16 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
         health,
         parts: [
           waitingPart(parts.decisions),
-          connectedPart(day.connected, (id) => parts.nameOfClient(id) ?? id),
+          connectedPart(day.connected, nameOf),
           callsPart(() => readCallsOfDay(storage, clock())),
           refusedPart(search),
         ],
       }),
-      liveSection({ live: parts.live, nameOfClient: (id) => parts.nameOfClient(id) ?? id }),
+      liveSection({
+        live: parts.live,
+        nameOfClient: nameOf,
+        waiting: async ({ visitor }) => (await parts.decisions.waiting(visitor)).length,
+      }),
       connectionsSection({
         administration,
         usage: day.usage,
@@ -118,7 +129,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
       }),
       peopleSection({ administration, signInIsElsewhere: visits.signInIsElsewhere }),
       ...servicenow === null ? [] : [servicenowSection(servicenow)],
-      auditSection(search),
+      auditSection(search, namesOf),
       changeSection(createConsoleChanges(parts.workspace, {
         log: parts.log,
         // the owner has no record where the passphrase comes from OWNER_PASSWORD_HASH

@@ -4,7 +4,7 @@ import type { FoundLine, FoundPage } from "../../audit/search.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import type { Section, Visit } from "../section.ts";
 import { dataTable } from "../table.ts";
-import { duration, moment } from "../words.ts";
+import { duration, moment, outcomeBadge, plainName } from "../words.ts";
 
 /** Searches the stored audit, newest first. */
 export type SearchAudit = (
@@ -25,7 +25,10 @@ const periods: readonly (readonly [value: string, words: string, ms: number])[] 
 const outcomes = ["ok", "refused", "failed", "cancelled"];
 const filterNames = ["person", "client", "tool", "target", "outcome", "since"] as const;
 
-export function auditSection(search: SearchAudit): Section {
+/** What the clients of a page are called, by id. */
+type NamesOf = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+
+export function auditSection(search: SearchAudit, namesOf: NamesOf): Section {
   return {
     name: "audit",
     title: "Audit",
@@ -34,9 +37,10 @@ export function auditSection(search: SearchAudit): Section {
         limit: linesOfPage,
         cursor: visit.query.get("cursor") ?? undefined,
       });
+      const names = await namesOf([...new Set(page.lines.flatMap(({ client }) => client ?? []))]);
       return html`
         ${filterForm(visit)}
-        ${linesTable(page.lines, visit)}
+        ${linesTable(page.lines, names, visit)}
         <p>${page.cursor !== null && html`
           <a href="${visit.href("audit", { ...given(visit), cursor: page.cursor })}">Older lines</a> ·
         `}
@@ -103,9 +107,7 @@ function filterForm(visit: Visit): Html {
   `;
 }
 
-const wellOutcomes: ReadonlySet<string> = new Set(["ok", "signed_in", "claimed", "confirmed", "runs", "approved"]);
-
-function linesTable(lines: readonly FoundLine[], visit: Visit): Html {
+function linesTable(lines: readonly FoundLine[], names: ReadonlyMap<string, string>, visit: Visit): Html {
   return dataTable({
     caption: "Lines, newest first",
     columns: [
@@ -120,14 +122,10 @@ function linesTable(lines: readonly FoundLine[], visit: Visit): Html {
     rows: lines.map((line) => [
       moment(line.time),
       filterLink("person", line.person, visit),
-      filterLink("client", line.client, visit),
-      line.tool ?? line.event,
+      filterLink("client", line.client, visit, names.get(line.client ?? "")),
+      line.tool ?? plainName(line.event),
       targetCell(line, visit),
-      html`<span class="badge ${wellOutcomes.has(line.outcome ?? "") ? "good" : "warn"}">${line.outcome ?? ""}</span>${
-        line.code !== null && html`
-          <span class="quiet">${line.code}</span>
-        `
-      }`,
+      outcomeBadge(line.outcome, line.code),
       line.durationMs === null ? null : duration(line.durationMs),
     ]),
     whenEmpty: "Nothing was found on this page.",
@@ -140,10 +138,15 @@ function targetCell({ target, change, person }: FoundLine, visit: Visit): Html |
   return html`<a href="${visit.href("change", { id: change, person: person ?? "" })}">${target ?? "the change"}</a>`;
 }
 
-function filterLink(name: "person" | "client", value: string | null, visit: Visit): Html | null {
+function filterLink(
+  name: "person" | "client",
+  value: string | null,
+  visit: Visit,
+  words: string | undefined = value ?? "",
+): Html | null {
   return value === null
     ? null
-    : html`<a href="${visit.href("audit", { ...given(visit), [name]: value })}">${value}</a>`;
+    : html`<a href="${visit.href("audit", { ...given(visit), [name]: value })}">${words}</a>`;
 }
 
 /** The lines as they are found: an export of millions is never in memory. */

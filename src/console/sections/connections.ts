@@ -6,7 +6,7 @@ import { actFields } from "../frame.ts";
 import type { LiveParts, Section, Visit } from "../section.ts";
 import { nextLink, pageOf, timeCursor } from "../paging.ts";
 import { dataTable } from "../table.ts";
-import { ago, moment } from "../words.ts";
+import { ago, moment, withCode } from "../words.ts";
 
 /** What a grant's calls came to in the last day. */
 export interface Usage {
@@ -55,8 +55,10 @@ export function connectionsSection(options: ConnectionsOptions): Section {
       const { grants, tokens } = await listsOf(visit);
       const person = visit.query.get("person");
       return html`
-        <p>What has access in ${visit.visitor.isAdministrator ? "people's names" : "your name"}. Ending a connection
-          takes effect on its next request.</p>
+        <p>What has access${visit.visitor.isAdministrator
+          ? ""
+          : " in your name"}. A connection that you end is refused from
+          its next request on.</p>
         ${visit.visitor.isAdministrator && person !== null &&
           html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
         ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
@@ -194,7 +196,7 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
       { title: "End" },
     ],
     rows,
-    whenEmpty: "There are none. `portcullis token create` makes one.",
+    whenEmpty: withCode("There are none. `portcullis token create` makes one."),
   });
   const words = "Made before these";
   return html`${table}${

@@ -4,21 +4,29 @@ import { type Html, html } from "../../lib/page/html.ts";
 import { actFields } from "../frame.ts";
 import type { Act, LiveParts, Section, Visit } from "../section.ts";
 import { dataTable } from "../table.ts";
-import { ago, duration, moment } from "../words.ts";
+import { ago, duration, moment, outcomeBadge } from "../words.ts";
 
 interface LiveOptions {
   readonly live: Live;
   nameOfClient(clientId: string): string;
+  /** How many calls wait for the visitor's decision. */
+  waiting(visit: Visit): Promise<number>;
 }
 
 const endedShown = 50;
 
-export function liveSection({ live, nameOfClient }: LiveOptions): Section {
+export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Section {
   const partsOf = async (visit: Visit): Promise<LiveParts> => {
     const { calls, ended } = await live.view();
     const { isAdministrator, userId } = visit.visitor;
     const isSeen = ({ person }: { readonly person: string | null }): boolean => isAdministrator || person === userId;
+    const count = await waiting(visit);
     return {
+      waiting: count === 0 ? html`` : html`
+        <p class="note warn"><a href="${visit.href("decisions")}">${count} ${count === 1
+          ? "call waits"
+          : "calls wait"} for your decision</a></p>
+      `,
       running: runningTable(calls.filter(isSeen), visit, nameOfClient),
       ended: endedTable(ended.filter(isSeen).slice(0, endedShown), visit, nameOfClient),
       ...(isAdministrator ? { switches: switchesPart(live, visit, nameOfClient) } : {}),
@@ -42,9 +50,10 @@ export function liveSection({ live, nameOfClient }: LiveOptions): Section {
     title: "Live",
     live: partsOf,
     async show(visit) {
-      const { running, ended, switches } = await partsOf(visit);
+      const { waiting, running, ended, switches } = await partsOf(visit);
       return html`
         ${switches !== undefined && html`<div id="switches">${switches}</div>`}
+        <div id="waiting">${waiting}</div>
         <h2>Running now</h2><div id="running">${running}</div>
         <h2>Just ended</h2><div id="ended">${ended}</div>
       `;
@@ -66,7 +75,7 @@ export function liveSection({ live, nameOfClient }: LiveOptions): Section {
         "The client is paused.",
         (by, form) => live.pauseClient((form.get("client") ?? "").slice(0, 2_000), by),
       ),
-      resume: switching("The client may go on.", (by, form) => live.resumeClient(form.get("client") ?? "", by)),
+      resume: switching("The client may call again.", (by, form) => live.resumeClient(form.get("client") ?? "", by)),
       stop: switching("All calls are stopped.", (by) => live.stopAll(by), "stop all calls of everyone"),
       start: switching("Calls run again.", (by) => live.resumeAll(by)),
     },
@@ -88,11 +97,11 @@ function actButton(
 function switchesPart({ switches: { stopped, paused } }: Live, visit: Visit, nameOf: (id: string) => string): Html {
   const all = stopped === null
     ? actButton(visit, "stop", "Stop everything", {})
-    : html`<p class="note warn">All calls are stopped, by ${stopped.by}, ${ago(stopped.at, visit.now)}. They stay
-        stopped over a restart.</p>${actButton(visit, "start", "Let calls run again", {})}`;
+    : html`<p class="note warn">Stopped by ${stopped.by}, ${ago(stopped.at, visit.now)}. Calls stay stopped over a
+        restart.</p>${actButton(visit, "start", "Let calls run again", {})}`;
   const clients = paused.map(({ client, by, at }) =>
     html`<li>${nameOf(client)}, paused by ${by} ${ago(at, visit.now)} ${
-      actButton(visit, "resume", "Let it go on", { client }, nameOf(client))
+      actButton(visit, "resume", "Let it call again", { client }, nameOf(client))
     }</li>`
   );
   return html`${all}${
@@ -115,7 +124,7 @@ function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => stri
       { title: "Tool" },
       { title: "Arguments" },
       { title: "Since" },
-      { title: "Act" },
+      { title: "Actions" },
     ],
     rows: calls.map(({ id, client, person, tool, arguments: given, since }) => [
       nameOf(client),
@@ -149,11 +158,7 @@ function endedTable(calls: Ended, visit: Visit, nameOf: (id: string) => string):
       person,
       tool,
       target,
-      html`<span class="badge ${outcome === "ok" ? "good" : "warn"}">${outcome ?? ""}</span>${
-        code !== null && html`
-          <span class="quiet">${code}</span>
-        `
-      }`,
+      outcomeBadge(outcome, code),
       durationMs === null ? null : duration(durationMs),
     ]),
     whenEmpty: `Nothing was called since this server started${visit.visitor.isAdministrator ? "" : ", by you"}.`,

@@ -1,11 +1,12 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
 import { type Html, html } from "../../lib/page/html.ts";
 import type { LiveParts, Section, Visit } from "../section.ts";
+import { withCode } from "../words.ts";
 
 /** How one thing that matters is. */
 export interface HealthFact {
   readonly name: string;
-  readonly state: "good" | "warn" | "bad";
+  readonly state: "good" | "warn" | "bad" | "off";
   /** What it is, or what to do. */
   readonly words: string;
 }
@@ -53,10 +54,10 @@ export function overviewSection({ health, parts }: OverviewOptions): Section {
 }
 
 function tiles(facts: readonly HealthFact[]): Html {
-  const stateWords = { good: "Well", warn: "Look at this", bad: "Does not work" };
+  const stateWords = { good: "Well", warn: "Look at this", bad: "Does not work", off: "Not used" };
   return html`<ul class="tiles">${
     facts.map(({ name, state, words }) =>
-      html`<li class="${state}"><strong>${name}: ${stateWords[state]}</strong> <span>${words}</span></li>`
+      html`<li class="${state}"><strong>${name}: ${stateWords[state]}</strong> <span>${withCode(words)}</span></li>`
     )
   }</ul>`;
 }

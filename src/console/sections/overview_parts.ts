@@ -2,7 +2,7 @@
 import type { Decisions } from "../../approval/decisions.ts";
 import { type Html, html } from "../../lib/page/html.ts";
 import { dataTable } from "../table.ts";
-import { ago, timeOfDay } from "../words.ts";
+import { ago, plainName, timeOfDay } from "../words.ts";
 import type { SearchAudit } from "./audit.ts";
 import type { OverviewPart } from "./overview.ts";
 
@@ -152,7 +152,12 @@ export function refusedPart(search: SearchAudit): OverviewPart {
           columns: [{ title: "When" }, { title: "Person" }, { title: "What" }, { title: "Why" }],
           rows: lines.map((
             line,
-          ) => [ago(line.time, now), line.person, line.tool ?? line.event, line.code ?? line.outcome]),
+          ) => [
+            ago(line.time, now),
+            line.person,
+            line.tool ?? plainName(line.event),
+            plainName(line.code ?? line.outcome ?? ""),
+          ]),
           whenEmpty: "Nothing was refused.",
         })
       }${lines.length > 0 && html`<p><a href="${href("audit", { outcome: "refused" })}">All refusals</a></p>`}`;

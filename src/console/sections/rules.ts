@@ -1,4 +1,4 @@
-/** Rules: what goes on, what waits and what is refused, in words; tried on the last day's calls before they hold. */
+/** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
 import {
   everyChange,
   firstFitting,
@@ -27,7 +27,9 @@ interface RulesOptions {
 }
 
 const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
-const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Wait for approval", deny: "Refuse", allow: "Let on" };
+const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Wait for approval", deny: "Refuse", allow: "Allow" };
+
+const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "refused", allow: "allowed" };
 
 /** The one-click rule. */
 const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
@@ -55,8 +57,8 @@ export function rulesSection(options: RulesOptions): Section {
       const now = rules.current.filter(({ until }) => until === undefined || until > visit.now);
       const [clients, people] = await Promise.all([options.clients(), options.people()]);
       return html`
-        <p>The first rule that fits a call decides. A call that no rule fits goes on.</p>
-        ${now.length === 0 ? html`<p class="quiet">There are no rules: every call goes on.</p>` : html`
+        <p>The first rule that fits a call decides. A call that no rule fits is allowed.</p>
+        ${now.length === 0 ? html`<p class="quiet">There are no rules: every call is allowed.</p>` : html`
           <ol class="rules">${now.map((rule, index) => ruleItem(rule, index, visit))}</ol>
         `}
         ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") && html`
@@ -85,7 +87,8 @@ export function rulesSection(options: RulesOptions): Section {
             const caught = calls.filter((call) => firstFitting([rule], call, now) !== null).length;
             const show = html`
               <p>${ruleWords(rule)}</p>
-              <p>In the last day it would have fitted <strong>${caught}</strong> of ${calls.length} calls.</p>
+              <p>In the last day it would have ${caughtWords[rule.verdict]} <strong>${caught}</strong> of ${calls
+                .length} calls.</p>
               <form method="post" action="${href("rules")}">${actFields(visitor, "add", fieldsOf(rule))}
                 <button type="submit" class="small">Add this rule</button></form>
               <p><a href="${href("rules")}">Back to the rules</a></p>

@@ -4,7 +4,7 @@ import { type Html, html } from "../../lib/page/html.ts";
 import { actFields } from "../frame.ts";
 import type { LiveParts, Section, Visit } from "../section.ts";
 import { dataTable } from "../table.ts";
-import { ago } from "../words.ts";
+import { ago, withCode } from "../words.ts";
 
 /** One finding of the server about itself. */
 interface Finding {
@@ -76,7 +76,12 @@ function findingsPage(findings: readonly Finding[], visit: Visit): Html {
   const table = dataTable({
     caption: "What the server found out about itself",
     columns: [{ title: "Part" }, { title: "State" }, { title: "Found" }, { title: "What to do" }],
-    rows: findings.map(({ name, state, text, remedy }) => [name, findingWords[state], text, remedy ?? ""]),
+    rows: findings.map(({ name, state, text, remedy }) => [
+      name,
+      findingWords[state],
+      withCode(text),
+      withCode(remedy ?? ""),
+    ]),
     whenEmpty: "There was nothing to test.",
   });
   return html`${table}
@@ -128,12 +133,12 @@ function diagnosisParts({ startedAt, diagnosis: { state, causes } }: AttemptRepo
     ? html`<span class="badge good">No fault</span>`
     : html`<span class="badge warn">Stopped</span>`;
   return html`
-    <p>${badge} ${first.words}</p>
-    ${first.remedy !== "" && html`<p><strong>What to do:</strong> ${first.remedy}</p>`}
+    <p>${badge} ${withCode(first.words)}</p>
+    ${first.remedy !== "" && html`<p><strong>What to do:</strong> ${withCode(first.remedy)}</p>`}
     ${others.length > 0 && html`
       <details id="causes-${startedAt}">
         <summary>Less likely causes</summary>
-        <ul>${others.map(({ words, remedy }) => html`<li>${words} ${remedy}</li>`)}</ul>
+        <ul>${others.map(({ words, remedy }) => html`<li>${withCode(words)} ${withCode(remedy)}</li>`)}</ul>
       </details>
     `}
   `;
