@@ -21,6 +21,7 @@ import {
   serverEnvironment,
   startServer,
 } from "./measured_server.ts";
+import { median, print, row } from "./table.ts";
 import { mcpLite, peerPackages, type PeerProgram, sdkV1Stateful, sdkV1Stateless, sdkV2 } from "./peer_programs.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
@@ -197,14 +198,14 @@ async function runRounds(entries: readonly Entry[], deadline: number): Promise<v
 }
 
 function report({ name, shows }: Method, entries: readonly Entry[]): void {
-  const bare = median(entries.find((entry) => entry.name === "bare Deno.serve"));
-  const ours = median(entries.find((entry) => entry.name.startsWith("Portcullis")));
+  const bare = entries.find((entry) => entry.name === "bare Deno.serve");
+  const ours = entries.find((entry) => entry.name.startsWith("Portcullis"));
   print(
     `\n${row(`${name}${shows === undefined ? "" : ` ${shows}`}: CPU time`, "us", "to bare", "to Portcullis", "bytes")}`,
   );
   for (const entry of entries) {
-    const own = median(entry);
-    print(row(entry.name, own, own / bare, own / ours, String(entry.answer.length)));
+    const own = median(entry.cpuMicroseconds);
+    print(row(entry.name, own, ratioOf(entry, bare), ratioOf(entry, ours), String(entry.answer.length)));
   }
 }
 
@@ -232,19 +233,13 @@ async function residentMegabytes({ child }: MeasuredServer): Promise<number> {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
 }
 
-function median(entry: Entry | undefined): number {
-  const sorted = [...entry?.cpuMicroseconds ?? []].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+/** The median of the rounds' ratios, with the least and the greatest. */
+function ratioOf(entry: Entry, base: Entry | undefined): string {
+  const ratios = entry.cpuMicroseconds.map((own, round) => own / (base?.cpuMicroseconds[round] ?? Number.NaN));
+  const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+  return `${median(ratios).toFixed(2)} (${short(least)}-${short(most)})`;
 }
 
-function row(name: string, ...figures: readonly (string | number)[]): string {
-  const cells = figures.map((figure) =>
-    (typeof figure === "string" ? figure : Number.isNaN(figure) ? "not known" : figure.toFixed(figure < 100 ? 2 : 0))
-      .padStart(16)
-  );
-  return `${name.padEnd(38)}${cells.join("")}\n`;
-}
-
-function print(text: string): void {
-  process.stdout.write(text);
+function short(ratio: number): string {
+  return ratio.toFixed(ratio < 10 ? 1 : 0);
 }

@@ -5,7 +5,7 @@ import process from "node:process";
 export function row(name: string, ...figures: readonly (string | number)[]): string {
   const cells = figures.map((figure) =>
     (typeof figure === "string" ? figure : Number.isNaN(figure) ? "not known" : figure.toFixed(figure < 100 ? 2 : 0))
-      .padStart(16)
+      .padStart(18)
   );
   return `${name.padEnd(38)}${cells.join("")}\n`;
 }
