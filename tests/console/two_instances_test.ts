@@ -6,6 +6,7 @@ import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, type Page, type Person } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
+import { createConnectingClient } from "../connections/connecting_client.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 interface Instance {
@@ -83,6 +84,19 @@ function pageWith({ page }: Instance, section: string, pattern: RegExp): Promise
 }
 
 const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
+  async "a client whose requests reach both in turn makes one attempt"(pair) {
+    const client = createConnectingClient(pair.a.server.url, { name: "between-two", address: "::1" });
+    client.browser = pair.browserAt(pair.b);
+    const at = (instance: Instance): void => void (client.origin = instance.server.url);
+    await client.discover();
+    at(pair.b);
+    await client.discover();
+    assert.equal((await client.register()).status, 201);
+    const code = await client.allow();
+    at(pair.a);
+    assert.equal((await client.redeem(code, { code_verifier: "w".repeat(43) })).status, 400);
+  },
+
   async "a rule that is made on one holds calls of the other, and a decision on one runs them on the other"({ a, b }) {
     const added = await b.owner.submit(await b.page("rules"), { tool: "file_write", verdict: "ask" }, 'value="add"');
     assert.match(added.html, /The rule was added/);
@@ -162,6 +176,13 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
         "she is out",
         async () => (await browser.open(`${new URL(link).origin}/console`)).html.includes('name="passphrase"'),
       );
+    }
+  },
+
+  async "both say the same of that attempt"({ a, b }) {
+    for (const instance of [a, b]) {
+      const { html } = await pageWith(instance, "why", /PKCE verifier does not fit/);
+      assert.equal(html.split("between-two").length > 1 && html.split("<article").length, 2, html);
     }
   },
 
