@@ -10,6 +10,7 @@ import { moveKvFile } from "../../scripts/move_kv_file.ts";
 import { startServer } from "../../src/composition/running_server.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
+import { until } from "../fixtures/until.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 /** What the making wrote down about a store. */
@@ -136,6 +137,32 @@ async function assertAllWorks(facts: Facts, port: number): Promise<void> {
   assert.match(grants.html, /Old client/);
 }
 
+/** What came since, on what is older: rules, the audit and the attempts, kept from the first start to the second. */
+async function assertConsoleWorks(facts: Facts, port: number, start: string): Promise<void> {
+  const owner = createPerson(facts.url, atPort(port));
+  const names = facts.secondPerson === undefined ? {} : { username: "owner" };
+  const signedIn = await owner.submit(await owner.open(`${facts.url}/console`), {
+    ...{ passphrase: facts.ownerPassphrase },
+    ...names,
+  });
+  assert.match(signedIn.html, /Overview/);
+  const section = (name: string) => owner.open(`${facts.url}/console/${name}`);
+  if (start === "first") {
+    await owner.submit(await section("rules"), { place: "notes/refused", verdict: "deny", clicked: "" }, 'value="add"');
+    await (await atPort(port)(new URL(`${facts.url}/mcp/mcp`), { method: "POST", body: "{}" })).body?.cancel();
+  }
+  assert.match((await section("rules")).html, /in notes\/refused are refused/);
+  const write = toolCall("file_read", { filename: "notes/refused/a.txt" });
+  const refused = await postMcp(`http://127.0.0.1:${port}`, write, {
+    token: facts.client.accessToken,
+    headers: { accept: "application/json" },
+  });
+  assert.match(await refused.text(), /does not allow this call/);
+  await until("the audit has it", async () => /notes\/refused\/a\.txt/.test((await section("audit")).html));
+  assert.match((await section("connections")).html, /Old client/);
+  await until("the attempt is there", async () => (await section("why")).html.includes("/mcp/mcp"));
+}
+
 /** The server's address is part of what it stored; it listens wherever there is a free port. */
 function atPort(port: number): (url: URL, init: RequestInit) => Promise<Response> {
   return (url, init) => fetch(new URL(`${url.pathname}${url.search}`, `http://127.0.0.1:${port}`), init);
@@ -152,6 +179,7 @@ async function assertUpgrades(
       const server = await serveStore(directory, facts, settings);
       try {
         await assertAllWorks(facts, server.port);
+        await assertConsoleWorks(facts, server.port, start);
       } catch (error) {
         throw new Error(`at the ${start} start`, { cause: error });
       } finally {

@@ -4,8 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import { signIn } from "../deploy/sign_in.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { setUpOwner } from "../fixtures/owner.ts";
-import { createPerson } from "../fixtures/person.ts";
+import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
+import { createPerson, type Person } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { schemaAt4668edf } from "./schemas_at_4668edf.ts";
@@ -22,9 +22,11 @@ Deno.test("what is stored is read by 4668edf too: people, clients, grants, token
   };
   {
     const env = { OLLAMA_HOST: ollama.url, WORKSPACE_STORE: "storage" };
-    await using server = await startServer(place, { env });
-    await setUpOwner(createPerson(server.url), server);
+    await using server = await startServer(place, { env, bounds: { approval: { patienceMs: 50 } } });
+    const owner = createPerson(server.url);
+    await setUpOwner(owner, server);
     await useAll(server);
+    await useConsole(server, owner);
     const serverUrl = ["--server-url", server.url];
     await command("token", "create", "--scope", "files:read", ...serverUrl);
     await command("users", "add", "ada", ...serverUrl);
@@ -46,11 +48,14 @@ Deno.test("what is stored is read by 4668edf too: people, clients, grants, token
   }
   assert.deepEqual([...unread].sort(), [
     "answered_request",
+    "approval_rules",
     "audit",
     "audit_calls",
     "audit_chain",
     "audit_oldest",
+    "call_switches",
     "connection_steps",
+    "held_call",
     "mcp_task_result",
     "sign_in_link",
     "workspace change",
@@ -99,6 +104,23 @@ async function useAll({ url }: Pick<RunningServer, "url">): Promise<void> {
     });
     assert.equal(view.status, "completed", JSON.stringify(view).slice(0, 500));
   }
+}
+
+/** A rule holds a call, which is approved for an hour; another one waits; then everything is stopped. */
+async function useConsole({ url }: Pick<RunningServer, "url">, owner: Person): Promise<void> {
+  const { accessToken: token } = await signIn(url, createPerson(url), "files:write");
+  const section = (name: string) => openSignedIn(owner, `${url}/console/${name}`);
+  const write = async (filename: string): Promise<string> => {
+    const answer = await postMcp(url, toolCall("file_write", { filename, content: "x" }), { token });
+    return await answer.text();
+  };
+  await owner.submit(await section("rules"), { tool: "file_write", verdict: "ask" }, 'value="add"');
+  assert.match(await write("held.txt"), /waits for a person/);
+  await owner.submit(await section("decisions"), { decision: "approve", extent: "hour" }, 'value="decide"');
+  await owner.submit(await section("rules"), { place: "other.txt", verdict: "ask" }, 'value="add"');
+  assert.match(await write("other.txt"), /waits for a person/);
+  await owner.submit(await section("live"), {}, 'value="stop"');
+  assert.match(await write("held.txt"), /stopped/);
 }
 
 function answerAtLength(prompt: string): string {
