@@ -3,7 +3,7 @@ import { type Result, success } from "../../lib/result.ts";
 import { isPlatformField } from "../access/field_access.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { columnNamed, unknownColumn } from "../query/columns_by_name.ts";
+import { unknownColumn } from "../query/columns_by_name.ts";
 import { distinctChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import type { Person } from "../schema/person_cache.ts";
@@ -28,8 +28,8 @@ export async function resolveValues(
 ): Promise<Result<readonly ResolvedValue[], ServicenowFailure>> {
   const resolved: ResolvedValue[] = [];
   for (const [given, value] of values) {
-    const column = columnNamed(columns, given);
-    if (column === undefined) return invalidInput(unknownColumn(columns, given));
+    const column = await parts.namedColumn(columns, given, person);
+    if (column === null) return invalidInput(unknownColumn(columns, given));
     if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
     const one = await resolveValue(parts, { columns, column, value }, person);
     if (!one.ok) return one;

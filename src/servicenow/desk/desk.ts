@@ -10,7 +10,7 @@ import type { ServicenowFailure } from "../failure.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { ServicenowLinks } from "../links/links.ts";
 import type { Caller } from "../caller.ts";
-import { createFindColumn } from "../query/columns_by_name.ts";
+import { createFindColumn, createNamedColumn } from "../query/columns_by_name.ts";
 import { createDatesOf } from "../query/person_dates.ts";
 import { createResolveConditions } from "../query/resolve_conditions.ts";
 import { countRecords } from "../records/count.ts";
@@ -84,7 +84,8 @@ function createParts({ callAs, instance, access, clock, elapsed }: DeskOptions):
   const choicesOf = createChoices({ tableApi, remember });
   const choicesOfColumn = createChoicesOfColumn({ tableApi, remember, choicesOf });
   const references = createReferences({ tableApi, access, remember });
-  const findColumn = createFindColumn({ access, columnsOf });
+  const namedColumn = createNamedColumn({ tableApi, remember });
+  const findColumn = createFindColumn({ access, columnsOf, namedColumn });
   const datesOf = createDatesOf({ tableApi, remember, now: clock });
   const resolveConditions = createResolveConditions({
     access,
@@ -103,6 +104,7 @@ function createParts({ callAs, instance, access, clock, elapsed }: DeskOptions):
     choicesOfColumn,
     references,
     findColumn,
+    namedColumn,
     resolveConditions,
     datesOf,
   };

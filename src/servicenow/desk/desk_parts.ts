@@ -2,7 +2,7 @@
 import type { TableAccess } from "../access/table_access.ts";
 import type { CallAs } from "../calls.ts";
 import type { ServicenowInstance } from "../instance.ts";
-import type { FindColumn } from "../query/columns_by_name.ts";
+import type { FindColumn, NamedColumn } from "../query/columns_by_name.ts";
 import type { DatesOf } from "../query/person_dates.ts";
 import type { ResolveConditions } from "../query/resolve_conditions.ts";
 import type { TableApi } from "../records/table_api.ts";
@@ -20,6 +20,7 @@ export interface DeskParts {
   readonly choicesOfColumn: ChoicesOfColumn;
   readonly references: References;
   readonly findColumn: FindColumn;
+  readonly namedColumn: NamedColumn;
   readonly resolveConditions: ResolveConditions;
   readonly datesOf: DatesOf;
 }

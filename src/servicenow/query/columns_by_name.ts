@@ -4,7 +4,9 @@ import { type Result, success } from "../../lib/result.ts";
 import type { TableAccess } from "../access/table_access.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import type { Column, ColumnsOf, TableColumns } from "../schema/columns.ts";
-import type { Person } from "../schema/person_cache.ts";
+import { storedValue } from "../field_values.ts";
+import type { TableApi } from "../records/table_api.ts";
+import type { Person, Remember } from "../schema/person_cache.ts";
 
 /** A column and how to reach it from the table. */
 export interface FoundColumn {
@@ -20,7 +22,12 @@ export type FindColumn = (
   person: Person,
 ) => Promise<Result<FoundColumn, ServicenowFailure>>;
 
+/** The column of one table that a caller means; `null` where there is none. */
+export type NamedColumn = (columns: TableColumns, given: string, person: Person) => Promise<Column | null>;
+
 const maxSteps = 3;
+/** Labels of one table, in all languages of the instance. */
+const maxLabels = 4_000;
 const maxNamesShown = 40;
 
 /** What agents call a person's part in a record, by the columns that tables have for it. */
@@ -35,8 +42,38 @@ const roles: Readonly<Record<string, readonly string[]>> = {
   class: ["sys_class_name"],
 };
 
+/** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
+export function createNamedColumn(
+  { tableApi, remember }: { readonly tableApi: TableApi; readonly remember: Remember },
+): NamedColumn {
+  const elementsByLabel = (lineage: readonly string[], person: Person) =>
+    remember(person, ["labels", lineage[0] ?? ""], async () => {
+      const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
+      const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
+      const rows = await tableApi.rows("sys_documentation", request, person);
+      if (!rows.ok) return rows;
+      return success(
+        Object.fromEntries(
+          rows.value.rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]),
+        ),
+      );
+    });
+  return async (columns, given, person) => {
+    const known = columnNamed(columns, given);
+    if (known !== undefined) return known;
+    const elements = await elementsByLabel(columns.lineage, person);
+    const label = given.trim().toLowerCase();
+    if (!elements.ok || !Object.hasOwn(elements.value, label)) return null;
+    return columns.columns.find(({ name }) => name === elements.value[label]) ?? null;
+  };
+}
+
 export function createFindColumn(
-  { access, columnsOf }: { readonly access: TableAccess; readonly columnsOf: ColumnsOf },
+  { access, columnsOf, namedColumn }: {
+    readonly access: TableAccess;
+    readonly columnsOf: ColumnsOf;
+    readonly namedColumn: NamedColumn;
+  },
 ): FindColumn {
   return async (start, given, person) => {
     const steps = given.trim().split(".");
@@ -44,8 +81,8 @@ export function createFindColumn(
     let owner = start;
     const path: string[] = [];
     for (const [index, step] of steps.entries()) {
-      const column = columnNamed(owner, step);
-      if (column === undefined) return invalidInput(unknownColumn(owner, step));
+      const column = await namedColumn(owner, step, person);
+      if (column === null) return invalidInput(unknownColumn(owner, step));
       path.push(column.name);
       if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
       const target = column.reference;

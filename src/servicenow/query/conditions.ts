@@ -7,6 +7,8 @@ export interface Condition {
   readonly field: string;
   readonly operator: Operator | "is empty" | "is not empty";
   readonly value: string;
+  /** Whether it is enough that this one holds instead of the one before. */
+  readonly isAlternative?: boolean;
   /** How the value lists alternatives: `a|b` always, after `in` and `contains` by commas or "or" too, in quotes not at all. */
   readonly listed?: "words" | "never";
 }
@@ -44,52 +46,71 @@ const words: Readonly<Record<string, Operator>> = {
   "since": ">=",
 };
 const blankValue = /^(is empty|is not empty|isempty|isnotempty)$/i;
-const withSign = /^([A-Za-z][\w .]{0,99}?)\s*(!=|<>|>=|<=|==|!~|=|>|<|~)\s*([^]*)$/;
-const withBlank = /^([A-Za-z][\w .]{0,99}?)\s+(is empty|is not empty|isempty|isnotempty)$/i;
-const withWord =
-  /^([A-Za-z][\w .]{0,99}?)\s+(is not|not in|does not contain|not contains|not like|contains|like|starts with|startswith|after|before|since|is|in|on)\s+([^]+)$/i;
-const withRange = /^([A-Za-z][\w .]{0,99}?)\s+(?:is )?between\s+([^]+?)\s+and\s+([^]+)$/i;
-/** Where a further condition begins on the same line. */
-const nextCondition =
-  /;(?=\s*[A-Za-z][\w .]{0,99}?\s*(?:[!<>=]=?|<>|!?~))|\s+and\s+(?=[A-Za-z][\w.]{0,99}\s*(?:[!<>]?=|<>|[<>]|!?~|\s(?:is|in|not in|contains|starts with|after|before|since)\s))/gi;
+/** A name or a label, in any language. */
+const field = String.raw`\p{L}[\p{L}\p{M}\w ./-]{0,99}?`;
+const blank = "is empty|is not empty|isempty|isnotempty";
+const wordOperators = Object.keys(words).join("|");
+const withSign = new RegExp(String.raw`^(${field})\s*(!=|<>|>=|<=|==|!~|=|>|<|~)\s*([^]*)$`, "u");
+const withBlank = new RegExp(String.raw`^(${field})\s+(${blank})$`, "iu");
+const withWord = new RegExp(String.raw`^(${field})\s+(${wordOperators})\s+([^]+)$`, "iu");
+const withRange = new RegExp(String.raw`^(${field})\s+(?:is )?between\s+([^]+?)\s+and\s+([^]+)$`, "iu");
+/** Where a further condition begins on the same line: the name of a field without blanks, and an operator. */
+const oneWord = String.raw`\p{L}[\p{L}\p{M}\w./-]{0,99}`;
+const nextCondition = new RegExp(
+  String.raw`;(?=\s*${field}\s*(?:[!<>=]=?|<>|!?~))|` +
+    String.raw`\s+(and|or)\s+(?=${oneWord}\s*(?:[!<>]?=|<>|[<>]|!?~|\s(?:${blank}|(?:${wordOperators})\s)))`,
+  "giu",
+);
 /** A further term of an encoded query: as part of a value it would be looked for, and found nowhere. */
 const encodedTerm = /\^(?:ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
 
 export function parseConditions(text: string): Result<readonly Condition[], string> {
   if (text.length > maxCharacters) return failure(`where must have at most ${maxCharacters} characters`);
-  const lines = text.split(/\r?\n/).flatMap(splitLine).map((line) => line.trim()).filter((line) => line !== "");
+  const lines = text.split(/\r?\n/).flatMap(splitLine).filter(({ text: line }) => line !== "");
   if (lines.length > maxConditions) return failure(`where takes at most ${maxConditions} conditions`);
   const conditions: Condition[] = [];
-  for (const line of lines) {
+  let isAfterRange = false;
+  for (const { text: line, isAlternative } of lines) {
+    const shown = line.slice(0, 80).toWellFormed();
     if (encodedTerm.test(line) && !/["']$/.test(line)) {
-      return failure(`"${line.slice(0, 80).toWellFormed()}" looks like an encoded query: write one condition a line`);
+      return failure(`"${shown}" looks like an encoded query: write one condition a line`);
     }
-    const [, field = "", from = "", until = ""] = withRange.exec(line) ?? [];
-    if (field !== "") {
-      conditions.push({ field, operator: ">=", value: from }, { field, operator: "<=", value: until });
+    const [, named = "", from = "", until = ""] = withRange.exec(line) ?? [];
+    if (isAlternative && (named !== "" || isAfterRange)) {
+      return failure(`"${shown}" and a range cannot be asked at once by "or": search for each`);
+    }
+    isAfterRange = named !== "";
+    if (named !== "") {
+      conditions.push({ field: named, operator: ">=", value: from }, { field: named, operator: "<=", value: until });
       continue;
     }
     const condition = parseCondition(line);
     if (condition === null) {
-      return failure(
-        `"${line.slice(0, 80).toWellFormed()}" is no condition: write one a line, such as state=In Progress`,
-      );
+      return failure(`"${shown}" is no condition: write one a line, such as state=In Progress`);
     }
-    conditions.push(condition);
+    conditions.push(isAlternative ? { ...condition, isAlternative } : condition);
   }
   return success(conditions);
 }
 
+/** A part of a line, and whether "or" leads to it. */
+interface LinePart {
+  readonly text: string;
+  readonly isAlternative: boolean;
+}
+
 /** What is in quotes is one value, whatever it looks like. */
-function splitLine(line: string): readonly string[] {
+function splitLine(line: string): readonly LinePart[] {
   const bare = line.replace(/(?<=[=<>~\s])("[^"]*"|'[^']*')(?=\s|;|$)/g, (quoted) => "_".repeat(quoted.length));
-  const parts: string[] = [];
+  const parts: LinePart[] = [];
   let start = 0;
-  for (const { 0: joint, index } of bare.matchAll(nextCondition)) {
-    parts.push(line.slice(start, index));
+  let isAlternative = false;
+  for (const { 0: joint, 1: word = "", index } of bare.matchAll(nextCondition)) {
+    parts.push({ text: line.slice(start, index).trim(), isAlternative });
     start = index + joint.length;
+    isAlternative = /or/i.test(word);
   }
-  return [...parts, line.slice(start)];
+  return [...parts, { text: line.slice(start).trim(), isAlternative }];
 }
 
 function parseCondition(line: string): Condition | null {
@@ -99,18 +120,18 @@ function parseCondition(line: string): Condition | null {
   }
   const [, signField, sign = "", signValue = ""] = withSign.exec(line) ?? [];
   const [, wordField, word = "", wordValue = ""] = signField === undefined ? withWord.exec(line) ?? [] : [];
-  const field = signField ?? wordField;
+  const named = signField ?? wordField;
   const operator = signs[sign] ?? words[word.toLowerCase()];
-  if (field === undefined || operator === undefined) return null;
+  if (named === undefined || operator === undefined) return null;
   const given = (signField === undefined ? wordValue : signValue).trim();
   const value = given.replace(/^(["'])(.*)\1$/, "$2");
   if (value === "" || blankValue.test(value) || /^(empty|no one|none|null|unassigned)$/i.test(value)) {
     const isNegative = operator === "!=" || /not/i.test(blankValue.exec(value)?.[0] ?? "");
-    return { field, operator: isNegative ? "is not empty" : "is empty", value: "" };
+    return { field: named, operator: isNegative ? "is not empty" : "is empty", value: "" };
   }
-  if (value !== given) return { field, operator, value, listed: "never" };
+  if (value !== given) return { field: named, operator, value, listed: "never" };
   const isList = /^(not )?in$/i.test(word) || /contains$/.test(operator);
   return isList
-    ? { field, operator, value: value.replace(/^\((.*)\)$/, "$1"), listed: "words" }
-    : { field, operator, value };
+    ? { field: named, operator, value: value.replace(/^\((.*)\)$/, "$1"), listed: "words" }
+    : { field: named, operator, value };
 }

@@ -198,8 +198,15 @@ export function createResolveConditions(
     for (const condition of conditions) {
       const resolved = await resolveOne(columns, condition, person);
       if (!resolved.ok) return resolved;
-      terms.push(resolved.value.term);
-      understood.push(resolved.value.words);
+      const { term, words } = resolved.value;
+      const [before = "", said = ""] = [terms.at(-1), understood.at(-1)];
+      if (condition.isAlternative !== true) {
+        terms.push(term);
+        understood.push(words);
+      } else if (isOneTerm(before) && isOneTerm(term)) {
+        terms[terms.length - 1] = anyOf([before, term]);
+        understood[understood.length - 1] = `${said} or ${words}`;
+      } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
     }
     return success({ terms, understood });
   };
@@ -220,4 +227,9 @@ function openTerm(owner: string): { readonly term: string; readonly words: strin
     owner === "task" ? [`sys_class_name!=${table}^ORstate!=${state}`] : table === owner ? [`state!=${state}`] : []
   );
   return { term: ["active=true", ...resolved].join("^"), words: "state is open (active and not resolved)" };
+}
+
+/** Whether it can be an alternative: `^OR` binds single terms. */
+function isOneTerm(term: string): boolean {
+  return term !== "" && !/\^(?!OR)/.test(term.replaceAll("^^", ""));
 }

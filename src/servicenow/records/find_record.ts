@@ -6,6 +6,7 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import type { RecordName } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
+import { anyOf } from "../query/query_value.ts";
 import { parseSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 
@@ -23,6 +24,8 @@ interface Locator {
   readonly value: string;
 }
 
+/** Of a number in the base system. */
+const usualDigits = 7;
 const numberPattern = /^[A-Za-z]{2,10}\d{4,12}$/;
 
 /** Finds it with one request where its table is known. */
@@ -81,6 +84,11 @@ export function locate(
     : success({ table: named.value, by: "name", value: text });
 }
 
+/** `INC10016` as people say it is INC0010016. */
+function paddedNumber(number: string): string {
+  return number.replace(/\d+$/, (digits) => digits.padStart(usualDigits, "0"));
+}
+
 function numberTable(number: string, named: string | undefined): string {
   const byPrefix = tableOfNumber(number);
   if (named === undefined || byPrefix !== "task") return byPrefix;
@@ -128,7 +136,10 @@ async function read(
   if (by === "number") {
     const open = access.openRows(table);
     // A number may stand for several versions of an article: the newest is meant.
-    const query = `number=${value}${open === "" ? "" : `^${open}`}^ORDERBYDESCsys_updated_on`;
+    const numbers = [...new Set([value, paddedNumber(value)])];
+    const query = `${anyOf(numbers.map((number) => `number=${number}`))}${
+      open === "" ? "" : `^${open}`
+    }^ORDERBYDESCsys_updated_on`;
     const found = await tableApi.rows(
       table,
       { query, limit: 1, ...(wanted === undefined ? {} : { fields: wanted }) },
@@ -137,7 +148,7 @@ async function read(
     if (!found.ok) return found;
     const [record] = found.value.rows;
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.
-    return record === undefined || storedValue(record, "number").toUpperCase() !== value
+    return record === undefined || !numbers.includes(storedValue(record, "number").toUpperCase())
       ? { ok: false, error: { reason: "not_found" } }
       : success({ table, sysId: storedValue(record, "sys_id"), record });
   }

@@ -18,6 +18,7 @@ const maxRequests = 4;
 /** Rows of a request that goes on to fill a page. */
 const maxChunk = 200;
 const maxFields = 30;
+const maxOrders = 3;
 
 /** Where a page starts: rows to skip at the instance, and of the rows after them, visible ones that were given already. */
 function parseCursor(cursor: string | undefined): { readonly offset: number; readonly skip: number } | null {
@@ -135,11 +136,15 @@ async function orderOf(
   person: Person,
 ): Promise<Result<readonly string[], ServicenowFailure>> {
   if (orderBy === undefined) return success(["ORDERBYDESCsys_updated_on"]);
-  const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(orderBy.trim()) ?? [];
   const columns = await parts.columnsOf(table, person);
   if (!columns.ok) return columns;
-  const found = await parts.findColumn(columns.value, name, person);
-  if (!found.ok) return found;
-  const isDescending = orderBy.trim().startsWith("-") || /^desc/i.test(direction);
-  return success([`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`]);
+  const terms: string[] = [];
+  for (const part of orderBy.split(",").map((each) => each.trim()).slice(0, maxOrders)) {
+    const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part) ?? [];
+    const found = await parts.findColumn(columns.value, name, person);
+    if (!found.ok) return found;
+    const isDescending = part.startsWith("-") || /^desc/i.test(direction);
+    terms.push(`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`);
+  }
+  return success(terms);
 }

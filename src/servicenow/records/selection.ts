@@ -73,7 +73,14 @@ export async function readSelection<T>(
 
 /** The words, each as a value of a query. */
 export function parseWords(text: string): Result<readonly string[], ServicenowFailure> {
-  const words = text.split(/\s+/).filter((word) => word !== "");
+  const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => word !== "" && word !== "AND");
+  const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
+  if (operator !== undefined) {
+    return invalidInput(
+      `words have all to occur: "${operator.slice(0, 80).toWellFormed()}" would be looked for itself. ` +
+        "Use where: short_description contains a or b; short_description does not contain c",
+    );
+  }
   if (words.length === 0) return invalidInput("words must not be empty");
   if (words.length > maxWords) return invalidInput(`words: at most ${maxWords}`);
   // A script may have blanks in it: the whole is looked at too.

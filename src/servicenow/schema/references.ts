@@ -62,7 +62,9 @@ export function createReferences(
     const value = toQueryValue(text);
     if (!value.ok) return invalidInput(`${field} ${value.error}`);
     const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
-    const nameField = isNumber ? "number" : knownTable(table)?.nameField ?? (table === "task" ? "number" : "name");
+    const known = knownTable(table);
+    const isNumbered = known?.numberPrefix !== undefined && known.nameField === undefined;
+    const nameField = isNumber || isNumbered ? "number" : known?.nameField ?? "name";
     const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
     const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
     const find = (query: string, fields: readonly string[]) =>
@@ -84,15 +86,18 @@ export function createReferences(
     // Each word is checked by itself: a script may stand after the first.
     const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
       .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
-    const nearest = async (terms: readonly string[]): Promise<readonly RecordFields[]> => {
-      const near = terms.length === 0 ? null : await find(anyOf(terms), shown);
-      return near?.ok === true ? near.value.rows : [];
+    const nearest = async (parts: readonly string[]): Promise<readonly RecordFields[]> => {
+      const near = parts.length === 0 ? null : await find(anyOf(parts.map((part) => `${exact[0]}LIKE${part}`)), shown);
+      // An instance that ignores the condition answers with any records.
+      const isNear = (row: RecordFields): boolean =>
+        parts.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()));
+      return near?.ok === true ? near.value.rows.filter(isNear) : [];
     };
-    const likely = await nearest(words.map((word) => `${exact[0]}LIKE${word}`));
+    const likely = await nearest(words);
     // A wrong letter late in the word.
     const beginnings = words.filter((word) => word.length > minBeginning && !word.includes("^"));
     const near = likely.length > 0 ? likely : await nearest(
-      beginnings.map((word) => `${exact[0]}LIKE${word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))}`),
+      beginnings.map((word) => word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))),
     );
     const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
     return invalidInput(

@@ -147,3 +147,61 @@ Deno.test("conditions joined on one line, ranges and likenesses mean what they s
   ) assert.match(await find(where), /looks like an encoded query: write one condition a line/, where);
   assert.match(await find("short_description contains Rebooted ^ twice"), /INC0010003/);
 });
+
+Deno.test("fields go by their labels in any language of the instance, in conditions and in values", async () => {
+  await using desk = await openDesk({ people: ["cleo"], instance: { data: "desk" } });
+  const found = { table: "incident", where: "Status=In Bearbeitung\nPriorität = Kritisch\nZugewiesen an ist = x" };
+  assert.match(await desk.text("servicenow_search", found, "cleo"), /incident has no field Zugewiesen an ist/);
+  found.where = "Status=In Bearbeitung\nPriorität = Kritisch and Zuweisungsgruppe=Network";
+  assert.match(
+    await desk.text("servicenow_search", found, "cleo"),
+    /state is .*, priority is .*, assignment_group is Network/,
+  );
+  const values = "Priorität=2\nKurzbeschreibung=Neu";
+  const planned = await desk.text("servicenow_update", { id: "INC0010001", values, dry_run: true }, "cleo");
+  assert.match(planned, /^priority: [^]*^short_description: .* → Neu$/m);
+  desk.instance.habits.metadata = "admin_only";
+  desk.place.advance(601);
+  assert.match(await desk.text("servicenow_search", found, "cleo"), /incident has no field Status; did you mean state/);
+});
+
+Deno.test("conditions joined by or are alternatives, or are refused; none is lost in the value of the one before", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const count = async (where: string) => {
+    const text = await desk.text("servicenow_count", { table: "incident", where });
+    return Number(/^incident: (\d+)/.exec(text)?.[1] ?? assert.fail(text));
+  };
+  const [mine, free, both] = [
+    await count("assigned_to=me"),
+    await count("assigned_to is empty"),
+    await count("assigned_to is me or assigned_to is empty"),
+  ];
+  assert.ok(mine > 0 && free > 0);
+  assert.equal(both, mine + free);
+  assert.equal(
+    await count("state=Closed or priority=1\ncaller_id=ben"),
+    await count("caller_id=ben\nstate=Closed") + await count("caller_id=ben\nstate!=Closed\npriority=1"),
+  );
+  const where = "short_description contains vpn OR description contains wireless";
+  assert.equal(await count(where), await count("short_description contains vpn or wireless"));
+  for (const joined of ["state=New or opened_at=today", "opened_at between 2026-01-01 and 2026-02-01 or state=New"]) {
+    assert.match(await desk.text("servicenow_count", { table: "incident", where: joined }), /cannot be asked at once/);
+  }
+});
+
+Deno.test("words in quotes are words; what would be looked for literally and found nowhere is refused", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const find = (input: object) => desk.text("servicenow_search", { table: "incident", ...input });
+  assert.match(await find({ words: '"vpn drops"' }), /VPN drops/);
+  assert.match(await find({ words: "vpn AND drops" }), /VPN drops/);
+  for (const words of ["vpn -drops", "vpn OR wireless", "vpn NOT drops"]) {
+    assert.match(await find({ words }), /words have all to occur/, words);
+  }
+  const sorted = await find({ order_by: "priority, -opened_at", limit: 3 });
+  assert.match(sorted, /priority 1 - Critical[^]*priority 1 - Critical[^]*priority 1 - Critical/);
+  assert.match(await find({ order_by: "priority, color" }), /no field color/);
+  assert.match(await desk.text("servicenow_get_record", { id: "INC10016" }), /^INC0010016 /);
+  const bare = await desk.text("servicenow_get_record", { id: "10016", table: "incident" });
+  assert.match(bare, /no incident "10016" that the user may see; nearest: INC0010016/);
+  assert.doesNotMatch(await desk.text("servicenow_get_record", { id: "zzz", table: "incident" }), /nearest/);
+});

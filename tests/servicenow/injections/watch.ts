@@ -11,7 +11,14 @@ const secrets = /never-to-be-(shown|read)|Stolen credentials|Salary bands/;
 const secretFields = /password|failed_attempts|locked_out|token|roles/;
 /** Read by the server itself, for the names of columns and choices, the journal, and where a record producer writes. */
 const readForItself = new Set([
-  ...["sys_db_object", "sys_dictionary", "sys_choice", "sys_journal_field", "sc_cat_item_producer"],
+  ...[
+    "sys_db_object",
+    "sys_dictionary",
+    "sys_documentation",
+    "sys_choice",
+    "sys_journal_field",
+    "sc_cat_item_producer",
+  ],
 ]);
 
 /** What gives hidden records away: their numbers, and the texts that no visible record has. */
