@@ -28,14 +28,14 @@ import type { createChallenges } from "../resource_server/challenge.ts";
 import type { createGuard } from "../resource_server/guard.ts";
 import type { LimitName, Metrics } from "../telemetry/metrics/metrics.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { transferPath } from "../transfer/transfers.ts";
+import { transferPath } from "../transfer/port.ts";
 import { version } from "../version.ts";
 import { defaultWorkspaceLimits } from "../workspace/limits.ts";
 import type { Bounds } from "./bounds.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
-import type { Transfers } from "./toolbox.ts";
+import type { Transfers } from "./transfers.ts";
 
 interface HttpSideParts {
   readonly serverUrl: string;

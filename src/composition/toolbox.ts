@@ -8,16 +8,12 @@ import type { Log } from "../lib/log/log.ts";
 import type { Prompt } from "../mcp/prompt.ts";
 import type { ResourceFamily } from "../mcp/resource.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { createOllamaClient } from "../ollama/client.ts";
-import { ollamaLimits } from "../ollama/limits.ts";
 import type { LocalModel } from "../ollama/port.ts";
-import { createLocalModel } from "../ollama/local_model.ts";
-import { createModelQueue } from "../ollama/model_queue.ts";
+import { openModel } from "./model.ts";
 import { llmModelsResource } from "../resources/llm_models.ts";
 import { workspaceFilesResource } from "../resources/workspace_files.ts";
 import type { ServicenowRecords } from "../servicenow/port.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import { traceModel } from "../telemetry/traced_model.ts";
 import { fileDeleteTool } from "../tools/files/file_delete.ts";
 import { fileEditTool } from "../tools/files/file_edit.ts";
 import { fileListTool } from "../tools/files/file_list.ts";
@@ -25,8 +21,7 @@ import { fileMoveTool } from "../tools/files/file_move.ts";
 import { fileReadTool } from "../tools/files/file_read.ts";
 import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
-import { refusalWords } from "../tools/files/refusal.ts";
-import { createTransfers } from "../transfer/transfers.ts";
+import { openTransfers, type Transfers } from "./transfers.ts";
 import { fileUndoTool } from "../tools/files/undo/file_undo.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
@@ -57,30 +52,19 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
   /** The rules about what is read, for prompts too. */
   gateResources(family: ResourceFamily): ResourceFamily;
   /** Where there is an HTTP server to move files through. */
-  readonly transferBy?: TransferBy;
+  readonly transferBy?: Parameters<typeof openTransfers>[1]["transferBy"];
 }
-
-export type Transfers = ReturnType<typeof createTransfers>;
-type TransferBy = Pick<Parameters<typeof createTransfers>[0], "serverUrl" | "secrets" | "access" | "timers">;
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
-  const { servicenow, telemetry: { tracer, fetch } } = dependencies;
+  const { servicenow } = dependencies;
   const { source: workspace, tidy, close: closeWorkspaces } = await openWorkspaces(config.workspace, dependencies);
   const watches = await watchWorkspaces(config.workspace, dependencies);
-  const transfers = openTransfers(workspace, dependencies);
+  const { transferBy } = dependencies;
+  const transfers = transferBy === undefined ? null : openTransfers(workspace, { ...dependencies, transferBy });
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
-  const limits = { ...ollamaLimits, ...dependencies.bounds?.ollama };
-  const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
-  const model = createLocalModel({
-    client: tracer.exports ? traceModel(ollama, tracer) : ollama,
-    queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),
-    totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
-    limits,
-    clock,
-    random: Math.random,
-  });
+  const { model, close: closeModel } = openModel(config, { ...dependencies, clock });
   const models = { model, models: config.ollama.models, embeddingModels: config.ollama.embeddingModels ?? [] };
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, {
     ...config.servicenow,
@@ -110,29 +94,12 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     transfers,
     tidy,
     async close() {
-      transfers?.close();
-      ollama.close();
+      await transfers?.close();
+      await closeModel();
       await watches.close();
       await closeWorkspaces();
     },
   };
-}
-
-function openTransfers(
-  source: WorkspaceSource,
-  { transferBy, storage, clock, log, bounds }: ToolboxDependencies,
-): Transfers | null {
-  if (transferBy === undefined) return null;
-  const limits = bounds?.transfers ?? {};
-  return createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords });
-}
-
-/** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */
-const generationMarginMs = 2_000;
-
-/** How long a generation may take. */
-function generationMs(toolTimeoutMs: number): number {
-  return Math.max(toolTimeoutMs - generationMarginMs, toolTimeoutMs / 2);
 }
 
 /** What is offered of a ServiceNow instance; loaded only where there is one. */

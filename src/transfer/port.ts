@@ -4,6 +4,9 @@ import type { ReceiveOptions } from "../workspace/arriving_content.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome } from "../workspace/port.ts";
 
+/** Where links lie. */
+export const transferPath = "/files/";
+
 /** An address for one transfer of one file: a secret, which is all that a request needs. */
 export interface TransferLink {
   readonly url: string;

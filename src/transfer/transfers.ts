@@ -23,12 +23,12 @@ import { formBoundary } from "./form_file.ts";
 import { type TransferLimits, transferLimits } from "./limits.ts";
 import { principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
 import { createTransferStore } from "./link_store.ts";
-import type { TransferLink, TransferLinks } from "./port.ts";
+import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
 import { knownTotalBytes, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";
 import { refusedPage, uploadPage } from "./upload_page.ts";
 
-interface TransfersOptions {
+export interface TransfersOptions {
   readonly serverUrl: string;
   readonly source: WorkspaceSource;
   readonly storage: Storage;
@@ -42,8 +42,6 @@ interface TransfersOptions {
   readonly limits?: Partial<TransferLimits>;
 }
 
-export const transferPath = "/files/";
-
 const neededScopes = { download: ["files:read"], upload: ["files:write"] };
 const methods = { download: ["GET", "HEAD"], upload: ["PUT", "POST"] };
 /** Another try by the form of the upload page can succeed. */
@@ -51,9 +49,14 @@ const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
 const minute = 60_000;
 const busySeconds = 5;
 
+export interface Transfers extends Pick<RunningTransfers, "finish" | "close"> {
+  readonly links: TransferLinks;
+  readonly endpoint: Endpoint;
+}
+
 export function createTransfers(
   { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
-): { readonly links: TransferLinks; readonly endpoint: Endpoint } & Pick<RunningTransfers, "finish" | "close"> {
+): Transfers {
   const limits = { ...transferLimits, ...options.limits };
   const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
   const running = createRunningTransfers({ links, access, limits, timers, log });

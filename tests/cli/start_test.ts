@@ -66,14 +66,15 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
   }
 });
 
-Deno.test("the server starts without its pages, its OAuth endpoints and the package for their tokens", async () => {
+Deno.test("the server starts without pages, OAuth endpoints, links, the model and searches", async () => {
   const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
   assert.ok(loaded.includes("src/authorization_server/authorization_server.ts"), "the graph was read");
   const later = [
+    /^src\/(ollama\/(client|local_model|model_queue)|transfer\/(transfers|upload|download|link_store)|workspace\/text\/(line_pattern|line_search|search_file))/,
     /^src\/authorization_server\/(pages|browser|endpoints)/,
     /^src\/authorization_server\/(token\/\w+_grant|users\/(set_up|sign_in|invitation)|clients\/register)\.ts/,
     /^src\/console\/(?!settings\.ts$)/,
-    /^src\/composition\/(console\/console_pages|console_health|doctor)/,
+    /^src\/composition\/(console\/(?!console_side)|doctor)/,
     /^(node:net$|npm:.*jose)/,
   ];
   assert.deepEqual(loaded.filter((specifier) => later.some((pattern) => pattern.test(specifier))), []);

@@ -34,9 +34,9 @@ import { createConsoleChanges } from "../workspaces/console_changes.ts";
 import { nameOfOperator, readClientName } from "../records/client_name.ts";
 import type { Servicenow } from "../../servicenow/servicenow.ts";
 import type { Installation } from "../installation.ts";
-import { createConsoleHealth } from "../console_health.ts";
+import { createConsoleHealth } from "./console_health.ts";
 import { createToolListCost } from "../tool_list_cost.ts";
-import { createDayOfCalls } from "../day_of_calls.ts";
+import { createDayOfCalls } from "./day_of_calls.ts";
 
 export interface ConsoleParts extends Installation {
   readonly serverUrl: string;

@@ -26,9 +26,7 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ConsoleS
       endpoints: new Map(pages.routes.map(({ paths: [path], endpoint }) => [path, endpoint])),
     };
   });
-  let isLoaded = false;
   const endpointAt = (path: string): Endpoint => async (request, peer) => {
-    isLoaded = true;
     const endpoint = (await load()).endpoints.get(path);
     if (endpoint === undefined) throw new TypeError(`The console has no page at ${path}`);
     return await endpoint(request, peer);
@@ -37,6 +35,6 @@ export function createConsoleSide(config: Config, parts: ConsoleParts): ConsoleS
   return {
     routes: ["/console", ...names.map((name) => `/console/${name}`)]
       .map((path) => ({ paths: [path], kind: "page", endpoint: endpointAt(path) })),
-    close: () => void (isLoaded && load().then(({ close }) => close(), () => {})),
+    close: () => void load.ifLoaded(({ close }) => close()),
   };
 }

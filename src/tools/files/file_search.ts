@@ -1,9 +1,10 @@
 /** The tool `file_search`: files by their names, and lines by what is in them. */
 import * as z from "zod";
+import { loadOnce } from "../../lib/program/load_once.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
-import { createLinePattern, type LinePattern, type LineQueryRefusal } from "../../workspace/text/line_pattern.ts";
+import type { LinePattern, LineQueryRefusal } from "../../workspace/text/line_pattern.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { cursorWords, tagOf, toSearchCursor } from "./cursor.ts";
@@ -12,8 +13,6 @@ import { untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
-import { hintFor } from "./search_hint.ts";
-import { search } from "./search_run.ts";
 
 const maxExcludes = 20;
 
@@ -69,6 +68,12 @@ interface FileSearchOptions {
   readonly clock?: Clock;
 }
 
+const loadSearch = loadOnce(async () => ({
+  ...await import("../../workspace/text/line_pattern.ts"),
+  ...await import("./search_hint.ts"),
+  ...await import("./search_run.ts"),
+}));
+
 export function fileSearchTool(
   source: WorkspaceSource,
   { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: FileSearchOptions = {},
@@ -104,6 +109,7 @@ export function fileSearchTool(
       }
       const matchesName = matcherOf(request.pattern, request.exclude);
       if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
+      const { createLinePattern, hintFor, search } = await loadSearch();
       let pattern: LinePattern | null = null;
       if (request.query !== undefined) {
         const created = await createLinePattern({

@@ -1,11 +1,11 @@
 /** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
-import type { JudgedCall } from "../approval/rule.ts";
-import { callEvent } from "../audit/line.ts";
-import type { SearchAudit } from "../console/sections/audit.ts";
-import type { Usage } from "../console/sections/connections.ts";
-import type { ConnectedClient } from "../console/sections/overview_parts.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Tool } from "../mcp/tool.ts";
+import type { JudgedCall } from "../../approval/rule.ts";
+import { callEvent } from "../../audit/line.ts";
+import type { SearchAudit } from "../../console/sections/audit.ts";
+import type { Usage } from "../../console/sections/connections.ts";
+import type { ConnectedClient } from "../../console/sections/overview_parts.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { Tool } from "../../mcp/tool.ts";
 
 const dayMs = 86_400_000;
 /** Calls that are read; of a busier day, the latest. */

@@ -1,15 +1,15 @@
 /** What the console's overview says of the things that matter, asked anew but not more often than is worth it. */
-import { systemClock } from "../lib/time/clock.ts";
-import type { Config } from "../config/config.ts";
-import type { HealthFact } from "../console/sections/overview.ts";
-import type { FreeSpace } from "../kernel/free_space.ts";
-import type { KernelAccess } from "../kernel/kernel.ts";
-import type { Timers } from "../lib/time/timers.ts";
-import { describeModels } from "../ollama/models_report.ts";
-import type { ExportState, LogExport } from "../telemetry/log_export.ts";
-import type { LocalModel } from "../ollama/port.ts";
-import { confinementWords } from "./confinement.ts";
-import { examineCertificate } from "./doctor/certificate.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { Config } from "../../config/config.ts";
+import type { HealthFact } from "../../console/sections/overview.ts";
+import type { FreeSpace } from "../../kernel/free_space.ts";
+import type { KernelAccess } from "../../kernel/kernel.ts";
+import type { Timers } from "../../lib/time/timers.ts";
+import { describeModels } from "../../ollama/models_report.ts";
+import type { ExportState, LogExport } from "../../telemetry/log_export.ts";
+import type { LocalModel } from "../../ollama/port.ts";
+import { confinementWords } from "../confinement.ts";
+import { examineCertificate } from "../doctor/certificate.ts";
 
 const keptMs = 5_000;
 const modelPatienceMs = 2_000;
