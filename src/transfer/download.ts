@@ -1,4 +1,5 @@
 /** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
+import type { Clock } from "../lib/time/clock.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
@@ -6,7 +7,7 @@ import { answer, changedFile, refuseTransfer, statusOf } from "./answers.ts";
 import { parseRange } from "./byte_range.ts";
 import { contentDisposition, fileType } from "./file_headers.ts";
 import { maxSentParts, pieceBytes, type TransferLimits } from "./limits.ts";
-import type { DownloadRecord } from "./link_record.ts";
+import { type DownloadRecord, goingOn } from "./link_record.ts";
 import type { TransferStore } from "./link_store.ts";
 import type { Running, TransferEnd } from "./running.ts";
 import { addPart, isWhole, type Part } from "./sent_parts.ts";
@@ -15,6 +16,7 @@ interface DownloadParts {
   readonly links: TransferStore;
   readonly limits: TransferLimits;
   readonly timers: Timers;
+  readonly clock: Clock;
   readonly refusalWords: (refusal: Parameters<typeof statusOf>[0]) => string;
 }
 
@@ -69,7 +71,7 @@ export function sendPart(
   { part: [from, to], status, headers }: { part: Part; status: number; headers: Record<string, string> },
   running: Running,
 ): Response {
-  const { links, limits, timers } = parts;
+  const { limits, timers } = parts;
   const { id, record, path, workspace } = file;
   let offset = from;
   let stopTimer = (): void => {};
@@ -80,7 +82,7 @@ export function sendPart(
     isOver = true;
     stopTimer();
     try {
-      const sent = await noteSent(links, id, running.holder, [from, sentTo]);
+      const sent = await noteSent(parts, id, running.holder, [from, sentTo]);
       running.end(end === "whole" && !sent ? "part" : end, sentTo - from);
     } catch {
       running.end(end, sentTo - from); // the storage is lost: the link ends by its time
@@ -126,14 +128,20 @@ export function sendPart(
 class CutTransfer extends Error {}
 
 /** Whether all of the file was sent by now, which uses the link up. */
-async function noteSent(links: TransferStore, id: string, holder: string, part: Part): Promise<boolean> {
+async function noteSent(
+  { links, clock, limits }: DownloadParts,
+  id: string,
+  holder: string,
+  part: Part,
+): Promise<boolean> {
   let isDone = false;
   await links.update(id, (record) => {
     if (record.direction !== "download") return "leave";
     const sent = addPart(record.sent, part);
     isDone = isWhole(sent, record.sizeBytes);
     if (sent.length > maxSentParts) return "delete";
-    return { ...record, sent, holder: record.holder === holder ? null : record.holder };
+    const noted = { ...record, sent, holder: record.holder === holder ? null : record.holder };
+    return isDone ? noted : goingOn(noted, clock(), limits);
   });
   return isDone;
 }

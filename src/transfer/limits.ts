@@ -1,6 +1,6 @@
 /** What bounds transfers; each instance counts for itself. */
 export const transferLimits = {
-  /** A request has to begin within this time; what it began may go on. */
+  /** A transfer has to begin within this time, and one that broke has to go on within it, each time. */
   linkLifetimeMs: 600_000,
   /** How long one request may take. Store workspaces sweep what was staged an hour ago. */
   maxTransferMs: 3_000_000,

@@ -1,6 +1,7 @@
 /** What is stored of a link: never its secret, only what the secret's hash leads to. */
 import * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
+import type { TransferLimits } from "./limits.ts";
 
 const shared = {
   principal: z.object({
@@ -13,6 +14,8 @@ const shared = {
     expiresAt: z.number(),
   }),
   path: z.string(),
+  /** For a transfer that has begun: until when a request may go on with it. */
+  goesOnUntil: z.number().optional(),
   /** The rule that asked about the call which made the link. */
   approvedFor: z.string().optional(),
   expiresAt: z.number(),
@@ -44,6 +47,20 @@ export const linkSchema = z.discriminatedUnion("direction", [downloadSchema, upl
 export type DownloadRecord = z.output<typeof downloadSchema>;
 export type UploadRecord = z.output<typeof uploadSchema>;
 export type TransferRecord = z.output<typeof linkSchema>;
+
+/** When no request is taken any more. */
+export function endOf({ expiresAt, goesOnUntil = 0 }: TransferRecord): number {
+  return Math.max(expiresAt, goesOnUntil);
+}
+
+/** The record of a transfer that may go on: as long as a new link lives, but not longer than one transfer takes. */
+export function goingOn<R extends TransferRecord>(
+  record: R,
+  now: number,
+  { linkLifetimeMs, maxTransferMs }: Pick<TransferLimits, "linkLifetimeMs" | "maxTransferMs">,
+): R {
+  return { ...record, goesOnUntil: Math.min(now + linkLifetimeMs, record.expiresAt + maxTransferMs) };
+}
 
 export function principalOf({ principal }: TransferRecord): Principal {
   return { ...principal, scopes: new Set(principal.scopes) };

@@ -21,7 +21,7 @@ import { isUsedUp, planDownload, sendPart } from "./download.ts";
 import { plainName } from "./file_headers.ts";
 import { formBoundary } from "./form_file.ts";
 import { type TransferLimits, transferLimits } from "./limits.ts";
-import { principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
+import { endOf, principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
 import { createTransferStore } from "./link_store.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
@@ -61,7 +61,7 @@ export function createTransfers(
   const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
   const running = createRunningTransfers({ links, access, limits, timers, log });
   const requests = createRateLimiter({ count: limits.requestsPerMinute, windowMs: minute, clock: timers.elapsed });
-  const parts = { links, limits, timers, refusalWords };
+  const parts = { links, limits, timers, clock, refusalWords };
 
   const issue = async (record: TransferRecord): Promise<TransferLink> => {
     const secret = await links.issue(record);
@@ -125,7 +125,7 @@ export function createTransfers(
     }
     const record = await links.read(id);
     if (
-      record === null || record.expiresAt <= clock() || (name ?? plainName(record.path)) !== plainName(record.path)
+      record === null || endOf(record) <= clock() || (name ?? plainName(record.path)) !== plainName(record.path)
     ) {
       return refuseTransfer(404, unknownLink);
     }

@@ -3,6 +3,7 @@
  * draft until the link is too late, so that an upload that broke goes on where it ended.
  */
 import { declaredLength } from "../lib/request_text.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import { maxArriving } from "../workspace/arriving_content.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
@@ -11,7 +12,7 @@ import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink 
 import { parseContentRange, rangeOfKept, type SentRange } from "./content_range.ts";
 import { fileOfForm, formBoundary, FormProblem, maxFormBytes } from "./form_file.ts";
 import type { TransferLimits } from "./limits.ts";
-import type { UploadRecord } from "./link_record.ts";
+import { goingOn, type UploadRecord } from "./link_record.ts";
 import type { TransferStore } from "./link_store.ts";
 import type { Running, TransferEnd } from "./running.ts";
 import { CutUpload, readBody } from "./upload_body.ts";
@@ -21,6 +22,7 @@ interface UploadParts {
   readonly links: TransferStore;
   readonly limits: TransferLimits;
   readonly timers: Timers;
+  readonly clock: Clock;
   readonly refusalWords: (refusal: WorkspaceRefusal) => string;
 }
 
@@ -162,7 +164,9 @@ export async function receiveUpload(
   } finally {
     body.stop();
     try {
-      await (draft?.sizeBytes === 0 ? draft.discard() : draft?.close());
+      const isKept = draft !== null && draft.sizeBytes > 0;
+      await (isKept ? draft?.close() : draft?.discard());
+      if (isKept) await parts.links.update(id, (now) => goingOn(now, parts.clock(), parts.limits));
     } finally {
       running.end(end, body.bytes, target.change());
     }

@@ -5,7 +5,7 @@ import { type FileServer, withFileServer } from "../fixtures/file_server.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
-import { ask, put, stagedFiles, uploadLink } from "./links.ts";
+import { ask, downloadLink, put, stagedFiles, uploadLink } from "./links.ts";
 
 const content = new Uint8Array(2_000_003).map((_, index) => index % 251);
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -227,4 +227,28 @@ Deno.test("a part that stalls is kept as far as it came", () =>
     assert.equal(stalled.range, "bytes=0-599999");
     assert.equal((await putPart(url, 600_000, content.length)).status, 201);
     assert.deepEqual(Deno.readFileSync(`${files.root}/f`), content);
+  }));
+
+Deno.test("a transfer that has begun goes on after its link's time, as long as it goes on, and a link that was not used does not", () =>
+  withFileServer({
+    bounds: { transfers: { linkLifetimeMs: 4_000, requestsPerMinute: 10_000 } },
+    fill: (root) => Deno.writeFileSync(`${root}/d`, content),
+  }, async (files) => {
+    const [upload, download] = [await uploadLink(files, "f"), await downloadLink(files, "d")];
+    const unused = await uploadLink(files, "g");
+    let there = 0;
+    const goOn = async (bytes: number): Promise<void> => {
+      const to = there + bytes;
+      assert.equal((await putPart(upload, there, to)).status, to === content.length ? 201 : 308);
+      const part = await fetch(download, { headers: { range: `bytes=${there}-${to - 1}` } });
+      assert.deepEqual([part.status, (await part.arrayBuffer()).byteLength], [206, bytes]);
+      there = to;
+    };
+    await until("the other is too late", async () => {
+      await goOn(1_000);
+      return (await putRange(unused, question)).status === 404 || null;
+    });
+    await goOn(content.length - there);
+    assert.deepEqual(Deno.readFileSync(`${files.root}/f`), content);
+    await until("both are used up", async () => (await ask(download)).status === 404);
   }));
