@@ -46,9 +46,10 @@ export const consoleScript = `
     };
     source.onerror = () => {
       const isRefused = source.readyState === EventSource.CLOSED;
-      if (isRefused && ++refusals > 6) { state.textContent = "No longer live. Reload the page to go on."; return; }
-      state.textContent = "Connecting again";
-      if (isRefused) setTimeout(connect, 5000);
+      state.textContent = isRefused
+        ? "No longer live: you were signed out, or the server is away. Reload the page to go on."
+        : "Connecting again";
+      if (isRefused && ++refusals <= 6) setTimeout(connect, 5000);
     };
   };
   connect();
