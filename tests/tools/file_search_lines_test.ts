@@ -96,6 +96,15 @@ Deno.test("file_read gives characters of a line, and says where there are none",
     const textOf = async (filename: string): Promise<string> =>
       (await answerOf(read, { filename })).texts.slice(1).join();
     assert.equal(await textOf("short:2:1-2"), "\u{1f600}é");
+    await write(workspace, "large", `${"é".repeat(600_001)}\r\n${"é\n".repeat(600_000)}`);
+    assert.match(
+      (await answerOf(read, { filename: "large:1:599999-700000" })).text,
+      /line 1 ends at character 600001;/,
+    );
+    assert.equal(await textOf("large:1:599999-700000"), "ééé");
+    await write(workspace, "cut", `${"a".repeat(mebibyte - 1)}\r\nb${"\nc".repeat(mebibyte)}`);
+    assert.equal(await textOf(`cut:1:${mebibyte - 2}-${mebibyte + 9}`), "aa");
+    assert.equal(await textOf("cut:2:1-9"), "b");
     assert.equal(await textOf("short:2:2"), "\u{1f600}éf");
     assert.equal(await textOf(`latin1:2:${2 * mebibyte + 1}-${2 * mebibyte + 5}`), "Größe");
     assert.match((await textOf(`latin1:2:${2 * mebibyte}`)).slice(-6), /äGröße/);

@@ -70,8 +70,9 @@ export async function readCharacters(
       return { ok: false, error: { reason: "too_large", sizeBytes, limitBytes: maxFileBytes } } as const;
     }
     const { bytes } = read.value;
-    const isLast = offsetBytes + bytes.byteLength >= sizeBytes || bytes.includes(newline);
-    const piece = isLast ? bytes : bytes.subarray(0, cutAtBoundary(bytes));
+    const lineEnd = bytes.indexOf(newline);
+    const isLast = lineEnd !== -1 || offsetBytes + bytes.byteLength >= sizeBytes;
+    const piece = bytes.subarray(0, lineEnd !== -1 ? lineEnd + 1 : isLast ? undefined : cutInLine(bytes));
     const isLatin1 = encoding === "latin1" || (encoding === null && !isUtf8(piece));
     const isStart = offsetBytes === 0;
     const here = passOver(piece, markBytes(piece, isStart), first - 1 - passed, isLatin1);
@@ -84,6 +85,12 @@ export async function readCharacters(
     const found = charactersOf(piece, { first: first - passed, last: last - passed, maxBytes, isStart, isLatin1 });
     return success({ ...facts, ...found, lineEnd: found.lineEnd === null ? null : passed + found.lineEnd });
   }
+}
+
+/** Before a character, or a line's end, that the bytes may not hold whole. */
+function cutInLine(bytes: Uint8Array): number {
+  const end = cutAtBoundary(bytes);
+  return end > 1 && bytes[end - 1] === carriageReturn ? end - 1 : end;
 }
 
 function markBytes(bytes: Uint8Array, isStart: boolean): number {
