@@ -18,9 +18,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { methodNames } from "../mcp/revisions/modern.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { listenForClients, listeningOn } from "./listen.ts";
-import { createMetrics, type Metrics } from "../telemetry/metrics/metrics.ts";
-import { observeStorage } from "../telemetry/metrics/observed_storage.ts";
-import { listenForMetrics, type ServerReport } from "./metrics_listener.ts";
+import type { Metrics } from "../telemetry/metrics/metrics.ts";
+import type { ServerReport } from "./metrics_listener.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { startTelemetry, type Telemetry } from "../telemetry/telemetry.ts";
 import { version } from "../version.ts";
@@ -127,12 +126,16 @@ async function openServer(
   const server = opened.server = listenForClients(http, answer, { log, notice, team, preferredPort });
   const serverUrl = serverUrlFor(http, server.port);
   const { metricsAddress } = config.telemetry;
-  const metrics = metricsAddress === undefined ? undefined : createMetrics({ methods: methodNames });
-  const observed = metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
-    ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
-    tracer: telemetry.tracer,
-    location: config.storage.database,
-  });
+  const metrics = metricsAddress === undefined
+    ? undefined
+    : (await import("../telemetry/metrics/metrics.ts")).createMetrics({ methods: methodNames });
+  const observed = metrics === undefined && !telemetry.tracer.exports
+    ? storage
+    : (await import("../telemetry/metrics/observed_storage.ts")).observeStorage(storage, {
+      ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
+      tracer: telemetry.tracer,
+      location: config.storage.database,
+    });
   const app = await buildApp(config, {
     ...options,
     storage: observed,
@@ -145,6 +148,7 @@ async function openServer(
   if (metricsAddress !== undefined && (team === undefined || team.isFirst)) {
     const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
     const { allowedHosts = [] } = http;
+    const { listenForMetrics } = await import("./metrics_listener.ts");
     opened.metricsServer = listeningOn(
       { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },
       () => listenForMetrics(metricsAddress, { gatherReports, startedAt: clock(), log, allowedHosts }),

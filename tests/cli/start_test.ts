@@ -66,7 +66,7 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
   }
 });
 
-Deno.test("the server starts without pages, OAuth endpoints, links, the model and searches", async () => {
+Deno.test("the server starts without pages, OAuth endpoints, links, metrics, the model and searches", async () => {
   const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
   assert.ok(loaded.includes("src/authorization_server/authorization_server.ts"), "the graph was read");
   const later = [
@@ -74,6 +74,7 @@ Deno.test("the server starts without pages, OAuth endpoints, links, the model an
     /^src\/authorization_server\/(pages|browser|endpoints)/,
     /^src\/authorization_server\/(token\/\w+_grant|users\/(set_up|sign_in|invitation)|clients\/register)\.ts/,
     /^src\/console\/(?!settings\.ts$)/,
+    /^src\/(telemetry\/metrics\/|composition\/metrics_listener)/,
     /^src\/composition\/(console\/(?!console_side)|doctor)/,
     /^(node:net$|npm:.*jose)/,
   ];
