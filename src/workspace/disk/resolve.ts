@@ -56,20 +56,6 @@ export function findInside(disk: Disk, path: WorkspacePath, lastLink: LastLink =
   return resolved.value.found ? success(resolved.value) : failure({ reason: "not_found" });
 }
 
-/** Where a path leads with a link at its end followed, and kept. */
-export function trueNamesOf(disk: Disk, path: WorkspacePath): Outcome<readonly string[]> {
-  return disk.access.step(() => {
-    const names: string[] = [];
-    for (const lastLink of ["follow", "keep"] as const) {
-      const resolved = resolveInside(disk, path, lastLink);
-      if (!resolved.ok) return resolved;
-      const { segments } = resolved.value;
-      names.push([...segments, ...resolved.value.found ? [] : resolved.value.missing].join("/"));
-    }
-    return success(names);
-  });
-}
-
 /** A directory on the way, with what was seen of it. */
 interface Place {
   readonly directory: DiskDirectory;
