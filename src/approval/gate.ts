@@ -8,6 +8,7 @@ import { digestOf, type HeldCall, takeHeldCall } from "./held_call.ts";
 import { type PlaceReader, placesOf } from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
+import { withoutHiddenNames } from "./suggestions.ts";
 import { type FindTrueNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -53,7 +54,8 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
         return pageUrl === null ? noPage : hold(tool, { input, context, call, rule }, { ...options, pageUrl });
       };
       if (!needsTrueNames(rules.current, call, clock())) return decide(call);
-      return resolveNames({ call, context }, options).then(decide);
+      return resolveNames({ call, context }, options).then(decide)
+        .then((outcome) => withoutHiddenNames(outcome, { call, rules: rules.current, now: clock() }));
     },
   };
 }

@@ -136,3 +136,16 @@ Deno.test("an agent that puts a link in the place of a directory does not get pa
   }
   assert.ok((await desk.call("file_read", { filename: "open/a.txt" })).isError);
 });
+
+Deno.test("a refusal suggests no name of a refused place, and goes on suggesting others", async () => {
+  await using desk = await startDesk();
+  await layOut(desk.place.workspaceDir);
+  const refusalOf = async (filename: string) => (await desk.call("file_read", { filename })).text;
+  assert.match(await refusalOf("b.txt"), /secret\/inner\/b\.txt/);
+  await desk.rule({ place: "secret", verdict: "deny" });
+  for (const filename of ["b.txt", "a.txt", "Secert/a.txt", "secrt"]) {
+    const text = await refusalOf(filename);
+    assert.ok(!text.replace(filename, "").includes("secret"), text);
+  }
+  assert.match(await refusalOf("open/owm.txt"), /did you mean open\/own\.txt\?/);
+});
