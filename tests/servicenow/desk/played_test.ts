@@ -15,7 +15,13 @@ Deno.test("an include that does not fit the table is refused, never told as none
 Deno.test("several values in one line are refused before anything is sent, and understood as lines or JSON", async () => {
   await using desk = await openDesk();
   const update = (values: string) => desk.text("servicenow_update", { id: "INC0010001", values, dry_run: true });
-  for (const line of ["short_description=A; b, urgency=High", "short_description=Mail, state=In Progress"]) {
+  for (
+    const line of [
+      "short_description=A; b, urgency=High",
+      "short_description=Mail, state=In Progress",
+      "short_description=Mail and state=New",
+    ]
+  ) {
     assert.match(await update(line), /stands in the value of short_description; write one name=value a line/);
   }
   for (
