@@ -2,7 +2,7 @@
 import { type Result, success } from "../../lib/result.ts";
 import { isSecretField } from "../access/field_access.ts";
 import { knownTable, namingFields } from "../access/known_tables.ts";
-import type { ItemAnswer } from "../desk/port.ts";
+import type { ItemAnswers } from "../desk/port.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
@@ -50,7 +50,7 @@ export async function readAnswers(
   parts: DeskParts,
   found: Found,
   person: Person,
-): Promise<Result<readonly ItemAnswer[] | null, ServicenowFailure>> {
+): Promise<Result<ItemAnswers | null, ServicenowFailure>> {
   if (!mayHaveAnswers(found.table)) {
     return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
   }
@@ -70,11 +70,12 @@ export async function readAnswers(
   })).filter(({ value, type }) => value !== "" && !asksNothing(type));
   const choices = await choiceTexts(parts, stored, person);
   const names = await recordNames(parts, stored, person);
-  return success(stored.map((each) => ({
+  const answers = stored.map((each) => ({
     item: found.table === "sc_request" ? each.item : null,
     label: each.label || "(a question that ServiceNow does not show)",
     value: shownAnswer(each, { choices, names }),
-  })));
+  }));
+  return success({ answers, isCut: rows.value.nextOffset !== null });
 }
 
 function sourceOf({ table, sysId, record }: Found): Source {

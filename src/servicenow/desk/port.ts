@@ -97,11 +97,17 @@ export interface RelatedRecords {
 }
 
 /** An answer that was given with an order. */
-export interface ItemAnswer {
+interface ItemAnswer {
   /** The number of the item; `null` where the record is or belongs to one. */
   readonly item: string | null;
   readonly label: string;
   readonly value: string;
+}
+
+export interface ItemAnswers {
+  readonly answers: readonly ItemAnswer[];
+  /** Whether there are more. */
+  readonly isCut: boolean;
 }
 
 export interface RecordView {
@@ -111,7 +117,7 @@ export interface RecordView {
   readonly journal: readonly JournalEntry[] | null;
   readonly files: readonly Attachment[] | null;
   /** `hidden`: ServiceNow keeps them from the person. */
-  readonly answers: readonly ItemAnswer[] | "hidden" | "unavailable" | null;
+  readonly answers: ItemAnswers | "hidden" | "unavailable" | null;
   readonly related: readonly RelatedRecords[];
 }
 

@@ -89,7 +89,7 @@ async function completeView(
     } else if (kind === "answers") {
       const answers = await readAnswers(parts, found, person);
       if (!answers.ok && include.includes(kind)) return answers;
-      if (answers.ok && answers.value?.length === 0 && !include.includes(kind)) continue; // many items ask nothing
+      if (answers.ok && answers.value?.answers.length === 0 && !include.includes(kind)) continue; // many items ask nothing
       whole = { ...whole, answers: answers.ok ? answers.value ?? "hidden" : "unavailable" };
     } else {
       const related = await readRelated(parts, kind, found, person);

@@ -66,10 +66,10 @@ export function journalLines(entries: readonly JournalEntry[]): readonly string[
 export function answerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
   if (answers === "hidden") return ["answers: ServiceNow keeps them from this user"];
   if (answers === "unavailable") return ["answers: could not be read now; try include=answers"];
-  if (answers.length === 0) return ["answers: none that the user may see"];
+  if (answers.answers.length === 0) return ["answers: none that the user may see"];
   return [
-    "answers:",
-    ...answers.map(({ item, label, value }) =>
+    `answers${answers.isCut ? " (the first; read each item by its number)" : ""}:`,
+    ...answers.answers.map(({ item, label, value }) =>
       `- ${item === null ? "" : `${item} `}${oneLine(label)}: ${indented(cut(value, maxValueCharacters))}`
     ),
   ];

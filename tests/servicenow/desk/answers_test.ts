@@ -98,3 +98,15 @@ Deno.test("answers that are masked or secret are never shown, nor records of clo
   const whole = await desk.text("servicenow_get_record", { id: "RITM0010002" }, "eve");
   assert.match(whole, /^RITM0010002 [^]*answers: could not be read now; try include=answers$/);
 });
+
+Deno.test("a request with more answers than are read at once says so", async () => {
+  await using desk = await openDesk({ people: ["eve"], instance: { data: "desk" } });
+  const links = desk.instance.tables.get("sc_item_option_mtom");
+  const [link] = [...links?.values() ?? []];
+  for (let index = 0; index < 220; index++) {
+    const id = index.toString(16).padStart(32, "0");
+    links?.set(id, { ...link, sys_id: id });
+  }
+  const text = await desk.text("servicenow_get_record", { id: "REQ0010002", include: "answers" }, "eve");
+  assert.match(text, /^answers \(the first; read each item by its number\):\n- RITM0010002 Which model/m);
+});
