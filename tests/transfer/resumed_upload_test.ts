@@ -1,10 +1,11 @@
 /** Uploads by link that go on where they ended, at the started server, with files on the disk and in the storage. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { type FileServer, withFileServer } from "../fixtures/file_server.ts";
+import { type FileServer, type FileServerOptions, withFileServer } from "../fixtures/file_server.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
+import { testInEachWay } from "../fixtures/workspace_ways.ts";
 import { ask, downloadLink, put, stagedFiles, uploadLink } from "./links.ts";
 
 const content = new Uint8Array(2_000_003).map((_, index) => index % 251);
@@ -34,45 +35,47 @@ async function putRange(url: string, contentRange: string, body: BodyInit = ""):
 const question = "bytes */*";
 const stores = [["on the disk", {}], ["in the storage", { WORKSPACE_STORE: "storage" }]] as const;
 
-for (const [where, env] of [...stores, ["per user", { WORKSPACES: "per-user" }]] as const) {
-  Deno.test(`an upload in parts, ${where}, is one change, which the audit tells and file_undo undoes`, () =>
-    withFileServer({ env }, async (files) => {
-      await files.done("file_write", { filename: "f", content: "old" });
-      const url = await uploadLink(files, "f");
-      assert.deepEqual(await putRange(url, question), { status: 308, text: "", range: null });
-      assert.deepEqual(await putPart(url, 0, 700_000), { status: 308, text: "", range: "bytes=0-699999" });
-      assert.deepEqual(await putRange(url, question), { status: 308, text: "", range: "bytes=0-699999" });
-      assert.deepEqual(await putPart(url, 700_000, 700_001), { status: 308, text: "", range: "bytes=0-700000" });
-      assert.equal((await files.done("file_read", { filename: "f" })).text.startsWith("old"), true);
-      const done = await putPart(url, 700_001, content.length);
-      assert.deepEqual(JSON.parse(done.text), { size_bytes: content.length, sha256, created: false });
-      assert.equal((await putPart(url, 700_001, content.length)).status, 404);
-      assert.equal((await putRange(url, question)).status, 404);
-      await checkContent(files, "f");
-      await until(
-        "the audit names the change",
-        () => /"outcome":"whole"[^\n]*"change":"\w+"/.test(files.server.stderr()),
+function uploadInParts(start: FileServerOptions): Promise<void> {
+  return withFileServer(start, async (files) => {
+    await files.done("file_write", { filename: "f", content: "old" });
+    const url = await uploadLink(files, "f");
+    assert.deepEqual(await putRange(url, question), { status: 308, text: "", range: null });
+    assert.deepEqual(await putPart(url, 0, 700_000), { status: 308, text: "", range: "bytes=0-699999" });
+    assert.deepEqual(await putRange(url, question), { status: 308, text: "", range: "bytes=0-699999" });
+    assert.deepEqual(await putPart(url, 700_000, 700_001), { status: 308, text: "", range: "bytes=0-700000" });
+    assert.equal((await files.done("file_read", { filename: "f" })).text.startsWith("old"), true);
+    const done = await putPart(url, 700_001, content.length);
+    assert.deepEqual(JSON.parse(done.text), { size_bytes: content.length, sha256, created: false });
+    assert.equal((await putPart(url, 700_001, content.length)).status, 404);
+    assert.equal((await putRange(url, question)).status, 404);
+    await checkContent(files, "f");
+    await until(
+      "the audit names the change",
+      () => /"outcome":"whole"[^\n]*"change":"\w+"/.test(files.server.stderr()),
+    );
+    await until("the audit has each part", () => {
+      const ends = files.server.stderr().matchAll(
+        /"transfer_ended"[^\n]*?"upload"[^\n]*?"outcome":"(\w+)","reason":"(\d+) bytes"/g,
       );
-      await until("the audit has each part", () => {
-        const ends = files.server.stderr().matchAll(
-          /"transfer_ended"[^\n]*?"upload"[^\n]*?"outcome":"(\w+)","reason":"(\d+) bytes"/g,
-        );
-        return Array.from(ends, ([, end, bytes]) => `${end} ${bytes}`).join() ===
-          "part 0,part 700000,part 0,part 1,whole 1300002";
-      });
-      assert.match((await files.done("file_undo", {})).text, /file_write/);
-      await files.done("file_undo", { change: "last" });
-      assert.equal((await files.done("file_read", { filename: "f" })).text.startsWith("old"), true);
-      const created = await uploadLink(files, "new/g");
-      assert.equal((await put(created, "x")).status, 201);
-      await files.done("file_undo", { change: "last" });
-      await files.refused("file_read", { filename: "new/g" });
-    }));
+      return Array.from(ends, ([, end, bytes]) => `${end} ${bytes}`).join() ===
+        "part 0,part 700000,part 0,part 1,whole 1300002";
+    });
+    assert.match((await files.done("file_undo", {})).text, /file_write/);
+    await files.done("file_undo", { change: "last" });
+    assert.equal((await files.done("file_read", { filename: "f" })).text.startsWith("old"), true);
+    const created = await uploadLink(files, "new/g");
+    assert.equal((await put(created, "x")).status, 201);
+    await files.done("file_undo", { change: "last" });
+    await files.refused("file_read", { filename: "new/g" });
+  });
 }
+
+const inParts = "an upload in parts is one change, which the audit tells and file_undo undoes";
+testInEachWay(inParts, ({ start }) => uploadInParts(start));
+Deno.test(`${inParts}: in the storage`, () => uploadInParts({ env: { WORKSPACE_STORE: "storage" } }));
 
 for (const [where, env] of stores) {
   Deno.test(`an upload that broke, ${where}, goes on after kill -9, and what is left is swept`, async () => {
-    const bounds = { workspace: { draftKeepMs: 4_000 }, sweepIntervalMs: 300 };
     await using place = await makeServerPlace();
     const created = await runCommand(["token", "create", "--scope", "files:write", "--data-dir", place.dataDir]);
     const token = created.stdout.trim();
@@ -90,14 +93,19 @@ for (const [where, env] of stores) {
     await until("it ended", () => killed.stderr().includes('"outcome":"hung_up"'));
     await killed.stop("SIGKILL");
 
-    await using again = await startServer(place, { env, bounds });
+    const again = await startServer(place, { env });
     const kept = Number((await putRange(again.url + going, question)).range?.slice("bytes=0-".length)) + 1;
     assert.ok(where === "on the disk" ? kept === 1_599_999 : kept > 900_000, `${kept}`);
     assert.equal((await putPart(again.url + going, kept, content.length)).status, 201);
-    await until("the other is swept", async () => (await putRange(again.url + left, question)).range === null);
     const back = await fetch(await readLink(again, token));
     assert.deepEqual(new Uint8Array(await back.arrayBuffer()), content);
-    if (where === "on the disk") await until("nothing is left", () => stagedFiles(place.workspaceDir).length === 0);
+    await again.stop();
+
+    const bounds = { workspace: { draftKeepMs: 1 } };
+    await using last = await startServer(place, { env, bounds });
+    await linkAt(last, "h"); // which opens the workspace
+    if (where === "on the disk") assert.deepEqual(stagedFiles(place.workspaceDir), []);
+    assert.equal((await putRange(last.url + left, question)).range, null);
   });
 }
 
@@ -207,6 +215,12 @@ Deno.test("what the file must be is judged at each part", () =>
     await files.done("file_write", { filename: "f", content: "two" });
     const answer = await putPart(url, 1_000, content.length);
     assert.deepEqual([answer.status, Deno.readTextFileSync(`${files.root}/f`)], [409, "two"]);
+  }));
+
+Deno.test("what no request comes for is swept while the server runs", () =>
+  withFileServer({ bounds: { workspace: { draftKeepMs: 1_000 }, sweepIntervalMs: 200 } }, async (files) => {
+    assert.equal((await putPart(await uploadLink(files, "f"), 0, 1_000)).status, 308);
+    await until("it is swept", () => stagedFiles(files.root).length === 0);
   }));
 
 Deno.test("a part that stalls is kept as far as it came", () =>
