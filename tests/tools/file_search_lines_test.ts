@@ -196,6 +196,7 @@ Deno.test("a cursor goes with the arguments of its call alone", () =>
     const [searched, walked] = [found["next_cursor"], listed["next_cursor"]];
     assert.ok((await answerOf(search, { query: "hit", cursor: searched, limit: 9, context: 1 })).structured["hits"]);
     assert.ok((await answerOf(list, { pattern: "**", cursor: walked, show: "details" })).structured["entries"]);
+    assert.ok((await answerOf(list, { pattern: "**", cursor: walked, exclude: [] })).structured["entries"]);
     const others = [{ query: "hi" }, { regex: true }, { path: "d" }, { pattern: "*" }, { exclude: ["b"] }];
     const further = [{ ignore_case: true }, { whole_word: true }, { include_ignored: true }, { newest_first: true }];
     for (const other of [...others, ...further, { last: true }]) {
@@ -230,6 +231,10 @@ Deno.test("whole words are those of any alphabet, in each encoding", () =>
     assert.deepEqual(await found({ query: "ÜBER", ignore_case: true }), everywhere(3));
     assert.deepEqual(await found({ query: "[Gg]r|über$", regex: true }), everywhere(4));
     assert.deepEqual(await found({ query: "cafe" }), ["latin1:5"]);
+    assert.deepEqual(await found({ query: "\\Qcafe", regex: true }), ["latin1:5"]);
+    assert.deepEqual(await found({ query: "\\Qca\\Efe|\\QGr\\E", regex: true }), [
+      ...["latin1:4", "latin1:5", "utf16:4", "utf8:4"],
+    ]);
     assert.deepEqual(await found({ query: "hinaus$", regex: true }), everywhere(2));
   }));
 

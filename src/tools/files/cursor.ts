@@ -40,9 +40,10 @@ export function toReadCursor(text: string): ReadCursor | null {
   return { version, from: { offsetBytes, line }, ...endLine === 0 ? {} : { endLine } };
 }
 
-/** What a cursor says of the arguments that it goes with. */
+/** What a cursor says of the arguments that it goes with; an empty list is none. */
 export function tagOf(request: readonly unknown[]): string {
-  return hash("sha256", JSON.stringify(request), "base64url").slice(0, tagCharacters);
+  const given = request.map((value) => Array.isArray(value) && value.length === 0 ? null : value);
+  return hash("sha256", JSON.stringify(given), "base64url").slice(0, tagCharacters);
 }
 
 /** Why a cursor cannot be used: nothing made it, or a call with other arguments did. */

@@ -129,7 +129,10 @@ async function createExpressionPattern(
 
 /** RE2's word boundaries know ASCII alone. What is around the match is matched with it, which finds the same lines. */
 function asWholeWord(text: string, isRegularExpression: boolean): string {
-  const inner = isRegularExpression ? text : escape(text);
+  const quoting = text.replaceAll("\\\\", "");
+  const isOpen = quoting.lastIndexOf("\\Q") > quoting.lastIndexOf("\\E"); // the quotation goes on to the end
+  const closed = isOpen ? `${text}\\E` : text;
+  const inner = isRegularExpression ? closed : escape(text);
   const needsStart = isRegularExpression || startsWithWord.test(text);
   const needsEnd = isRegularExpression || endsWithWord.test(text);
   return `${needsStart ? `(?:^|[^${wordClass}])` : ""}(${inner})${needsEnd ? `(?:$|[^${wordClass}])` : ""}`;
