@@ -26,7 +26,7 @@ export interface FoundPage {
 }
 
 /** What one page reads: some 20 ms of processor time. */
-const maxScannedCharacters = 12_000_000;
+const maxScannedCharacters = 8_000_000;
 const maxCursorCharacters = 50_000;
 
 /** Where a chain goes on: the batch's beginning and number, and the line in it, counted from the batch's first. */

@@ -40,7 +40,7 @@ export function auditSection(search: SearchAudit, namesOf: NamesOf): Section {
       const names = await namesOf([...new Set(page.lines.flatMap(({ client }) => client ?? []))]);
       return html`
         ${filterForm(visit)}
-        ${linesTable(page.lines, names, visit)}
+        ${linesTable(page, names, visit)}
         <p>${page.cursor !== null && html`
           <a href="${visit.href("audit", { ...given(visit), cursor: page.cursor })}">Older lines</a> ·
         `}
@@ -107,7 +107,7 @@ function filterForm(visit: Visit): Html {
   `;
 }
 
-function linesTable(lines: readonly FoundLine[], names: ReadonlyMap<string, string>, visit: Visit): Html {
+function linesTable({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
   return dataTable({
     caption: "Lines, newest first",
     columns: [
@@ -128,7 +128,9 @@ function linesTable(lines: readonly FoundLine[], names: ReadonlyMap<string, stri
       outcomeBadge(line.outcome, line.code),
       line.durationMs === null ? null : duration(line.durationMs),
     ]),
-    whenEmpty: "Nothing was found on this page.",
+    whenEmpty: cursor === null
+      ? "Nothing was found."
+      : "Nothing was found so far. Older lines have not been searched yet.",
   });
 }
 

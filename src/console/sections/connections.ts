@@ -58,7 +58,7 @@ export function connectionsSection(options: ConnectionsOptions): Section {
         <p>What has access${visit.visitor.isAdministrator
           ? ""
           : " in your name"}. A connection that you end is refused from
-          its next request on.</p>
+          its next request on. Calls and errors are those of the last day, or the latest of a busy one.</p>
         ${visit.visitor.isAdministrator && person !== null &&
           html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
         ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
@@ -103,7 +103,7 @@ function grantsTable(
     scopesCell(grant.scopes, toolListTokens),
     moment(grant.createdAt),
     usedCell(used.get(grant.id)?.lastAt ?? grant.renewedAt, grant.address, visit),
-    used.get(grant.id)?.calls ?? 0,
+    callsCell(used.get(grant.id)?.calls ?? 0, grant.clientId, visit),
     used.get(grant.id)?.errors ?? 0,
     endForm(visit, "grant", grant.id, grant.clientName),
   ]);
@@ -115,7 +115,7 @@ function grantsTable(
       { title: "May use" },
       { title: "Allowed" },
       { title: "Last used" },
-      { title: "Calls today", number: true },
+      { title: "Calls", number: true },
       { title: "Errors", number: true },
       { title: "End" },
     ],
@@ -160,6 +160,11 @@ function usedCell(at: number, address: string | undefined, visit: Visit): Html {
   return html`${ago(at, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`;
 }
 
+/** How many, leading to their lines in the audit. */
+function callsCell(count: number, client: string, visit: Visit): Html | number {
+  return count === 0 ? 0 : html`<a href="${visit.href("audit", { client })}">${count}</a>`;
+}
+
 function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTokens"]): Html {
   return html`${scopes.join(", ")}<br><span class="quiet">tool list: about ${toolListTokens(scopes)} tokens</span>`;
 }
@@ -192,7 +197,7 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
       { title: "Made" },
       { title: "Ends" },
       { title: "Last used" },
-      { title: "Calls today", number: true },
+      { title: "Calls", number: true },
       { title: "End" },
     ],
     rows,

@@ -87,8 +87,9 @@ export function rulesSection(options: RulesOptions): Section {
             const caught = calls.filter((call) => firstFitting([rule], call, now) !== null).length;
             const show = html`
               <p>${ruleWords(rule)}</p>
-              <p>In the last day it would have ${caughtWords[rule.verdict]} <strong>${caught}</strong> of ${calls
-                .length} calls.</p>
+              <p>It would have ${caughtWords[rule.verdict]} <strong>${caught}</strong> of ${calls
+                .length} calls: those of
+                the last day, or the latest of a busy one.</p>
               <form method="post" action="${href("rules")}">${actFields(visitor, "add", fieldsOf(rule))}
                 <button type="submit" class="small">Add this rule</button></form>
               <p><a href="${href("rules")}">Back to the rules</a></p>
