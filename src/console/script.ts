@@ -11,6 +11,7 @@ export const consoleScript = `
   const address = document.querySelector("[data-events]")?.dataset.events;
   const state = document.getElementById("live-state");
   if (!address || !state) return;
+  const say = (words) => { if (state.textContent !== words) state.textContent = words; };
   const waiting = new Map();
   const movedAt = new WeakMap();
   const formsOf = (element) =>
@@ -18,7 +19,10 @@ export const consoleScript = `
   const put = (id, markup) => {
     const element = document.getElementById(id);
     if (element === null) return;
-    if (element.contains(document.activeElement)) return void waiting.set(id, markup);
+    if (element.contains(document.activeElement)) {
+      waiting.set(id, markup);
+      return say("Changes wait while you are in the list.");
+    }
     const forms = formsOf(element);
     const open = Array.from(element.querySelectorAll("details[open][id]"), ({ id }) => id);
     const scrolled = Array.from(element.querySelectorAll(".scroll"), ({ scrollLeft }) => scrollLeft);
@@ -31,24 +35,28 @@ export const consoleScript = `
     for (let at = event.target; at !== null; at = at.parentElement) {
       if (performance.now() - (movedAt.get(at) ?? -Infinity) > 1000) continue;
       event.preventDefault();
-      state.textContent = "Nothing was sent: the list changed as you clicked. Look again.";
+      say("Nothing was sent: the list changed as you clicked. Look again.");
     }
   });
   document.addEventListener("focusout", () => setTimeout(() => {
-    for (const [id, markup] of [...waiting]) { waiting.delete(id); put(id, markup); }
+    if (waiting.size === 0) return;
+    const changes = [...waiting];
+    waiting.clear();
+    say("Updates live");
+    for (const [id, markup] of changes) put(id, markup);
   }, 0));
   let refusals = 0;
   const connect = () => {
     const source = new EventSource(address);
-    source.onopen = () => { refusals = 0; state.textContent = "Updates live"; };
+    source.onopen = () => { refusals = 0; say("Updates live"); };
     source.onmessage = (event) => {
       for (const [id, markup] of Object.entries(JSON.parse(event.data))) put(id, markup);
     };
     source.onerror = () => {
       const isRefused = source.readyState === EventSource.CLOSED;
-      state.textContent = isRefused
+      say(isRefused
         ? "No longer live: you were signed out, or the server is away. Reload the page to go on."
-        : "Connecting again";
+        : "Connecting again");
       if (isRefused && ++refusals <= 6) setTimeout(connect, 5000);
     };
   };

@@ -64,6 +64,7 @@ async function watchPages(browser: Browser): Promise<void> {
   await item(one, "b.txt").getByRole("button", { name: "Deny" }).click();
   await one.getByText("Your decision was noted").waitFor();
   assert.ok((await b).isError);
+  await two.getByText("Changes wait while you are in the list.").waitFor();
   await item(two, "b.txt").getByLabel("A word for the agent").pressSequentially("is one");
   assert.equal(await item(two, "b.txt").getByLabel("A word for the agent").inputValue(), "not this one");
   const gone = two.getByText("This call no longer waits");
