@@ -3,8 +3,8 @@ import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Resource, ResourceFamily, ResourceOutcome } from "../mcp/resource.ts";
 import type { ToolContext } from "../mcp/tool.ts";
-import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
-import { type FindTrueNames, needsTrueNames, withTrueNames } from "./true_names.ts";
+import type { JudgedCall, Rule } from "./rule.ts";
+import { type FindTrueNames, judgeByNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
 
 interface ResourceGateOptions {
@@ -30,11 +30,7 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
     const paths = isPath(uri) ? names : [];
     const call: JudgedCall = { person, clientId, grantId, tool, changes: false, places, otherNames, paths };
-    const now = clock();
-    const judged = needsTrueNames(rules.current, call, now)
-      ? await withTrueNames(call, { principal, rules: rules.current, now, find: findTrueNames })
-      : call;
-    const rule = firstFitting(rules.current, judged, now);
+    const rule = await judgeByNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
     return rule?.verdict === "allow" ? null : rule;
   };
   const seen = async <T>(principal: Principal, all: readonly T[], uriOf: (each: T) => string): Promise<T[]> => {

@@ -1,6 +1,6 @@
 /** What names lead to: a link in the workspace does not lead around a rule about its target. */
 import type { Principal } from "../lib/principal.ts";
-import { type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
+import { firstFitting, type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
 
 /** The names that a path stands for, in the workspace of the principal; an empty one where that cannot be told. */
 export type FindTrueNames = (principal: Principal, path: string) => Promise<readonly string[]>;
@@ -16,15 +16,24 @@ export function needsTrueNames(rules: readonly Rule[], call: JudgedCall, now: nu
   return placesThatDecide(rules, call, now).length > 0;
 }
 
+interface NamesOptions {
+  readonly principal: Principal;
+  readonly rules: readonly Rule[];
+  readonly now: number;
+  readonly find: FindTrueNames;
+}
+
+/** The first rule that fits the call by every name; `null` where none does. */
+export async function judgeByNames(call: JudgedCall, options: NamesOptions): Promise<Rule | null> {
+  const { rules, now } = options;
+  const judged = needsTrueNames(rules, call, now) ? await withTrueNames(call, options) : call;
+  return firstFitting(rules, judged, now);
+}
+
 /** The call with what its paths and the rules' places lead to. */
 export async function withTrueNames(
   call: JudgedCall,
-  { principal, rules, now, find }: {
-    readonly principal: Principal;
-    readonly rules: readonly Rule[];
-    readonly now: number;
-    readonly find: FindTrueNames;
-  },
+  { principal, rules, now, find }: NamesOptions,
 ): Promise<JudgedCall> {
   const ofCall = new Set<string>();
   for (const path of call.paths ?? []) for (const name of await find(principal, path)) ofCall.add(name);

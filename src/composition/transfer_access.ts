@@ -19,15 +19,19 @@ export function createTransferAccess(
   let changes = 0;
   return {
     isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
-    judge({ principal: { subject: person, clientId, grantId }, direction, path }) {
-      const [place = path, ...otherNames] = placeReader.pathNames(path);
+    async judge({ principal, direction, path }) {
+      const { subject: person, clientId, grantId } = principal;
+      const paths = placeReader.pathNames(path);
+      const [place = path, ...otherNames] = paths;
       const call = { person, clientId, grantId, tool: tools[direction], changes: direction === "upload" };
-      const rule = judge({ ...call, places: [place], otherNames });
+      const rule = await judge({ ...call, places: [place], otherNames, paths }, principal);
       return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
     },
     async changeCount() {
       const now = [live.switches, rules.current];
-      if (now.some((each, index) => each !== known[index])) changes += 1;
+      // what a name leads to may change without a word
+      const mayLeadElsewhere = rules.current.some(({ place }) => place !== undefined);
+      if (mayLeadElsewhere || now.some((each, index) => each !== known[index])) changes += 1;
       known = now;
       return changes + await verifier.changeCount(); // both only grow
     },

@@ -29,7 +29,7 @@ export interface Access {
   /** Whether a person still has the access with which a link was made. */
   isLive(principal: Principal): Promise<boolean>;
   /** What the rules about calls say of a transfer; `ask` with the id of the rule that asks. */
-  judge(transfer: JudgedTransfer): "allow" | "deny" | { readonly ask: string };
+  judge(transfer: JudgedTransfer): Promise<"allow" | "deny" | { readonly ask: string }>;
   /** Differs whenever one of these may. */
   changeCount(): number | Promise<number>;
 }
@@ -47,7 +47,7 @@ export async function refusalOf(
 ): Promise<"access_ended" | "not_allowed" | null> {
   const principal = principalOf(record);
   if (!await access.isLive(principal)) return "access_ended";
-  const verdict = access.judge({ ...record, principal });
+  const verdict = await access.judge({ ...record, principal });
   if (verdict === "allow") return null;
   return verdict === "deny" || verdict.ask !== record.approvedFor ? "not_allowed" : null;
 }

@@ -71,9 +71,13 @@ export function createTransfers(
     const name = direction === "download" ? `/${plainName(path)}` : "";
     return { url: `${serverUrl}${transferPath}${secret}${name}`, expiresAt };
   };
-  const recordFor = <D extends "download" | "upload">(principal: Principal, direction: D, { text }: WorkspacePath) => {
+  const recordFor = async <D extends "download" | "upload">(
+    principal: Principal,
+    direction: D,
+    { text }: WorkspacePath,
+  ) => {
     const path = toPathText(text);
-    const verdict = access.judge({ principal, direction, path });
+    const verdict = await access.judge({ principal, direction, path });
     return {
       direction,
       principal: storedPrincipal(principal),
@@ -152,7 +156,7 @@ export function createTransfers(
         if (!found.ok) return found;
         const { sizeBytes, version } = found.value;
         const link = await issue({
-          ...recordFor(principal, "download", path),
+          ...await recordFor(principal, "download", path),
           version,
           sizeBytes,
           tag: randomId(),
@@ -166,7 +170,7 @@ export function createTransfers(
         if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
         if (found.ok && mode === "create") return failure({ reason: "already_exists" });
         const rule = { mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
-        return success(await issue({ ...recordFor(principal, "upload", path), ...rule }));
+        return success(await issue({ ...await recordFor(principal, "upload", path), ...rule }));
       },
     },
     async endpoint(request, peer) {

@@ -1,6 +1,7 @@
 /** Rules about places hold for what names lead to: a link in the workspace is no way around them. */
 import assert from "node:assert/strict";
 import { postMcp } from "../fixtures/mcp_call.ts";
+import { until } from "../fixtures/until.ts";
 import { type Desk, fileIn, startDesk } from "./desk.ts";
 
 type Input = Record<string, unknown>;
@@ -148,4 +149,43 @@ Deno.test("a refusal suggests no name of a refused place, and goes on suggesting
     assert.ok(!text.replace(filename, "").includes("secret"), text);
   }
   assert.match(await refusalOf("open/owm.txt"), /did you mean open\/own\.txt\?/);
+});
+
+Deno.test("a link to a file leads nowhere else when a link in the workspace takes the place of its directory", async () => {
+  await using desk = await startDesk();
+  await layOut(desk.place.workspaceDir);
+  await desk.rule({ place: "secret", verdict: "deny" });
+  const linkOf = async (tool: string, filename: string): Promise<string> => {
+    const { text } = await desk.call(tool, { filename, link: true });
+    return /http:\S+\/files\/[^\s"]+/.exec(text)?.[0] ?? assert.fail(text);
+  };
+  const [download, upload, slow] = await Promise.all([
+    linkOf("file_read", "open/own.txt"),
+    linkOf("file_write", "open/new.txt"),
+    linkOf("file_write", "open/slow.txt"),
+  ]);
+  const goOn = Promise.withResolvers<void>();
+  const body = new ReadableStream({
+    async start(controller) {
+      controller.enqueue(new Uint8Array(300_000));
+      await goOn.promise;
+      controller.close();
+    },
+  });
+  const putting = fetch(slow, { method: "PUT", body });
+  await until("it runs", () => desk.server.stderr().includes('"transfer_started"'));
+  const root = desk.place.workspaceDir;
+  await Deno.rename(`${root}/open`, `${root}/aside`);
+  await Deno.rename(`${root}/way`, `${root}/open`);
+  await Deno.writeTextFile(`${root}/secret/own.txt`, "hidden\n");
+  goOn.resolve();
+  for (const answer of [await putting, await fetch(upload, { method: "PUT", body: "x" }), await fetch(download)]) {
+    const text = await answer.text();
+    assert.ok(answer.status === 403 && !text.includes("hidden"), `${answer.status}: ${text}`);
+  }
+  assert.deepEqual([...Deno.readDirSync(`${root}/secret`)].map(({ name }) => name).sort(), [
+    "a.txt",
+    "inner",
+    "own.txt",
+  ]);
 });

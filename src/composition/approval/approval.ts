@@ -1,8 +1,9 @@
 /** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
 import { createDecisions, type Decisions } from "../../approval/decisions.ts";
 import { gateResources } from "../../approval/gate_resources.ts";
+import { judgeByNames } from "../../approval/true_names.ts";
 import { gateTool } from "../../approval/gate.ts";
-import { firstFitting, type JudgedCall, type Rule } from "../../approval/rule.ts";
+import type { JudgedCall, Rule } from "../../approval/rule.ts";
 import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
 import { createTrueNames, isPathResource, placeOfResource, placeReader, readingToolOf } from "./places.ts";
 import type { Bounds } from "../bounds.ts";
@@ -19,7 +20,7 @@ import type { Storage } from "../../storage/port.ts";
 export interface Approval {
   readonly rules: RuleStore;
   /** The rule that decides about a call; `null`: none does, and it goes on. */
-  judge(call: JudgedCall): Rule | null;
+  judge(call: JudgedCall, principal: Principal): Promise<Rule | null>;
   readonly decisions: Decisions;
   /** The tool behind the gate. */
   gate(tool: Tool): Tool;
@@ -62,7 +63,8 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
   };
   return {
     rules,
-    judge: (call) => firstFitting(rules.current, call, parts.clock()),
+    judge: (call, principal) =>
+      judgeByNames(call, { principal, rules: rules.current, now: parts.clock(), find: options.findTrueNames }),
     decisions: createDecisions({ ...parts, rules }),
     gate: (tool) => gateTool(tool, options),
     gateResources: (family) =>
