@@ -137,11 +137,12 @@ function parseSpan(text: string, now: number, zone: string): Span | null {
       ? { from: stamp(now), until: stamp(now + length) }
       : { from: stamp(now - length), until: stamp(now) };
   }
-  const [, ago = "0", agoUnit = ""] = /^(\d{1,5}) (minute|hour|day|week)s? ago$/.exec(word) ?? [];
-  const distance = Math.min(Number(ago), maxUnits) * (unitMs[agoUnit] ?? 0);
-  if (agoUnit === "") return null;
-  if (agoUnit === "day" || agoUnit === "week") return daySpan(today - distance, 1, zone);
-  return { from: stamp(now - distance), until: stamp(now - distance) };
+  const [, ahead = "", steps = "0", stepUnit = "", ago = ""] =
+    /^(in )?(\d{1,5}) (minute|hour|day|week)s?( ago)?$/.exec(word) ?? [];
+  if ((ahead === "") === (ago === "")) return null;
+  const distance = Math.min(Number(steps), maxUnits) * (unitMs[stepUnit] ?? 0) * (ago === "" ? 1 : -1);
+  if (stepUnit === "day" || stepUnit === "week") return daySpan(today + distance, 1, zone);
+  return { from: stamp(now + distance), until: stamp(now + distance) };
 }
 
 function civilOf(at: number): CivilDay {

@@ -1,5 +1,5 @@
 /** The record that a caller names: by number, sys_id, link or name. */
-import { type Result, success } from "../../lib/result.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { knownTable, tableOfNumber } from "../access/known_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
@@ -148,9 +148,12 @@ async function read(
     if (!found.ok) return found;
     const [record] = found.value.rows;
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.
-    return record === undefined || !numbers.includes(storedValue(record, "number").toUpperCase())
-      ? { ok: false, error: { reason: "not_found" } }
-      : success({ table, sysId: storedValue(record, "sys_id"), record });
+    if (record !== undefined && numbers.includes(storedValue(record, "number").toUpperCase())) {
+      return success({ table, sysId: storedValue(record, "sys_id"), record });
+    }
+    return access.classesOf(table) === null
+      ? failure({ reason: "not_found" })
+      : invalidInput(`there is no ${value} that the user may see in the tables that are open here`);
   }
   let sysId = value;
   if (by === "name") {

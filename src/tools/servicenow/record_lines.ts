@@ -6,6 +6,7 @@ const maxListedCharacters = 200;
 /** Of one value; a caller that asks for the field alone gets more. */
 const maxValueCharacters = 4_000;
 const maxEntryCharacters = 4_000;
+const journals = /^(comments|work_notes|comments_and_work_notes)$/;
 const titles = /^(.*\.)?short_description$|^name$|^title$/;
 
 function cut(text: string, maxCharacters: number): string {
@@ -48,7 +49,12 @@ export function listLines(records: readonly ShownRecord[]): readonly string[] {
 
 /** A line for each field. */
 export function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
-  return fields.map(({ name, value }) => `${name}: ${indented(cut(value, maxCharacters))}`);
+  return fields.map(({ name, value }) => {
+    const label = journals.test(name) && value !== ""
+      ? `${name} (times as ServiceNow shows this user; include=journal: UTC)`
+      : name;
+    return `${label}: ${indented(cut(value, maxCharacters))}`;
+  });
 }
 
 export function journalLines(entries: readonly JournalEntry[]): readonly string[] {

@@ -21,6 +21,10 @@ Deno.test("parseDates() gives the days, weeks and months of the person's time zo
       ["last 7 days", "UTC", "2026-03-22 18:30:00", "2026-03-29 18:30:00"],
       ["next 2 hours", "UTC", "2026-03-29 18:30:00", "2026-03-29 20:30:00"],
       ["2 days ago", "UTC", "2026-03-27 00:00:00", "2026-03-27 23:59:59"],
+      ["in 3 days", "Asia/Tokyo", "2026-04-01 15:00:00", "2026-04-02 14:59:59"],
+      ["in 2 hours", "UTC", "2026-03-29 20:30:00", "2026-03-29 20:30:00"],
+      ["last friday", "UTC", "2026-03-27 00:00:00", "2026-03-27 23:59:59"],
+      ["next monday", "Asia/Tokyo", "2026-04-05 15:00:00", "2026-04-06 14:59:59"],
       ["2026-03-01", "US/Pacific", "2026-03-01 08:00:00", "2026-03-02 07:59:59"],
       ["2026-03-01 08:00", "US/Pacific", "2026-03-01 08:00:00", "2026-03-01 08:00:59"],
       ["2026-03-01T08:00:00+02:00", "UTC", "2026-03-01 06:00:00", "2026-03-01 06:00:00"],
@@ -41,7 +45,17 @@ Deno.test("parseDates() gives the days, weeks and months of the person's time zo
     assert.deepEqual([first, last], [firstDay, lastDay], `${text} in ${zone}`);
   }
   for (
-    const text of ["", "soon", "2026-02-30", "2026-13-01", "2026-03-01 25:00", "javascript:gs.now()", "last 5 moons"]
+    const text of [
+      "",
+      "soon",
+      "2026-02-30",
+      "2026-13-01",
+      "2026-03-01 25:00",
+      "javascript:gs.now()",
+      "last 5 moons",
+      "3 days",
+      "in 3 days ago",
+    ]
   ) {
     assert.equal(parseDates(text, now, "UTC"), null, text);
   }

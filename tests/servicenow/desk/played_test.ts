@@ -207,6 +207,8 @@ Deno.test("words in quotes are words; what would be looked for literally and fou
   assert.match(sorted, /priority 1 - Critical[^]*priority 1 - Critical[^]*priority 1 - Critical/);
   assert.match(await find({ order_by: "priority, color" }), /no field color/);
   assert.match(await desk.text("servicenow_get_record", { id: "INC10016" }), /^INC0010016 /);
+  const closed = await desk.text("servicenow_get_record", { id: "FAC0000001" });
+  assert.match(closed, /there is no FAC0000001 that the user may see in the tables that are open here/);
   const bare = await desk.text("servicenow_get_record", { id: "10016", table: "incident" });
   assert.match(bare, /no incident "10016" that the user may see; nearest: INC0010016/);
   assert.doesNotMatch(await desk.text("servicenow_get_record", { id: "zzz", table: "incident" }), /nearest/);
