@@ -6,7 +6,7 @@ export const consoleStylesheet = `
 .skip { position: absolute; left: -100rem; }
 .skip:focus { left: 1rem; top: 1rem; background: var(--card); padding: .5rem .8rem; }
 nav.console { display: flex; flex-wrap: wrap; align-items: center; gap: .25rem; margin: 0 0 1rem; }
-nav.console a { padding: .4rem .6rem; border-radius: .5rem; text-decoration: none; color: var(--ink); font-weight: 500; }
+nav.console a { padding: .4rem .5rem; border-radius: .5rem; text-decoration: none; color: var(--ink); font-weight: 500; }
 nav.console a:hover { background: var(--soft); text-decoration: underline; }
 nav.console a[aria-current] { background: var(--accent); color: var(--accent-ink); }
 nav.console form { margin-left: auto; }
