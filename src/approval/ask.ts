@@ -1,5 +1,5 @@
 /** Puts a call in front of people: stores it with what it would do, where there is a place for it. */
-import { cutText } from "./cut_text.ts";
+import { cutMiddle } from "./cut_text.ts";
 import {
   digestOf,
   type HeldCall,
@@ -77,12 +77,12 @@ function toHeldCall({ input, judged, rule, effect }: AskedCall, { clock, nameOfC
     id: heldCallId(judged, input),
     person,
     clientId,
-    clientName: cutText(showText(nameOfClient(clientId)), maxPlaceCharacters),
+    clientName: cutMiddle(showText(nameOfClient(clientId)), maxPlaceCharacters),
     grantId,
     tool,
-    places: judged.places.slice(0, maxShownPlaces).map((place) => cutText(showText(place), maxPlaceCharacters)),
-    arguments: cutText(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
-    effect: cutText(showText(effect), maxEffectCharacters),
+    places: judged.places.slice(0, maxShownPlaces).map((place) => cutMiddle(showText(place), maxPlaceCharacters)),
+    arguments: cutMiddle(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
+    effect: cutMiddle(showText(effect), maxEffectCharacters),
     effectDigest: digestOf(effect),
     approver: rule.approver ?? "person",
     ruleId: rule.id,

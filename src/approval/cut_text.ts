@@ -1,5 +1,5 @@
 /** A text within a bound that says what it leaves out: an approval of a cut text must not look like one of all of it. */
-export function cutText(text: string, maxCharacters: number): string {
+export function cutMiddle(text: string, maxCharacters: number): string {
   const whole = text.toWellFormed();
   if (whole.length <= maxCharacters) return whole;
   const half = Math.floor(maxCharacters / 2);

@@ -4,7 +4,7 @@ import type { Log } from "../lib/log/log.ts";
 import { randomId } from "../lib/random_secret.ts";
 import type { Storage } from "../storage/port.ts";
 import { type HeldCall, heldMs, listHeldCalls, putHeldCall, readHeldCall } from "./held_call.ts";
-import { maxTextCharacters, type Rule } from "./rule.ts";
+import { maxRuleTextCharacters, type Rule } from "./rule.ts";
 import type { RuleStore } from "./rule_store.ts";
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
@@ -112,7 +112,7 @@ function withPass(
     id: randomId(),
     person: call.person,
     clientId: call.clientId,
-    clientName: call.clientName.slice(0, maxTextCharacters),
+    clientName: call.clientName.slice(0, maxRuleTextCharacters),
     tool: call.tool,
     ...(asking.place === undefined ? {} : { place: asking.place }),
     verdict: "allow",

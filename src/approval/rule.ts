@@ -31,10 +31,10 @@ interface TrueNames {
   readonly ofRules: ReadonlyMap<string, readonly string[]>;
 }
 
-export const maxTextCharacters = 200;
+export const maxRuleTextCharacters = 200;
 /** A client's id may be the address of its metadata document. */
 const maxClientIdCharacters = 4_096;
-const text = z.string().max(maxTextCharacters);
+const text = z.string().max(maxRuleTextCharacters);
 
 /** A rule. What it leaves out fits every call. */
 export const ruleSchema = z.object({

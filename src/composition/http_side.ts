@@ -35,7 +35,7 @@ import type { Bounds } from "./bounds.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
-import type { Transfers } from "./transfers.ts";
+import type { OpenedTransfers } from "./transfers.ts";
 
 interface HttpSideParts {
   readonly serverUrl: string;
@@ -44,7 +44,7 @@ interface HttpSideParts {
   readonly serverInfo: ServerInfo;
   readonly authorizationServer: AuthorizationServer;
   readonly resourceMetadata: Endpoint;
-  readonly transfers: Transfers | null;
+  readonly transfers: OpenedTransfers | null;
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
   readonly probeStorage: () => Promise<void>;

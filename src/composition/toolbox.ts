@@ -21,7 +21,7 @@ import { fileMoveTool } from "../tools/files/file_move.ts";
 import { fileReadTool } from "../tools/files/file_read.ts";
 import { fileSearchTool } from "../tools/files/file_search.ts";
 import { fileWriteTool } from "../tools/files/file_write.ts";
-import { openTransfers, type Transfers } from "./transfers.ts";
+import { type OpenedTransfers, openTransfers } from "./transfers.ts";
 import { fileUndoTool } from "../tools/files/undo/file_undo.ts";
 import { llmTools } from "../tools/llm/llm_tools.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
@@ -35,7 +35,7 @@ export interface Toolbox {
   readonly model: LocalModel;
   readonly workspace: WorkspaceSource;
   /** Serves the links that the tools make; `null` where there is no address to make them of. */
-  readonly transfers: Transfers | null;
+  readonly transfers: OpenedTransfers | null;
   /** Drops what the workspaces keep for too long. */
   tidy(now: number): Promise<void>;
   close(): Promise<void>;

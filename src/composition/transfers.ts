@@ -8,7 +8,7 @@ import type { TransfersOptions } from "../transfer/transfers.ts";
 import type { WorkspaceSource } from "../workspace/port.ts";
 
 /** The tools' way to make links, and the endpoint at which they are used. */
-export interface Transfers {
+export interface OpenedTransfers {
   readonly links: TransferLinks;
   readonly endpoint: Endpoint;
   /** Admits no more; resolves when those that run have ended, or after so many milliseconds. */
@@ -24,7 +24,7 @@ interface TransferParts extends Pick<TransfersOptions, "storage" | "clock" | "lo
 export function openTransfers(
   source: WorkspaceSource,
   { transferBy, storage, clock, log, bounds }: TransferParts,
-): Transfers {
+): OpenedTransfers {
   const limits = bounds?.transfers ?? {};
   const load = loadOnce(async () =>
     (await import("../transfer/transfers.ts"))

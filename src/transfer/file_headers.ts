@@ -17,7 +17,7 @@ const maxAsciiName = 100;
 const misleading = /[\p{Cc}\p{Cf}\u2028\u2029\\/:*?"<>|]+/gu;
 
 /** The last name of a path in letters that are safe in an address, a shell and a file system. */
-export function plainName(path: string): string {
+export function headerName(path: string): string {
   const name = path.slice(path.lastIndexOf("/") + 1);
   const plain = name.normalize("NFC").replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^[.-]+/, "_");
   return plain.length <= maxAsciiName ? plain : `${plain.slice(0, maxAsciiName / 2)}${plain.slice(-maxAsciiName / 2)}`;
@@ -30,5 +30,5 @@ export function contentDisposition(path: string): string {
     /['()*]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-  return `attachment; filename="${plainName(path)}"; filename*=UTF-8''${extended}`;
+  return `attachment; filename="${headerName(path)}"; filename*=UTF-8''${extended}`;
 }

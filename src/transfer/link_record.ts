@@ -49,7 +49,7 @@ export type UploadRecord = z.output<typeof uploadSchema>;
 export type TransferRecord = z.output<typeof linkSchema>;
 
 /** When no request is taken any more. */
-export function endOf({ expiresAt, goesOnUntil = 0 }: TransferRecord): number {
+export function endOfLink({ expiresAt, goesOnUntil = 0 }: TransferRecord): number {
   return Math.max(expiresAt, goesOnUntil);
 }
 

@@ -18,10 +18,10 @@ import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../wor
 import { accessEnded, answer, notAllowed, preflight, refuseTransfer, unknownLink } from "./answers.ts";
 import { randomId } from "../lib/random_secret.ts";
 import { isUsedUp, planDownload, sendPart } from "./download.ts";
-import { plainName } from "./file_headers.ts";
+import { headerName } from "./file_headers.ts";
 import { formBoundary } from "./form_file.ts";
 import { type TransferLimits, transferLimits } from "./limits.ts";
-import { endOf, principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
+import { endOfLink, principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
 import { createTransferStore } from "./link_store.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
@@ -68,7 +68,7 @@ export function createTransfers(
     const { direction, path, expiresAt } = record;
     log.write("audit", "transfer_link_made", about(links.idOf(secret) ?? "", record));
     // the name is for `curl -O`; the address is as unguessable without it
-    const name = direction === "download" ? `/${plainName(path)}` : "";
+    const name = direction === "download" ? `/${headerName(path)}` : "";
     return { url: `${serverUrl}${transferPath}${secret}${name}`, expiresAt };
   };
   const recordFor = async <D extends "download" | "upload">(
@@ -129,7 +129,7 @@ export function createTransfers(
     }
     const record = await links.read(id);
     if (
-      record === null || endOf(record) <= clock() || (name ?? plainName(record.path)) !== plainName(record.path)
+      record === null || endOfLink(record) <= clock() || (name ?? headerName(record.path)) !== headerName(record.path)
     ) {
       return refuseTransfer(404, unknownLink);
     }

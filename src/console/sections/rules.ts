@@ -3,7 +3,7 @@ import {
   everyChange,
   firstFitting,
   type JudgedCall,
-  maxTextCharacters,
+  maxRuleTextCharacters,
   type Rule,
   ruleWords,
   type Verdict,
@@ -126,13 +126,13 @@ function ruleFrom(
   const given: Readonly<Record<(typeof ruleFields)[number], string>> = {
     person: form.get("person") ?? "",
     clientId,
-    clientName: clients.find(({ id }) => id === clientId)?.name.slice(0, maxTextCharacters) ?? "",
+    clientName: clients.find(({ id }) => id === clientId)?.name.slice(0, maxRuleTextCharacters) ?? "",
     tool: form.get("tool") ?? "",
     place: (form.get("place") ?? "").trim(),
   };
   const texts = ruleFields.flatMap((name) => given[name] === "" ? [] : [[name, given[name]]]);
   // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
-  if (given.place.length > maxTextCharacters) return `A place has at most ${maxTextCharacters} characters.`;
+  if (given.place.length > maxRuleTextCharacters) return `A place has at most ${maxRuleTextCharacters} characters.`;
   if (/[*\\]|(?:^|\/)\.\.(?:\/|$)/.test(given.place)) {
     return "A place is a directory, a file or a table: no pattern, no backslash and no .. in it.";
   }

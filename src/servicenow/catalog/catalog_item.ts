@@ -7,7 +7,7 @@ import { locate } from "../records/find_record.ts";
 import { oneLine, plainText, wordsOf } from "../records/plain_text.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
-import type { CatalogItem, Question } from "./port.ts";
+import type { CatalogItem, ItemQuestion } from "./port.ts";
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -32,7 +32,7 @@ const itemReply = z.object({
 });
 
 /** Types of variables by number (product documentation "Types of service catalog variables"). */
-const kinds: Readonly<Record<number, Question["kind"]>> = {
+const kinds: Readonly<Record<number, ItemQuestion["kind"]>> = {
   1: "yes_no",
   3: "choice",
   4: "choice",
@@ -52,7 +52,7 @@ const silent: ReadonlySet<number> = new Set([11, 12, 14, 15, 17, 19, 20, 24, 32]
 const maxQuestions = 100;
 const maxDepth = 4;
 
-export function kindOf(type: number): Question["kind"] {
+export function kindOf(type: number): ItemQuestion["kind"] {
   return kinds[type] ?? "text";
 }
 
@@ -101,15 +101,15 @@ export async function readItem(
 }
 
 /** Containers hold further variables. */
-function toQuestions(variables: readonly unknown[], depth: number): readonly Question[] {
+function toQuestions(variables: readonly unknown[], depth: number): readonly ItemQuestion[] {
   if (depth > maxDepth) return [];
-  return variables.flatMap((each): readonly Question[] => {
+  return variables.flatMap((each): readonly ItemQuestion[] => {
     const parsed = variable.safeParse(each);
     if (!parsed.success) return [];
     const { name, label, type, mandatory, reference, value, choices, children } = parsed.data;
     const inner = toQuestions(children, depth + 1);
     if (asksNothing(type) || name === "") return inner;
-    const question: Question = {
+    const question: ItemQuestion = {
       name: plainText(name),
       label: plainText(label) || name,
       kind: choices.length > 0 && type !== 21 ? "choice" : kindOf(type),

@@ -4,7 +4,7 @@ import type { ServicenowFailure } from "../failure.ts";
 import type { Caller } from "../caller.ts";
 
 /** A question of a catalog item. */
-export interface Question {
+export interface ItemQuestion {
   readonly name: string;
   readonly label: string;
   readonly kind: "text" | "yes_no" | "checkbox" | "choice" | "reference" | "list" | "date" | "date_time" | "masked";
@@ -21,7 +21,7 @@ export interface CatalogItem {
   readonly price: string;
   /** Whether it makes a record of some table instead of a request. */
   readonly isProducer: boolean;
-  readonly questions: readonly Question[];
+  readonly questions: readonly ItemQuestion[];
 }
 
 export interface OrderRequest {

@@ -8,7 +8,7 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
-import type { Found } from "../records/find_record.ts";
+import type { FoundRecord } from "../records/find_record.ts";
 import { oneLine, wordsOf } from "../records/plain_text.ts";
 import { nameOf } from "../records/shown_record.ts";
 import type { Person } from "../schema/person_cache.ts";
@@ -48,7 +48,7 @@ function mayHaveAnswers(table: string): boolean {
 /** `null` where ServiceNow keeps the answers from the person. */
 export async function readAnswers(
   parts: DeskParts,
-  found: Found,
+  found: FoundRecord,
   person: Person,
 ): Promise<Result<ItemAnswers | null, ServicenowFailure>> {
   if (!mayHaveAnswers(found.table)) {
@@ -78,7 +78,7 @@ export async function readAnswers(
   return success({ answers, isCut: rows.value.nextOffset !== null });
 }
 
-function sourceOf({ table, sysId, record }: Found): Source {
+function sourceOf({ table, sysId, record }: FoundRecord): Source {
   const ordered = (query: string): Source => ({
     table: "sc_item_option_mtom",
     query: `${query}^ORDERBYrequest_item^ORDERBYsc_item_option.order`,

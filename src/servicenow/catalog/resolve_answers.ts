@@ -5,7 +5,7 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { closestWord } from "../../lib/closest_word.ts";
 import type { Person } from "../schema/person_cache.ts";
-import type { CatalogItem, Question } from "./port.ts";
+import type { CatalogItem, ItemQuestion } from "./port.ts";
 
 export interface ResolvedAnswers {
   /** By the questions' names, as the instance takes them. */
@@ -42,13 +42,13 @@ export async function resolveAnswers(
   return success({ variables, shown });
 }
 
-function questionNamed(questions: readonly Question[], given: string): Question | undefined {
+function questionNamed(questions: readonly ItemQuestion[], given: string): ItemQuestion | undefined {
   const word = given.trim().toLowerCase().replace(/\?$/, "");
   return questions.find(({ name }) => name.toLowerCase() === word) ??
     questions.find(({ label }) => label.toLowerCase().replace(/\?$/, "") === word);
 }
 
-function unknownQuestion(questions: readonly Question[], given: string): string {
+function unknownQuestion(questions: readonly ItemQuestion[], given: string): string {
   const names = questions.map(({ name }) => name);
   const nearest = closestWord(given.trim().toLowerCase(), names);
   const known = names.length === 0 ? "it asks nothing" : `it asks ${questions.map(describeQuestion).join("; ")}`;
@@ -58,7 +58,7 @@ function unknownQuestion(questions: readonly Question[], given: string): string 
 }
 
 /** Its name, its words, and what it takes. */
-function describeQuestion({ name, label, kind, mandatory, reference, choices }: Question): string {
+function describeQuestion({ name, label, kind, mandatory, reference, choices }: ItemQuestion): string {
   const takes = kind === "choice"
     ? `one of ${choices.slice(0, maxChoicesShown).map((choice) => choice.label).join(", ")}${
       choices.length > maxChoicesShown ? ", …" : ""
@@ -71,7 +71,7 @@ function describeQuestion({ name, label, kind, mandatory, reference, choices }: 
 
 type Value = Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>;
 
-async function resolveAnswer(parts: DeskParts, question: Question, value: string, person: Person): Promise<Value> {
+async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string, person: Person): Promise<Value> {
   const { name, kind, choices, reference } = question;
   if (value === "") return success({ stored: "", shown: "" });
   switch (kind) {

@@ -4,7 +4,7 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { findRecord } from "../records/find_record.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { finishedReport, plannedReport, refusalOf } from "./change_report.ts";
+import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
 import { type ChangeReport, maxTextCharacters, type NoteRequest } from "./port.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 
@@ -36,5 +36,5 @@ export async function addNote(
   const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text }, person);
   return after.ok
     ? success(finishedReport(planned, { before: record, after: after.value, origin, values }))
-    : refusalOf(after.error, record);
+    : refusalOfWrite(after.error, record);
 }

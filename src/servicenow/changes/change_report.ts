@@ -81,7 +81,7 @@ export function finishedReport(
 }
 
 /** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
-export function refusalOf(
+export function refusalOfWrite(
   error: ServicenowFailure,
   record: RecordFields,
 ): { readonly ok: false; readonly error: ServicenowFailure } {

@@ -4,9 +4,9 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { findRecord, type Found } from "../records/find_record.ts";
+import { findRecord, type FoundRecord } from "../records/find_record.ts";
 import { shownValue } from "../records/shown_record.ts";
-import { finishedReport, plannedReport, refusalOf } from "./change_report.ts";
+import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
 import type { ChangeReport, CreateRequest, UpdateRequest } from "./port.ts";
 import { missingFields } from "./required_fields.ts";
 import { resolveValues } from "./resolve_values.ts";
@@ -39,7 +39,7 @@ export async function updateRecord(
 async function writeChange(
   parts: DeskParts,
   { found: { table, sysId, record: before }, given, dryRun }: {
-    readonly found: Found;
+    readonly found: FoundRecord;
     readonly given: readonly GivenValue[];
     readonly dryRun: boolean;
   },
@@ -61,7 +61,7 @@ async function writeChange(
   const after = await parts.tableApi.update(table, sysId, body, person);
   return after.ok
     ? success(finishedReport(planned, { before, after: after.value, origin, values }))
-    : refusalOf(after.error, before);
+    : refusalOfWrite(after.error, before);
 }
 
 /** How a new record refers to the one it comes from, and that one to it. */
@@ -138,7 +138,7 @@ function notMadeFrom(table: string, source: string): string {
 }
 
 function inheritedValues(
-  { sysId, record }: Found,
+  { sysId, record }: FoundRecord,
   forward: string | undefined,
   has: (name: string) => boolean,
 ): readonly GivenValue[] {
@@ -149,7 +149,7 @@ function inheritedValues(
 
 async function linkBack(
   { tableApi }: DeskParts,
-  { table, sysId, record }: Found,
+  { table, sysId, record }: FoundRecord,
   { field, to }: { readonly field: string; readonly to: string },
   person: Person,
 ): Promise<string> {

@@ -11,7 +11,7 @@ import { parseSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 
 /** A record with all that the person may see of it, or with the fields asked for. */
-export interface Found {
+export interface FoundRecord {
   readonly table: string;
   readonly sysId: string;
   readonly record: RecordFields;
@@ -34,7 +34,7 @@ export async function findRecord(
   name: RecordName,
   person: Person,
   { fields, writing = false }: { readonly fields?: readonly string[] | undefined; readonly writing?: boolean } = {},
-): Promise<Result<Found, ServicenowFailure>> {
+): Promise<Result<FoundRecord, ServicenowFailure>> {
   const located = locate(parts, name, person);
   if (!located.ok) return located;
   const { by } = located.value;
@@ -131,7 +131,7 @@ async function read(
   { table, by, value }: Locator,
   person: Person,
   fields: readonly string[] | undefined,
-): Promise<Result<Found, ServicenowFailure>> {
+): Promise<Result<FoundRecord, ServicenowFailure>> {
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
   if (by === "number") {
     const open = access.openRows(table);

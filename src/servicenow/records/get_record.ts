@@ -6,7 +6,7 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import type { RecordView, RecordViewRequest } from "../desk/port.ts";
 import type { Person } from "../schema/person_cache.ts";
-import { findRecord, type Found } from "./find_record.ts";
+import { findRecord, type FoundRecord } from "./find_record.ts";
 import { journalFields, readJournal } from "./journal.ts";
 import { listFiles } from "./record_files.ts";
 import { readRelated } from "./related.ts";
@@ -58,7 +58,7 @@ export async function getRecord(
 }
 
 /** What a reader of the whole record asks next: what exactly was ordered, and why it was rejected. */
-function usefulParts({ table, record }: Found): readonly string[] {
+function usefulParts({ table, record }: FoundRecord): readonly string[] {
   return [
     ...table === "sc_req_item" || table === "sc_task" ? ["answers"] : [],
     ...storedValue(record, "approval") === "rejected" ? ["approvals"] : [],
@@ -69,7 +69,7 @@ async function completeView(
   parts: DeskParts,
   view: RecordView,
   { found, include, useful }: {
-    readonly found: Found;
+    readonly found: FoundRecord;
     readonly include: readonly string[];
     /** Parts that were not asked for: without them the rest is told all the same. */
     readonly useful: readonly string[];

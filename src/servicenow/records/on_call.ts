@@ -7,7 +7,7 @@ import type { ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
-import type { Found } from "./find_record.ts";
+import type { FoundRecord } from "./find_record.ts";
 import { toShownRecord } from "./shown_record.ts";
 
 const maxPeople = 30;
@@ -19,7 +19,7 @@ const onShift = z.array(z.object({
 /** `null` where the instance has no such API, or keeps it from the person. */
 export async function readOnCall(
   { callAs, tableApi, instance }: DeskParts,
-  { sysId }: Found,
+  { sysId }: FoundRecord,
   person: Person,
 ): Promise<Result<RelatedRecords | null, ServicenowFailure>> {
   const answer = await callAs(person, {

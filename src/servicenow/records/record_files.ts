@@ -15,7 +15,7 @@ import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { oneLine } from "./plain_text.ts";
 import { CutFile } from "../transport.ts";
-import type { Found } from "./find_record.ts";
+import type { FoundRecord } from "./find_record.ts";
 
 const maxListed = 100;
 const json = { accept: "json", maxBytes: maxReplyBytes } as const;
@@ -32,7 +32,7 @@ type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
 export async function listFiles(
   { callAs }: DeskParts,
-  { table, sysId }: Pick<Found, "table" | "sysId">,
+  { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
   person: Person,
 ): Answer<readonly Attachment[]> {
   const answer = await callAs(person, {
@@ -81,7 +81,7 @@ export async function fetchFile(
 /** The file of a record that `name` means; without a name, its only file. */
 export async function chooseFile(
   parts: DeskParts,
-  found: Found,
+  found: FoundRecord,
   name: string | undefined,
   person: Person,
 ): Answer<Attachment> {
@@ -102,7 +102,7 @@ export async function chooseFile(
 
 export async function addFile(
   { callAs }: DeskParts,
-  { table, sysId }: Pick<Found, "table" | "sysId">,
+  { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
   { fileName, contentType, bytes }: NewAttachment,
   person: Person,
 ): Answer<Attachment> {

@@ -10,7 +10,7 @@ import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
 import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
-import type { Found } from "./find_record.ts";
+import type { FoundRecord } from "./find_record.ts";
 import { readOnCall } from "./on_call.ts";
 import { toShownRecord } from "./shown_record.ts";
 
@@ -25,7 +25,7 @@ interface RelatedQuery {
 const maxRelated = 30;
 
 /** What a caller may include, by name: which tables hold it, and how they refer to the record. */
-const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>> = {
+const kinds: Readonly<Record<string, (found: FoundRecord) => readonly RelatedQuery[]>> = {
   tasks: ({ table, sysId, record }) => {
     switch (table) {
       case "change_request":
@@ -89,7 +89,7 @@ const kinds: Readonly<Record<string, (found: Found) => readonly RelatedQuery[]>>
 };
 
 /** Of a group its members, of a person their groups. */
-function members({ table, sysId }: Found): readonly RelatedQuery[] {
+function members({ table, sysId }: FoundRecord): readonly RelatedQuery[] {
   if (table === "sys_user_group") return [{ table: "sys_user_grmember", query: `group=${sysId}` }];
   return table === "sys_user" ? [{ table: "sys_user_grmember", query: `user=${sysId}` }] : [];
 }
@@ -116,7 +116,7 @@ function isResolved(row: RecordFields): boolean {
 export async function readRelated(
   parts: DeskParts,
   kind: string,
-  found: Found,
+  found: FoundRecord,
   person: Person,
 ): Promise<Result<RelatedRecords, ServicenowFailure>> {
   const { access, tableApi, instance } = parts;

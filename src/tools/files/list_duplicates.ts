@@ -6,7 +6,7 @@ import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
-import { pageOf, toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
+import { fitPage, toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 const readBytes = 262_144;
@@ -53,7 +53,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     }
   }
   groups.sort((one, other) => other.sizeBytes * (other.names.length - 1) - one.sizeBytes * (one.names.length - 1));
-  const lines = pageOf(
+  const lines = fitPage(
     groups.slice(0, limit).map(({ sizeBytes, names }) =>
       `${names.length} files of ${toSize(sizeBytes)}: ${names.map(showName).join(", ")}`
     ),

@@ -1,7 +1,7 @@
 /** The largest or newest entries of a tree for `file_list`. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
-import { pageOf, toEntry, toLine, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
+import { fitPage, toEntry, toLine, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
 /** Entries that are held beyond those that are shown, before they are sorted. */
@@ -24,7 +24,7 @@ export async function listSorted(listing: TreeListing, sort: "size" | "modified"
   });
   if (!visited.ok) return toFailure("list directory", listing.path, visited.error);
   keepFirst();
-  const lines = pageOf(first.map((entry) => toLine(entry, entry.segments.join("/"))));
+  const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"))));
   const shown = lines.length;
   return wholeTreeAnswer(listing, {
     lines: [

@@ -163,7 +163,7 @@ function cutNotice({ mostly }: Cut): string {
 }
 
 /** The first of the lines that a page holds: one at least. */
-export function pageOf(lines: Iterable<string>): readonly string[] {
+export function fitPage(lines: Iterable<string>): readonly string[] {
   const page: string[] = [];
   let characters = 0;
   for (const line of lines) {

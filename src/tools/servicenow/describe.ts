@@ -1,7 +1,7 @@
 /** The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
-import type { CatalogItem, Question } from "../../servicenow/catalog/port.ts";
+import type { CatalogItem, ItemQuestion } from "../../servicenow/catalog/port.ts";
 import type { DescribedField, TableDescription } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { callerOf, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
@@ -71,7 +71,7 @@ function itemLines({ name, about, price, isProducer, questions }: CatalogItem): 
   ];
 }
 
-function questionLine({ name, label, kind, mandatory, reference, choices, initial }: Question): string {
+function questionLine({ name, label, kind, mandatory, reference, choices, initial }: ItemQuestion): string {
   const values = choices.map((choice) => choice.label).join(", ");
   return [
     `${name} (${label})`,

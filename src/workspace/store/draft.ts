@@ -12,7 +12,7 @@ import { requireRoom } from "./change.ts";
 import { dropGeneration } from "./content.ts";
 import type { Store } from "./context.ts";
 import { chunkBytes, type FileRecord, parseDraft } from "./records.ts";
-import { type ContentStaging, createStaging, type FoundDraft, takeDraft } from "./staged_content.ts";
+import { type ContentStaging, createContentStaging, type FoundDraft, takeDraft } from "./staged_content.ts";
 import { findWritable, putStaged } from "./write.ts";
 
 /** So much may arrive before the quota is looked at again. */
@@ -27,7 +27,7 @@ export async function receiveStoreFile(
 ): Promise<Outcome<WrittenFile>> {
   const target = await findTarget(store, path, options);
   if (!target.ok) return target;
-  const draft = createDraft(store, path, createStaging(store), { ...target.value, name: null, idleBytes: 0 });
+  const draft = createDraft(store, path, createContentStaging(store), { ...target.value, name: null, idleBytes: 0 });
   try {
     for await (const piece of content) {
       const added = await draft.append(piece);

@@ -46,7 +46,7 @@ export async function stageContent(
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   maxBytes: number,
 ): Promise<StagedContent | null> {
-  const staging = createStaging(store);
+  const staging = createContentStaging(store);
   let isWhole = false;
   try {
     for await (const piece of pieces) {
@@ -72,7 +72,7 @@ export interface FoundDraft {
 /** Takes over a draft, so that others who write it end; `null` where another was first. */
 export async function takeDraft(store: Store, found: FoundDraft): Promise<ContentStaging | null> {
   const { key, record, holder } = found;
-  if (record === null) return createStaging(store, found, null);
+  if (record === null) return createContentStaging(store, found, null);
   const version = await putDraft(store, found.version, key, { ...record, holder });
   if (version === null) return null;
   const tail = record.sizeBytes % chunkBytes;
@@ -80,7 +80,7 @@ export async function takeDraft(store: Store, found: FoundDraft): Promise<Conten
   const stored = tail === 0 ? null : await store.storage.get(store.keys.chunk(record.generation, index));
   if (tail > 0 && stored === null) return null;
   const last = stored === null ? new Uint8Array() : parseChunk(stored.value).subarray(0, tail);
-  return createStaging(store, { ...found, version }, last);
+  return createContentStaging(store, { ...found, version }, last);
 }
 
 /** The version of the stored draft; `null` where another was first. */
@@ -96,7 +96,7 @@ async function putDraft(
   return stored !== null && parseDraft(stored.value).holder === record.holder ? stored.version : null;
 }
 
-export function createStaging(store: Store, draft?: FoundDraft, last: Uint8Array | null = null): ContentStaging {
+export function createContentStaging(store: Store, draft?: FoundDraft, last: Uint8Array | null = null): ContentStaging {
   const { storage, keys, clock } = store;
   const generation = draft?.record?.generation ?? store.randomId();
   let sizeBytes = draft?.record?.sizeBytes ?? 0;

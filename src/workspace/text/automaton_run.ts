@@ -11,7 +11,7 @@ export type Advance = (state: number, characters: string, at: number) => number;
  * The offset at which a line is known to match, or the state at the end ({@link toState}). The inner loop calls nothing,
  * so that its variables stay in registers: that takes a quarter off.
  */
-export function run(
+export function runAutomaton(
   characters: string,
   from: number,
   to: number,
@@ -62,8 +62,8 @@ export function runHalves(characters: string, { from, middle, to, first, next, a
     at.secondState = reached;
     at.second++;
   }
-  const found = run(characters, at.first, middle, at.firstState, next, advance);
-  return found >= 0 ? found : run(characters, at.second, to, at.secondState, next, advance);
+  const found = runAutomaton(characters, at.first, middle, at.firstState, next, advance);
+  return found >= 0 ? found : runAutomaton(characters, at.second, to, at.secondState, next, advance);
 }
 
 /** Where two halves have come to. */

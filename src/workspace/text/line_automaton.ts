@@ -2,7 +2,7 @@
  * Finds lines that a regular expression matches, in UTF-8 bytes (see byte_text.ts): a deterministic automaton, built of
  * RE2's program as far as the text needs it, that takes one step a byte. It is exact until it has too many states.
  */
-import { type Advance, isMatch, run, runHalves, toState } from "./automaton_run.ts";
+import { type Advance, isMatch, runAutomaton, runHalves, toState } from "./automaton_run.ts";
 import { endOfLine } from "./byte_text.ts";
 import {
   acceptingCharacter,
@@ -133,7 +133,7 @@ export function createLineAutomaton(program: Program): LineAutomaton {
       if (isAlwaysMatch || isLost) return from < to ? from : -1;
       const middle = to - from < minHalvedBytes ? to : endOfLine(characters, (from + to) >> 1) + 1;
       const found = middle >= to
-        ? run(characters, from, to, first, next, advance)
+        ? runAutomaton(characters, from, to, first, next, advance)
         : runHalves(characters, { from, middle, to, first, next, advance });
       if (found >= 0) return found;
       const isUnfinished = to > from && characters.charCodeAt(to - 1) !== newline;
@@ -143,7 +143,7 @@ export function createLineAutomaton(program: Program): LineAutomaton {
       let state = first;
       return (characters, from, to, isEnd) => {
         if (isAlwaysMatch || isLost) return from;
-        const found = run(characters, from, to, state, next, advance);
+        const found = runAutomaton(characters, from, to, state, next, advance);
         if (found >= 0) return found;
         state = toState(found);
         return isEnd && advance(state, "", 0) === isMatch ? to : -1;
