@@ -136,7 +136,7 @@ Deno.test("Deno Deploy: the console's pages answer and act, and what they did ou
     }
     await using _server = await startDeployInstance(app);
     await test.step("switches, audit and people are there after the instance", async () => {
-      assert.match((await page("live")).html, /All calls are stopped, by owner/);
+      assert.match((await page("live")).html, /Stopped by owner/);
       assert.match((await page("audit")).html, /seen\.txt/);
       assert.match((await page("people")).html, /ada/);
     });
