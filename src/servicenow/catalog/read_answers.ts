@@ -18,6 +18,8 @@ const maxAnswers = 200;
 const maxChoices = 1_000;
 /** Tables of which names are asked for. */
 const maxTables = 6;
+/** Names of one table: their ids go into an address. */
+const maxNames = 100;
 const masked = "•••";
 
 /** Rows with an answer each, and the paths to the answer and to its question. */
@@ -128,11 +130,11 @@ async function recordNames(
   const byTable = Map.groupBy(answers.filter(({ table }) => access.mayRead(table)), ({ table }) => table);
   const names = new Map<string, string>();
   for (const [table, chosen] of [...byTable].slice(0, maxTables)) {
-    const ids = new Set(chosen.flatMap(({ value }) => sysIdsIn(value)));
-    if (ids.size === 0) continue;
-    const query = [`sys_idIN${[...ids].join(",")}`, access.openRows(table)].filter((term) => term !== "").join("^");
+    const ids = [...new Set(chosen.flatMap(({ value }) => sysIdsIn(value)))].slice(0, maxNames);
+    if (ids.length === 0) continue;
+    const query = [`sys_idIN${ids.join(",")}`, access.openRows(table)].filter((term) => term !== "").join("^");
     const fields = ["number", "user_name", ...namingFields(table)];
-    const rows = await tableApi.rows(table, { query, fields, limit: ids.size }, person);
+    const rows = await tableApi.rows(table, { query, fields, limit: ids.length }, person);
     for (const row of rows.ok ? rows.value.rows : []) names.set(storedValue(row, "sys_id"), namedRow(table, row));
   }
   return names;
@@ -155,7 +157,8 @@ function shownAnswer(
   },
 ): string {
   const kind = kindOf(type);
-  if (kind === "masked" || isSecretField(name)) return masked;
+  // What cannot be known to be open may be masked: the person may not read the question.
+  if (kind === "masked" || isSecretField(name) || !(type > 0)) return masked;
   if (kind === "checkbox") return value === "true" ? "yes" : "no";
   if (kind === "date_time" && /^\d{4}-\d\d-\d\d \d\d:/.test(value)) return `${value} UTC`;
   if (kind === "choice") return oneLine(choices.get(`${question} ${value}`) ?? value);

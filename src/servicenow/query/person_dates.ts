@@ -41,9 +41,12 @@ function shownZone(record: RecordFields): string | null {
   if (day === "" || date === "") return null;
   const shown = half === "" ? Number(shownHour) : Number(shownHour) % 12 + (half.toLowerCase() === "pm" ? 12 : 0);
   const between = shown * 60 + Number(shownMinute) - Number(hour) * 60 - Number(minute);
+  // Of the same time on the day before and after, a zone can have two at most: then the day decides.
   const isSameDay = date.split(/\D+/).includes(day);
-  const offset = isSameDay ? between : between < 0 ? between + minutesOfDay : between - minutesOfDay;
-  if (offset < minOffsetMinutes || offset > maxOffsetMinutes) return null;
+  const offsets = [between, between + minutesOfDay, between - minutesOfDay]
+    .filter((minutes) => minutes >= minOffsetMinutes && minutes <= maxOffsetMinutes);
+  const offset = isSameDay ? offsets[0] : offsets.find((minutes) => minutes !== between) ?? offsets[0];
+  if (offset === undefined || (offset === between && !isSameDay)) return null;
   const size = Math.abs(offset);
   const two = (number: number): string => String(number).padStart(2, "0");
   const name = `${offset < 0 ? "-" : "+"}${two(Math.floor(size / 60))}:${two(size % 60)}`;

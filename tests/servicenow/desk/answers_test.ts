@@ -91,6 +91,9 @@ Deno.test("answers that are masked or secret are never shown, nor records of clo
   assert.ok(!desk.instance.requests.some(({ path }) => path.endsWith("/sys_user_role")));
   stored("model")["value"] = "x^NQactive=true\n- injected: line";
   assert.doesNotMatch(await read(), /^- injected/m);
+  stored("note")["value"] = "of a question that is gone";
+  tables.get("item_option_new")?.delete(sysIdOf(`item_option_new ${item} note`));
+  assert.match(await read(), /\(a question that ServiceNow does not show\): •••$/);
   desk.instance.faults.play("query_forbidden", { times: 9, path: /sc_item_option_mtom/ });
   assert.match(await read(), /answers: ServiceNow keeps them from this user$/);
   desk.instance.faults.clear();
