@@ -1,5 +1,6 @@
 /** The Ed25519 keys that sign access tokens: made on first use, rotated with overlap, published as a JWK set. */
 import type { AuthorizationServerOptions } from "../context.ts";
+import { loadOnce } from "../../lib/program/load_once.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from "../records/signing_key.ts";
 import { conflict, retryOnConflict } from "../records/record_family.ts";
@@ -27,10 +28,11 @@ export interface SigningKeys {
 /** What private halves are sealed for. */
 export const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
+const loadJose = loadOnce(() => import("@panva/jose"));
 
 /** Makes a key and keeps it nowhere. */
 export async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Promise<SigningKey> {
-  const { exportJWK, generateKeyPair } = await import("@panva/jose"); // see access_token.ts
+  const { exportJWK, generateKeyPair } = await loadJose();
   const { publicKey, privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const kid = randomId();
   const { x } = await exportJWK(publicKey);
@@ -43,7 +45,7 @@ export async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Pro
 }
 
 async function importKey(jwk: Record<string, unknown>): Promise<CryptoKey> {
-  const { importJWK } = await import("@panva/jose");
+  const { importJWK } = await loadJose();
   const key = await importJWK({ ...jwk, kty: "OKP" }, "EdDSA");
   if (key instanceof Uint8Array) throw new TypeError("An Ed25519 key cannot be a shared secret");
   return key;

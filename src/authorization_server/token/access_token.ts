@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
+import { loadOnce } from "../../lib/program/load_once.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import type { Grant } from "../records/grant.ts";
 import { parseScope } from "../scope.ts";
@@ -21,6 +22,8 @@ const claimsSchema = z.strictObject({
   jti: z.string().min(1),
   grant_id: z.string().min(1),
 });
+
+const loadJose = loadOnce(() => import("@panva/jose"));
 
 /** How far the clocks of two instances may be apart. */
 const clockLeewaySeconds = 90;
@@ -90,7 +93,7 @@ export function createAccessTokens(options: {
       const { kid, privateKey } = await signingKeys.current();
       const issuedAt = Math.floor(clock() / 1_000);
       const expiresAt = issuedAt + lifetimeSeconds;
-      const { SignJWT } = await import("@panva/jose"); // when the first token of this kind comes
+      const { SignJWT } = await loadJose();
       const token = await new SignJWT({ client_id: grant.clientId, scope: scopes.join(" "), grant_id: grant.id })
         .setProtectedHeader({ alg: "EdDSA", typ: "at+jwt", kid })
         .setIssuer(issuer).setAudience(resource).setSubject(grant.subject)
@@ -103,7 +106,7 @@ export function createAccessTokens(options: {
       if (!header.ok) return header;
       const key = await signingKeys.find(header.value.kid);
       if (key === null) return failure("unknown_signing_key");
-      const { compactVerify } = await import("@panva/jose");
+      const { compactVerify } = await loadJose();
       let payload: unknown;
       try {
         const verified = await compactVerify(token, key, { algorithms: ["EdDSA"] });

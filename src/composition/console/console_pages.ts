@@ -1,4 +1,5 @@
 /** The pages of the console, wired: its sections and what each is shown. */
+import { loadOnce } from "../../lib/program/load_once.ts";
 import { reportAttempts } from "../../attempts/report.ts";
 import type { StepLog } from "../../attempts/step_log.ts";
 import type { AuthorizationServer } from "../../authorization_server/authorization_server.ts";
@@ -58,6 +59,8 @@ export interface ConsoleParts extends Installation {
   readonly logExport: LogExport | null;
 }
 
+const loadExamination = loadOnce(() => import("../doctor/arrival.ts")); // hardly ever needed
+
 export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof createConsole>> {
   const { serverUrl: issuer, authorizationServer, storage, secrets, clock } = parts;
   const { visits, administration } = await authorizationServer.forConsole();
@@ -111,7 +114,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
             nameOfClient: (id) => readClientName(storage, id),
           }),
         async examine() {
-          const { examineArrival } = await import("../doctor/arrival.ts"); // hardly ever needed
+          const { examineArrival } = await loadExamination();
           return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed });
         },
       }),

@@ -1,4 +1,12 @@
 /** What is loaded when it is first asked for. A failure is not kept: the next call tries again. */
+import { AsyncLocalStorage } from "node:async_hooks";
+
+/**
+ * Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be
+ * that of whatever comes after.
+ */
+const outsideOfCalls = AsyncLocalStorage.snapshot();
+
 interface LoadOnce<Loaded> {
   (): Promise<Loaded>;
   /** Runs only where it was loaded. */
@@ -8,7 +16,7 @@ interface LoadOnce<Loaded> {
 export function loadOnce<Loaded>(load: () => Promise<Loaded>): LoadOnce<Loaded> {
   let loading: Promise<Loaded> | undefined;
   const get = (): Promise<Loaded> =>
-    loading ??= load().catch((error) => {
+    loading ??= outsideOfCalls(load).catch((error) => {
       loading = undefined;
       throw error;
     });

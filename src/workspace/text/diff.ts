@@ -1,4 +1,5 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
+import { loadOnce } from "../../lib/program/load_once.ts";
 import { shortenLines } from "./long_diff_lines.ts";
 
 /** Lines that are shown; what is beyond is only counted. */
@@ -28,8 +29,10 @@ export async function differenceOf(before: string, after: string): Promise<strin
   return hunks === null ? firstLines(old, new_, shift) : show(hunks, shift);
 }
 
+const loadDiff = loadOnce(() => import("diff"));
+
 async function shortestHunks(before: string, after: string): Promise<readonly Hunk[] | null> {
-  const { structuredPatch } = await import("diff");
+  const { structuredPatch } = await loadDiff();
   return structuredPatch("", "", before, after, "", "", { context: 0, maxEditLength })?.hunks ?? null;
 }
 

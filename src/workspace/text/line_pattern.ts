@@ -2,6 +2,7 @@
  * Patterns for searching text line by line, in time proportional to the text: plain text, or regular expressions in
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
+import { loadOnce } from "../../lib/program/load_once.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { endOfLine, startOfLine } from "./byte_text.ts";
 import { createTextFinder, wordClass } from "./finder.ts";
@@ -86,12 +87,14 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, searchLong });
 }
 
+const loadRe2 = loadOnce(() => import("re2js"));
+
 async function createExpressionPattern(
   { text, isRegularExpression, ignoreCase, wholeWord = false }: LineQuery,
   seesReturns: boolean,
 ): Promise<Result<LinePattern, LineQueryRefusal>> {
   if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
-  const { RE2JS, RE2JSException } = await import("re2js");
+  const { RE2JS, RE2JSException } = await loadRe2();
   const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
   try {
     if (isRegularExpression) RE2JS.compile(text, flags); // an error is about what the caller wrote

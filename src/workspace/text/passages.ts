@@ -1,4 +1,5 @@
 /** The places that an edit changed, so that they can be changed back in a text that has other changes by then. */
+import { loadOnce } from "../../lib/program/load_once.ts";
 import type { Passage } from "../change.ts";
 
 /** Lines around a place, by which it is found again. */
@@ -9,10 +10,12 @@ const maxEditLength = 400;
 const maxPassageCharacters = 30_000;
 const maxComparedCharacters = 2_000_000;
 
+const loadDiff = loadOnce(() => import("diff"));
+
 /** The places in which the texts differ; `undefined` where they are too many or too long. */
 export async function passagesOf(before: string, after: string): Promise<readonly Passage[] | undefined> {
   if (before.length + after.length > maxComparedCharacters) return undefined;
-  const { structuredPatch } = await import("diff"); // some 20 ms, which a start does not wait for
+  const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
   const hunks = structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks;
   if (hunks === undefined) return undefined;
   const passages = hunks.map(({ lines }) => ({ before: side(lines, "-"), after: side(lines, "+") }));
