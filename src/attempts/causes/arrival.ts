@@ -129,9 +129,10 @@ export const arrivalCauses: readonly Cause[] = [
   {
     id: "documents_not_reached",
     at: "reached",
-    words: "The client was told to sign in, and did not fetch the documents that say how: a proxy may pass /mcp alone.",
+    words:
+      "The client was told to sign in, and did not go on: it waits until you ask it to, or a proxy passes /mcp alone.",
     remedy:
-      "Let the proxy pass /.well-known/, /oauth/ and the header WWW-Authenticate too. `portcullis doctor` tries it.",
+      "Start the sign-in in the client (Claude Code: /mcp). Let a proxy pass /.well-known/, /oauth/ and WWW-Authenticate too: `portcullis doctor` tries it.",
   },
   {
     id: "no_oauth",
