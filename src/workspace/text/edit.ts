@@ -95,10 +95,13 @@ function findAll(text: string, wanted: string, wholeWord: boolean): number[] {
     for (let at = find(text, 0); at !== -1; at = find(text, at + wanted.length)) starts.push(at);
     return starts;
   }
+  // As a search takes it (line_pattern.ts): what begins or ends with no letter cannot be in the midst of a word there.
+  const [needsStart, needsEnd] = [isWordCharacter(wanted, 0), isWordCharacter(wanted, wanted.length - 1)];
   let from = 0;
   for (const at of findOverlapping(text, wanted)) {
     const end = at + wanted.length;
-    if (at < from || isWordCharacter(text, at - 1) || isWordCharacter(text, end)) continue;
+    const isInside = (needsStart && isWordCharacter(text, at - 1)) || (needsEnd && isWordCharacter(text, end));
+    if (at < from || isInside) continue;
     starts.push(at);
     from = end;
   }
