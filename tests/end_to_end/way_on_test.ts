@@ -117,6 +117,10 @@ const refused: readonly Row[] = [
     { path: "d/a.ts", old_text: "three\nfour", new_text: "x" },
     /its first line is line 3; copy what follows/,
   ],
+  ["file_edit", {
+    path: "d/a.ts",
+    edits: [{ old_text: "one", new_text: "1" }, { old_text: "one", new_text: "2" }],
+  }, /no longer in the file after the edits before this one; give what they leave \(edit 2, d\/a\.ts; nothing/],
   ["file_undo", { change: "none" }, /call file_undo without change for the list$/, ["file_undo", {}]],
   ["file_edit", { edits: [{ path: "d/a.ts", old_text: "one", new_text: "x", count: 1 }] }, /^edits\[0\] has no count/],
   ["file_search", { query: "one\n  two" }, /search for one of its lines, with context/, ["file_search", {

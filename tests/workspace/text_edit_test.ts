@@ -73,6 +73,8 @@ Deno.test("a refusal names the lines of what is there several times, or of what 
     ["4\t  if (a) {\n5\t    b();\n", false, { reason: "not_there", alike: { but: "numbers", line: 4 } }],
     ["4:   if (a) {\n5-     b();", false, { reason: "not_there", alike: { but: "numbers", line: 4 } }],
     ["9\t", false, { reason: "not_there", alike: null }],
+    ["Say \u201chello\u201d again", false, { reason: "not_there", alike: { but: "beginning", line: 7 } }],
+    ["Say \u201cgood morning\u201d", false, { reason: "not_there", alike: null }],
   ];
   for (const [oldText, wholeWord, refusal] of cases) {
     assert.deepEqual(replaced(text, oldText, "x", { wholeWord }), refusal, oldText);

@@ -3,8 +3,11 @@ import { createTextFinder } from "./finder.ts";
 
 /** What differs, and the line at which the passage begins, from 1. */
 export interface Alike {
-  /** `words`: it is only there within longer words; `numbers`: without its line numbers; `rest`: only its first line is. */
-  readonly but: "words" | "numbers" | "blanks" | "signs" | "rest";
+  /**
+   * `words`: it is only there within longer words; `numbers`: without its line numbers; `rest`: only its first line is; `beginning`:
+   * only the beginning of that.
+   */
+  readonly but: "words" | "numbers" | "blanks" | "signs" | "rest" | "beginning";
   readonly line: number;
 }
 
@@ -12,6 +15,7 @@ export interface Alike {
 const maxComparedCharacters = 2_000_000;
 /** A first line that is shorter is anywhere. */
 const minLineCharacters = 4;
+const minBeginningCharacters = 8;
 
 /** The first passage of the text that is nearly the wanted one; `null` where there is none. */
 export function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | null {
@@ -71,14 +75,26 @@ function lineOfFolded(text: string, wanted: string, fold: (text: string) => stri
   return line;
 }
 
-/** Where the first line of a passage of several is, if that is at one place. */
+/** Where the first line of a passage is, or a half of it at least, if that is at one place. */
 function firstLine(text: string, wanted: string): Alike | null {
   const [first = "", ...rest] = wanted.trim().split("\n");
   const line = first.trim();
-  if (rest.length === 0 || line.length < minLineCharacters) return null;
-  const find = createTextFinder(line);
+  if (rest.length > 0 && line.length >= minLineCharacters) {
+    const at = onlyPlace(text, line);
+    if (at !== null) return { but: "rest", line: lineAt(text, at) };
+  }
+  for (const share of [3 / 4, 1 / 2]) {
+    const beginning = line.slice(0, Math.floor(line.length * share));
+    const at = beginning.length < minBeginningCharacters ? null : onlyPlace(text, beginning);
+    if (at !== null) return { but: "beginning", line: lineAt(text, at) };
+  }
+  return null;
+}
+
+function onlyPlace(text: string, passage: string): number | null {
+  const find = createTextFinder(passage);
   const at = find(text, 0);
-  return at === -1 || find(text, at + 1) !== -1 ? null : { but: "rest", line: lineAt(text, at) };
+  return at === -1 || find(text, at + 1) !== -1 ? null : at;
 }
 
 function lineAt(text: string, offset: number): number {

@@ -83,7 +83,10 @@ export async function planFile(
     }
     await nextTurn();
     const edited = replaceText(text, edit, maxResultBytes);
-    if (!edited.ok) return failure({ edit, ...refusalWords(edited.error) });
+    if (!edited.ok) {
+      const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
+      return failure({ edit, ...wasThere ? replacedBefore : refusalWords(edited.error) });
+    }
     text = edited.value.text;
     replacements += edited.value.count;
   }
@@ -103,6 +106,16 @@ export async function planFile(
     afterSha256: null,
     replacements,
   });
+}
+
+const replacedBefore = {
+  code: "not_there",
+  words: "old_text is no longer in the file after the edits before this one; give what they leave",
+};
+
+function isThere(text: string, edit: WantedEdit): boolean {
+  const found = replaceText(text, edit, Infinity);
+  return found.ok || found.error.reason === "not_unique";
 }
 
 function refusalWords(refusal: EditRefusal): { readonly code: string; readonly words: string } {
@@ -148,5 +161,7 @@ function alikeWords({ but, line }: Alike): string {
       return `but for case, quotes or dashes it is at line ${line}; copy the passage from there`;
     case "rest":
       return `but its first line is line ${line}; copy what follows from there`;
+    case "beginning":
+      return `but line ${line} begins like it; copy the passage from there`;
   }
 }
