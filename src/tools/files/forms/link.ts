@@ -51,7 +51,7 @@ export async function linkedWrite(
   return answerOf(
     path,
     link.value,
-    `PUT ${showName(path.text)} (curl -T FILE URL; or a person opens it in a browser, and chooses the file)`,
+    `PUT ${showName(path.text)} (curl -T FILE URL, in parts with Content-Range; or a person opens it in a browser)`,
     {},
   );
 }
