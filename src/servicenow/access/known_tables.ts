@@ -103,7 +103,7 @@ export const knownTables: readonly KnownTable[] = [
     summaryFields: ["sysapproval", "sysapproval.short_description", "state", "approver", "sys_created_on"],
     nameField: "sysapproval",
     nameEnds: ["approver"],
-    nameSeparator: " for ",
+    nameSeparator: ", approver ",
   },
   {
     name: "kb_knowledge",

@@ -124,10 +124,11 @@ async function stateOf(
   const sysId = storedValue(approval, "sysapproval");
   const actual = storedValue(approval, "source_table");
   if (!/^[0-9a-f]{32}$/.test(sysId) || !access.mayRead(actual)) return [];
-  const found = await tableApi.row(actual, sysId, person, ["number", "approval", "state"]);
+  const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
+  const found = await tableApi.row(actual, sysId, person, ["number", "approval", state]);
   if (!found.ok) return [];
   const { value: record } = found;
   return [
-    `${shownValue(record, "number")}: approval ${shownValue(record, "approval")}, state ${shownValue(record, "state")}`,
+    `${shownValue(record, "number")}: approval ${shownValue(record, "approval")}, state ${shownValue(record, state)}`,
   ];
 }

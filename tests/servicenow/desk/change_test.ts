@@ -179,7 +179,7 @@ Deno.test("an approval is the user's own decision, and its effect is told", asyn
   await using desk = await openDesk({ people: ["ada", "ben", "cleo"] });
   assert.match(await desk.text("servicenow_update", { id: "CHG0030001", state: "Assess" }), /state: New → Assess/);
   const mine = await desk.text("servicenow_search", { table: "approvals", where: "approver=me\nstate=Requested" });
-  assert.match(mine, /CHG0030001 /);
+  assert.match(mine, /CHG0030001, approver Ada/);
   const approve = (input: object, user = "ada") =>
     desk.text("servicenow_approve", { id: "CHG0030001", decision: "approve", ...input }, user);
   assert.match(await approve({}, "cleo"), /nothing about CHG0030001 waits for this user's approval/);
@@ -194,7 +194,7 @@ Deno.test("an approval is the user's own decision, and its effect is told", asyn
     await approve({ decision: "reject", comment: "Too risky" }, "cleo"),
     /Angefordert → Abgelehnt\nCHG0030001: approval Abgelehnt, state Neu$/,
   );
-  const why = /^approvals:\n[^]*for Cleo Krause, .*\n.*state Rejected.*comments Too risky/m;
+  const why = /^approvals:\n[^]*approver Cleo Krause, .*\n.*state Rejected.*comments Too risky/m;
   assert.match(await desk.text("servicenow_get_record", { id: "CHG0030001", include: "approvals" }), why);
   assert.match(await desk.text("servicenow_get_record", { id: "CHG0030001" }), why, "a rejected record says why");
   assert.doesNotMatch(await desk.text("servicenow_get_record", { id: "CHG0030001", fields: "state" }), /approvals/);
