@@ -122,20 +122,26 @@ Deno.test("sqlite storage: a database of the first version is migrated, with all
   await storage.close();
 });
 
+/** A database as earlier versions made it, with one value of so many characters. */
+function makeTableWithoutRowids(path: string, characters: number): DatabaseSync {
+  const database = new DatabaseSync(path);
+  database.exec(`
+    CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
+    CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
+    CREATE TABLE change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
+    INSERT INTO entry VALUES ('large!', printf('"%.${characters}c"', 'x'), 'v', NULL);
+    PRAGMA application_id = ${0x5043554c};
+    PRAGMA user_version = 2;
+  `);
+  return database;
+}
+
 Deno.test("sqlite storage: a table without rowids gets them while it is small, and keeps all that is in it", async () => {
   const rows = { small: 3, large: 66 * 2 ** 20 };
   for (const [size, characters] of Object.entries(rows)) {
     await using place = await sqlitePlace();
-    const database = new DatabaseSync(place.path);
-    database.exec(`
-      CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
-      CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
-      CREATE TABLE change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
-      INSERT INTO entry VALUES ('grant!one!', '"${size}"', 'v1', NULL), ('grant!two!', '2', 'v2', 1);
-      INSERT INTO entry VALUES ('large!', printf('"%.${characters}c"', 'x'), 'v3', NULL);
-      PRAGMA application_id = ${0x5043554c};
-      PRAGMA user_version = 2;
-    `);
+    const database = makeTableWithoutRowids(place.path, characters);
+    database.exec(`INSERT INTO entry VALUES ('grant!one!', '"${size}"', 'v1', NULL), ('grant!two!', '2', 'v2', 1)`);
     const storage = await place.open();
     assert.equal((await storage.get(["grant", "one"]))?.value, size);
     assert.equal(await storage.get(["grant", "two"]), null, "it has expired");
@@ -248,15 +254,7 @@ Deno.test("sqlite storage: a full disk rejects the write, keeps what was acknowl
 
 Deno.test("sqlite storage: a table without rowids stays as it is where there is no room to write it anew", async () => {
   await using place = await sqlitePlace();
-  const database = new DatabaseSync(place.path);
-  database.exec(`
-    CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
-    CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
-    CREATE TABLE change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
-    INSERT INTO entry VALUES ('large!', printf('"%.3000000c"', 'x'), 'v', NULL);
-    PRAGMA application_id = ${0x5043554c};
-    PRAGMA user_version = 2;
-  `);
+  const database = makeTableWithoutRowids(place.path, 3_000_000);
   const lines = await startStorageProcess(place.location, "fill", { limitKibibytes: 2_048 }).lines;
   assert.ok(lines.findIndex((line) => line.startsWith("refused: ")) > 2, lines.join("\n"));
   const { wr } = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get() ?? {};
