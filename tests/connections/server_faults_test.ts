@@ -21,6 +21,7 @@ import { whySection } from "../../src/console/sections/why.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { signInTo, startConsole } from "../console/harness.ts";
 import { judgedAttempts } from "./reports.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 interface Scene {
   readonly place: ServerPlace;
@@ -271,8 +272,11 @@ Deno.test("connections: the server tests itself behind its own wall, and is no c
 });
 
 Deno.test({
-  name: "connections: a full disk is named on the page while the server lives on",
-  ignore: ownMounts === null,
+  ...skippedUnless(
+    ownMounts !== null,
+    "this machine lets nobody mount",
+    "connections: a full disk is named on the page while the server lives on",
+  ),
   async fn() {
     await using place = await makeServerPlace();
     const launcher = withMounts('mkdir -p -m 700 "$DATA_DIR"; mount -t tmpfs -o size=3m,mode=700 none "$DATA_DIR"');
