@@ -1,4 +1,5 @@
 /** Contents that arrive in pieces, from callers that take their time. */
+import type { Result } from "../lib/result.ts";
 
 /**
  * Each piece is good until the next is asked for. Where the content ends, its write takes effect; where it throws,
@@ -22,4 +23,24 @@ export function maxArriving(
   },
 ): number {
   return maxTotalBytes === null ? maxArrivingBytes : Infinity;
+}
+
+/** Brings all of a content to its draft, which then takes the place of the file. Nothing is left of it otherwise. */
+export async function placeContent<Placed, Refusal>(
+  draft: {
+    append(piece: Uint8Array): Promise<Result<null, Refusal>>;
+    place(): Promise<Result<Placed, Refusal>>;
+    discard(): Promise<void>;
+  },
+  content: ArrivingContent,
+): Promise<Result<Placed, Refusal>> {
+  try {
+    for await (const piece of content) {
+      const added = await draft.append(piece);
+      if (!added.ok) return added;
+    }
+    return await draft.place();
+  } finally {
+    await draft.discard();
+  }
 }

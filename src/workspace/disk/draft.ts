@@ -4,7 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { failure, success } from "../../lib/result.ts";
-import { type ArrivingContent, maxArriving, type ReceiveOptions } from "../arriving_content.ts";
+import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../arriving_content.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Draft, DraftOptions, Outcome, WorkspaceRefusal, WrittenFile } from "../port.ts";
 import { commitFile } from "./commit.ts";
@@ -28,15 +28,7 @@ export async function receiveDiskFile(
   if (!opened.ok) return opened;
   const draft = opened.value;
   if (draft === null) throw new Error("A new content is open already");
-  try {
-    for await (const piece of content) {
-      const added = await draft.append(piece);
-      if (!added.ok) return added;
-    }
-    return await draft.place();
-  } finally {
-    await draft.discard();
-  }
+  return await placeContent(draft, content);
 }
 
 /** Opens the draft of a new content; `null` while another has it open. */

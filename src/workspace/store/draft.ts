@@ -5,7 +5,7 @@
 import { hash } from "node:crypto";
 import { failure, success } from "../../lib/result.ts";
 import type { StorageKey, StoredEntry } from "../../storage/port.ts";
-import { type ArrivingContent, maxArriving, type ReceiveOptions } from "../arriving_content.ts";
+import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../arriving_content.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Draft, DraftOptions, Outcome, WrittenFile } from "../port.ts";
 import { requireRoom } from "./change.ts";
@@ -28,15 +28,7 @@ export async function receiveStoreFile(
   const target = await findTarget(store, path, options);
   if (!target.ok) return target;
   const draft = createDraft(store, path, createContentStaging(store), { ...target.value, name: null, idleBytes: 0 });
-  try {
-    for await (const piece of content) {
-      const added = await draft.append(piece);
-      if (!added.ok) return added;
-    }
-    return await draft.place();
-  } finally {
-    await draft.discard();
-  }
+  return await placeContent(draft, content);
 }
 
 /** Opens the draft of a new content, taking it over from another who has it open; `null` where another was first. */
