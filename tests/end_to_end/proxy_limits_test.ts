@@ -5,6 +5,7 @@ import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { isInstalled } from "../connections/real_proxies.ts";
 
 const documentation = await Deno.readTextFile(new URL("../../docs/operations.md", import.meta.url));
 
@@ -12,17 +13,6 @@ function snippet(language: string): string {
   const found = new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``).exec(documentation)?.[1];
   assert.ok(found !== undefined, `docs/operations.md configures ${language}`);
   return found;
-}
-
-async function isInstalled(program: string): Promise<boolean> {
-  const args = [program === "nginx" ? "-v" : "version"];
-  try {
-    await new Deno.Command(program, { args, stderr: "null", stdout: "null" }).output(); // throws, and does not reject
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
 }
 
 Deno.test({
