@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import process from "node:process";
 import { type Browser, chromium } from "playwright-core";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const executablePath = process.env["CHROMIUM_PATH"] ?? "/usr/bin/chromium";
 
@@ -24,5 +25,20 @@ export function launchChromium(): Promise<Browser> {
       "--disable-sync",
       "--no-first-run",
     ],
+  });
+}
+
+/** A test with a browser of its own, which it need not close. */
+export function chromiumTest(name: string, run: (browser: Browser) => Promise<void>): void {
+  Deno.test({
+    ...skippedUnless(missingBrowser === null, missingBrowser ?? "", name),
+    fn: async () => {
+      const browser = await launchChromium();
+      try {
+        await run(browser);
+      } finally {
+        await browser.close();
+      }
+    },
   });
 }

@@ -10,7 +10,7 @@ import { ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, type RunningServer, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 import { type Hands, keyboardOf, mouse } from "./console_hands.ts";
 import { openPage } from "./steps.ts";
 
@@ -38,20 +38,13 @@ const ways: readonly Way[] = process.env["CONSOLE_VISITS"] === "all"
   ? [true, false].flatMap((hasScript) => [true, false].map((byKeyboard) => ({ hasScript, byKeyboard, all: true })))
   : [{ hasScript: false, byKeyboard: false, all: true }, { hasScript: true, byKeyboard: true, all: false }];
 
-const name = "each act of each page of the console works with script by keyboard, and without script by mouse";
-Deno.test({
-  name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-  ignore: missingBrowser !== null,
-  fn: async () => {
-    const browser = await launchChromium();
-    try {
-      const visits = await Promise.allSettled(ways.map((way) => visitPages(browser, way)));
-      for (const visit of visits) if (visit.status === "rejected") throw visit.reason;
-    } finally {
-      await browser.close();
-    }
+chromiumTest(
+  "each act of each page of the console works with script by keyboard, and without script by mouse",
+  async (browser) => {
+    const visits = await Promise.allSettled(ways.map((way) => visitPages(browser, way)));
+    for (const visit of visits) if (visit.status === "rejected") throw visit.reason;
   },
-});
+);
 
 async function visitPages(browser: Browser, { hasScript, byKeyboard, all }: Way): Promise<void> {
   await using place = await makeServerPlace();

@@ -6,22 +6,15 @@ import { openSignedIn, ownerPassphrase, setUpOwner } from "../fixtures/owner.ts"
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 import { openPage } from "./steps.ts";
 
-const name = "open pages follow what happens: two browsers decide, lists move, the server comes again";
-Deno.test({
-  name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-  ignore: missingBrowser !== null,
-  fn: async () => {
-    const browser = await launchChromium();
-    try {
-      await watchPages(browser);
-    } finally {
-      await browser.close();
-    }
+chromiumTest(
+  "open pages follow what happens: two browsers decide, lists move, the server comes again",
+  async (browser) => {
+    await watchPages(browser);
   },
-});
+);
 
 async function watchPages(browser: Browser): Promise<void> {
   await using place = await makeServerPlace();

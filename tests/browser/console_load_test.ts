@@ -10,7 +10,7 @@ import { fillAudit, fillConsole, loadedGrants, loadedHeldCalls, loadedRules } fr
 import { ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, type RunningServer, startServer } from "../fixtures/running_server.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";
 import { openPage, picture } from "./steps.ts";
 
@@ -19,11 +19,9 @@ const lines = isWhole ? 100_000 : 5_000;
 const mostPages = isWhole ? 30 : 2;
 const narrow = { width: 320, height: 800 };
 
-const name = "with a day's load each page of the console opens, fits 320 px, and is paged by cursors";
-Deno.test({
-  name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-  ignore: missingBrowser !== null,
-  fn: async () => {
+chromiumTest(
+  "with a day's load each page of the console opens, fits 320 px, and is paged by cursors",
+  async (browser) => {
     await using place = await makeServerPlace();
     await fillAudit(place.dataDir, { lines, days: 1 });
     const before = await startServer(place);
@@ -33,31 +31,26 @@ Deno.test({
     await before.stop();
     await fillConsole(place.dataDir);
     await using server = await startServer(place, { env: { PORT: new URL(before.url).port }, args: [] });
-    const browser = await launchChromium();
-    try {
-      const page = await openPage(browser, { bypassCSP: true, viewport: narrow });
-      await page.goto(`${server.url}/console`);
-      await page.getByLabel("Passphrase").fill(ownerPassphrase);
-      await page.getByRole("button", { name: "Sign in" }).click();
-      await page.getByText(`${loadedHeldCalls} calls wait`).waitFor();
-      await lookAtPages(page);
-      await Promise.all(
-        [
-          { path: "connections", rows: "#grants tbody tr", next: "Used before these", size: 100, total: loadedGrants },
-          { path: "decisions", rows: "article", next: "Asked after these", size: 20, total: loadedHeldCalls },
-          { path: "rules", rows: "ol.rules > li", next: "none", size: loadedRules, total: loadedRules },
-          { path: "audit?tool=file_edit", rows: "tbody tr", next: "Older lines", size: 100, total: Infinity },
-        ].map(async (list) => {
-          const { rows, pages } = await countPages(page, server, list);
-          assert.equal(rows, Math.min(list.total, list.size * pages), list.path);
-          assert.equal(pages, Math.min(mostPages, Math.ceil(list.total / list.size)), list.path);
-        }),
-      );
-    } finally {
-      await browser.close();
-    }
+    const page = await openPage(browser, { bypassCSP: true, viewport: narrow });
+    await page.goto(`${server.url}/console`);
+    await page.getByLabel("Passphrase").fill(ownerPassphrase);
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText(`${loadedHeldCalls} calls wait`).waitFor();
+    await lookAtPages(page);
+    await Promise.all(
+      [
+        { path: "connections", rows: "#grants tbody tr", next: "Used before these", size: 100, total: loadedGrants },
+        { path: "decisions", rows: "article", next: "Asked after these", size: 20, total: loadedHeldCalls },
+        { path: "rules", rows: "ol.rules > li", next: "none", size: loadedRules, total: loadedRules },
+        { path: "audit?tool=file_edit", rows: "tbody tr", next: "Older lines", size: 100, total: Infinity },
+      ].map(async (list) => {
+        const { rows, pages } = await countPages(page, server, list);
+        assert.equal(rows, Math.min(list.total, list.size * pages), list.path);
+        assert.equal(pages, Math.min(mostPages, Math.ceil(list.total / list.size)), list.path);
+      }),
+    );
   },
-});
+);
 
 /** Each page fits the window. */
 async function lookAtPages(page: Page): Promise<void> {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
@@ -8,21 +8,12 @@ import { openPage, passphrase, picture, typePassphrase } from "./steps.ts";
 
 /** A test with a whole server and a real browser; without Chromium it is skipped by name. */
 function consoleTest(name: string, run: (browser: Browser, server: RunningServer) => Promise<void>): void {
-  Deno.test({
-    name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-    ignore: missingBrowser !== null,
-    fn: async () => {
-      await using place = await makeServerPlace();
-      // For the page of ServiceNow: nothing is asked of the instance.
-      const instance = { SERVICENOW_INSTANCE: "http://127.0.0.1:9", SERVICENOW_CLIENT_ID: "x" };
-      await using server = await startServer(place, { env: { ...instance, SERVICENOW_CLIENT_SECRET: "y" } });
-      const browser = await launchChromium();
-      try {
-        await run(browser, server);
-      } finally {
-        await browser.close();
-      }
-    },
+  chromiumTest(name, async (browser) => {
+    await using place = await makeServerPlace();
+    // For the page of ServiceNow: nothing is asked of the instance.
+    const instance = { SERVICENOW_INSTANCE: "http://127.0.0.1:9", SERVICENOW_CLIENT_ID: "x" };
+    await using server = await startServer(place, { env: { ...instance, SERVICENOW_CLIENT_SECRET: "y" } });
+    await run(browser, server);
   });
 }
 

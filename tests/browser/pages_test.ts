@@ -15,7 +15,7 @@ async function tabTo(page: Page, target: Locator): Promise<void> {
 }
 
 browserTest(
-  "set-up, sign-in and consent by mouse, and the redirect gets through (K5)",
+  "set-up, sign-in and consent by mouse, and the redirect gets through",
   async (browser, server) => {
     const page = await openPage(browser);
     const problems: string[] = [];
@@ -71,7 +71,7 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
 });
 
 for (const host of ["[::1]", "localhost"] as const) {
-  browserTest(`the redirect to ${host} gets through (K5)`, async (browser, server) => {
+  browserTest(`the redirect to ${host} gets through`, async (browser, server) => {
     const page = await openPage(browser);
     await setUp(page, server);
     await using client = startClient(host);

@@ -13,7 +13,7 @@ function policyProblems(page: Page): string[] {
   return problems;
 }
 
-browserTest("the callback of a web client redirects on to another origin (K5)", async (browser, server) => {
+browserTest("the callback of a web client redirects on to another origin", async (browser, server) => {
   const page = await openPage(browser);
   await setUp(page, server);
   await using last = startClient("localhost");
@@ -25,7 +25,7 @@ browserTest("the callback of a web client redirects on to another origin (K5)", 
   assert.ok((await client.answered).has("code"));
 });
 
-browserTest("a callback redirects on to an application's own scheme (K5)", async (browser, server) => {
+browserTest("a callback redirects on to an application's own scheme", async (browser, server) => {
   const page = await openPage(browser);
   await setUp(page, server);
   await using client = startClient("127.0.0.1", "claude://claude.ai/mcp-auth-callback/sdk");

@@ -2,12 +2,11 @@ import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
 import { startServicenowServer } from "../fixtures/servicenow/server.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";
 import { openPage } from "./steps.ts";
 
 const passphrase = "correct horse battery";
-const name = "after consent in Chromium, an account is linked or left for later, and the application gets its code";
 
 async function reachOffer(page: Page, authorize: string): Promise<void> {
   await page.goto(authorize);
@@ -21,10 +20,9 @@ async function reachOffer(page: Page, authorize: string): Promise<void> {
   await page.getByRole("heading", { name: "Link your ServiceNow account" }).waitFor();
 }
 
-Deno.test({
-  name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-  ignore: missingBrowser !== null,
-  fn: async () => {
+chromiumTest(
+  "after consent in Chromium, an account is linked or left for later, and the application gets its code",
+  async (browser) => {
     await using place = await startServicenowServer({
       SIGN_IN: "local",
       OWNER_PASSWORD_HASH: await hashPassword(passphrase),
@@ -53,7 +51,6 @@ Deno.test({
       ...{ response_type: "code", client_id: clientId, redirect_uri: `${origin}/callback`, state: "s" },
       ...{ scope: "servicenow:read", code_challenge: "c".repeat(43), code_challenge_method: "S256" },
     })}`;
-    const browser = await launchChromium();
     try {
       const page = await openPage(browser, { bypassCSP: false, viewport: { width: 320, height: 800 } });
       await reachOffer(page, authorize);
@@ -71,8 +68,7 @@ Deno.test({
       await page.getByText("connected").waitFor();
       assert.ok(new URL(page.url()).searchParams.has("code"));
     } finally {
-      await browser.close();
       await elsewhere.shutdown();
     }
   },
-});
+);

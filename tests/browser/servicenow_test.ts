@@ -1,15 +1,13 @@
 import assert from "node:assert/strict";
 import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
 import { startServicenowServer } from "../fixtures/servicenow/server.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 
 const passphrase = "correct horse battery";
-const name = "an account is linked in Chromium, through an instance that sends people on to its single sign-on";
 
-Deno.test({
-  name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-  ignore: missingBrowser !== null,
-  fn: async () => {
+chromiumTest(
+  "an account is linked in Chromium, through an instance that sends people on to its single sign-on",
+  async (browser) => {
     await using place = await startServicenowServer({
       SIGN_IN: "local",
       OWNER_PASSWORD_HASH: await hashPassword(passphrase),
@@ -20,7 +18,6 @@ Deno.test({
       return new Response(null, { status: 302, headers: { location: back } });
     });
     instance.oauth.habits.singleSignOn = `http://127.0.0.1:${singleSignOn.addr.port}/`;
-    const browser = await launchChromium();
     try {
       const page = await browser.newPage();
       page.setDefaultTimeout(60_000);
@@ -38,8 +35,7 @@ Deno.test({
       await page.getByRole("button", { name: "Unlink" }).click();
       await page.getByText("Not linked").waitFor();
     } finally {
-      await browser.close();
       await singleSignOn.shutdown();
     }
   },
-});
+);

@@ -1,7 +1,7 @@
 /** What a person does in a real browser, step by step. */
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { challenge } from "../authorization_server/harness.ts";
-import { launchChromium, missingBrowser } from "./chromium.ts";
+import { chromiumTest } from "./chromium.ts";
 import { type RunningServer, startServer, type WaitingClient } from "./servers.ts";
 
 export const passphrase = "correct horse battery";
@@ -9,18 +9,9 @@ const screenshots = Deno.env.get("SCREENSHOTS");
 
 /** A test with a browser and a server of its own; without Chromium it is skipped by name. */
 export function browserTest(name: string, run: (browser: Browser, server: RunningServer) => Promise<void>): void {
-  Deno.test({
-    name: missingBrowser === null ? name : `SKIPPED browser suite: ${missingBrowser}: ${name}`,
-    ignore: missingBrowser !== null,
-    fn: async () => {
-      await using server = await startServer();
-      const browser = await launchChromium();
-      try {
-        await run(browser, server);
-      } finally {
-        await browser.close();
-      }
-    },
+  chromiumTest(name, async (browser) => {
+    await using server = await startServer();
+    await run(browser, server);
   });
 }
 
