@@ -31,6 +31,10 @@ const moreAttempts: typeof attempts = {
     return new (root.constructor as new (...args: unknown[]) => unknown)(Symbol(), -100);
   },
   "say which worker this is": () => workerId,
+  "say how this worker confines files": async () => {
+    const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+    return `${workerId} ${workspaceKernel.available ? "by the kernel" : workspaceKernel.reason}`;
+  },
   "start a worker that may do more": () =>
     new Worker("data:text/javascript,", { type: "module", deno: { permissions: { read: true } } }),
   "ask for permission": async () => {

@@ -1,6 +1,7 @@
 /** Several workers on one port, with tools that end them: `serve --workers` as it is started. */
 import assert from "node:assert/strict";
 import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
+import { loadKernel } from "../../src/kernel/kernel.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { createToken } from "./call.ts";
@@ -32,14 +33,14 @@ async function callAnew(url: string, token: string, name: string, input: object)
   }
 }
 
-const which = (url: string, token: string): Promise<string | null> =>
-  callAnew(url, token, "attempt", { what: "say which worker this is", targets: {} });
+const which = (url: string, token: string, what = "say which worker this is"): Promise<string | null> =>
+  callAnew(url, token, "attempt", { what, targets: {} });
 
-/** The workers that answer, seen by calling until there were `count` of them. */
-async function seeWorkers(url: string, token: string, count: number): Promise<ReadonlySet<string>> {
+/** What the workers answer, by calling until there were `count` answers. */
+async function seeWorkers(url: string, token: string, count: number, what?: string): Promise<ReadonlySet<string>> {
   const seen = new Set<string>();
   await until(`${count} workers`, async () => {
-    const name = await which(url, token);
+    const name = await which(url, token, what);
     if (name !== null) seen.add(name);
     return seen.size >= count;
   });
@@ -100,6 +101,27 @@ linuxTest("a worker that ends is started again, and the others go on meanwhile",
   assert.equal(page.status, 200);
   await page.body?.cancel();
   assert.equal((await server.stop("SIGTERM")).code, 0);
+});
+
+Deno.test({
+  ...skippedUnless(
+    loadKernel().available,
+    "no openat2",
+    "the kernel confines files for each worker, also one that is started again",
+  ),
+  async fn() {
+    await using place = await makeServerPlace();
+    const token = await createToken(place.dataDir);
+    await using server = await startServer(place, { program, env: { ...env, WORKERS: "2" } });
+    const how = "say how this worker confines files";
+    const before = await seeWorkers(server.url, token, 2, how);
+    await callAnew(server.url, token, "end", { how: "throw" });
+    const after = await until("a new worker", async () => {
+      const answer = await which(server.url, token, how);
+      return answer !== null && !before.has(answer) ? answer : null;
+    });
+    for (const answer of [...before, after]) assert.match(answer, /by the kernel/);
+  },
 });
 
 linuxTest("workers that end again and again take the server down, with the last reason", async () => {

@@ -41,8 +41,8 @@ export interface SandboxedWorkersOptions {
 const reportMs = 1_000;
 
 /**
- * Starts WORKERS workers; the server is ready when all of them are. This thread keeps the permissions for files and
- * network, to grant each new worker its share, and gives up all others.
+ * Starts WORKERS workers; the server is ready when all of them are. This thread keeps the permissions for files,
+ * network and the C library, to grant each new worker its share, and gives up all others.
  */
 export function startSandboxedWorkers(
   config: Config,
@@ -61,7 +61,7 @@ export function startSandboxedWorkers(
     return reports.filter((report) => report !== null);
   };
   const start = (configured: Config, seat: Seat): ServerThread => {
-    const onLoaded = (): void => giveUp(["env", "run", "ffi", "sys", "import"]);
+    const onLoaded = (): void => giveUp(["env", "run", "sys", "import"]);
     return startServerThread({ config: configured, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog });
   };
   const untilEnd = async (thread: ServerThread): Promise<Stopped | Failed> => {
