@@ -68,8 +68,13 @@ async function undoAll({ done, refused, call }: FileServer): Promise<void> {
   const [, again = ""] = /undo (\S+) to redo it$/.exec(last.text) ?? [];
   await done("file_undo", { change: again });
   assert.equal(await read("b.txt"), "b");
+  assert.match(
+    (await done("file_undo", {})).text,
+    new RegExp(` file_write b\\.txt, undone by ${again}, redone by \\w+\n`),
+  );
   await done("file_undo", { change: "last" });
   assert.match(await refused("file_read", { filename: "b.txt" }), /no such file/);
+  assert.match((await done("file_undo", {})).text, new RegExp(` file_write b\\.txt, undone by ${again}\n`));
   await done("file_undo", { change: "last" });
   assert.match(await refused("file_read", { filename: "a.txt" }), /no such file/);
   assert.match(await refused("file_undo", { change: "last" }), /There is no change of yours to undo/);

@@ -25,6 +25,7 @@ const changeOutput = z.object({
   paths: z.array(z.string()).describe("The first of them"),
   path_count: z.int(),
   undone_by: z.string().optional(),
+  redone_by: z.string().optional(),
 });
 
 /** Undoes changes of the workspace. */
@@ -121,12 +122,16 @@ async function undo(
 async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutcome> {
   const lines: string[] = [];
   const changes: z.output<typeof changeOutput>[] = [];
+  const undoings = new Map<string, string | null>(); // and what undid each: they are newer than what they undo
   for await (const change of ownChanges(trash, principal)) {
     const { id, at, by, undoneBy } = change;
+    if (isUndoing(change)) undoings.set(id, undoneBy);
+    const redoneBy = redoing(undoings, undoneBy);
     const paths = [...new Set(change.steps.map(({ step }) => step.path))];
-    const isUndone = undoneBy === null ? "" : `, undone by ${undoneBy}`;
+    const state = (undoneBy === null ? "" : `, undone by ${undoneBy}`) +
+      (redoneBy === null ? "" : `, redone by ${redoneBy}`);
     const source = shownSource(change);
-    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${source}${isUndone}`);
+    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${source}${state}`);
     changes.push({
       change: id,
       time: toTimestamp(at),
@@ -134,11 +139,20 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
       paths: paths.slice(0, maxShownPaths).map(toPathText),
       path_count: paths.length,
       ...undoneBy === null ? {} : { undone_by: undoneBy },
+      ...redoneBy === null ? {} : { redone_by: redoneBy },
     });
     if (changes.length === maxListed) break;
   }
   const text = lines.length === 0 ? "No changes of yours are kept" : lines.join("\n");
   return { ok: true, content: [{ type: "text", text }], structuredContent: { changes } };
+}
+
+/** What made a change again that `undoneBy` undid: the newest of the undoings that undid one another, where it did. */
+function redoing(undoings: ReadonlyMap<string, string | null>, undoneBy: string | null): string | null {
+  let newest = undoneBy;
+  let isUndone = true;
+  for (let by; newest !== null && (by = undoings.get(newest) ?? null) !== null; newest = by) isUndone = !isUndone;
+  return isUndone ? null : newest;
 }
 
 /** An undoing, and what it undid: followed back to a change, it redoes that where their number is even. */
