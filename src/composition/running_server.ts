@@ -72,10 +72,8 @@ export async function startServer(
   const isFirst = team === undefined || team.opensPort;
   const unchecked = await hashProblem(config.authorizationServer, isFirst ? log : null);
   if (unchecked !== null) return failure(unchecked);
-  if (isFirst) {
-    warnOfSettings(config, log);
-    tellConfinement(config.workspace, kernel, log);
-  }
+  if (isFirst) warnOfSettings(config, log);
+  if (isFirst || !kernel?.available) tellConfinement(config.workspace, kernel, log);
   const telemetry = startTelemetry(config, { version, log });
   if (!telemetry.ok) return telemetry;
   const installation = await openInstallation(config.storage, clock, {

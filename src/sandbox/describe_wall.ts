@@ -43,8 +43,8 @@ export function describeWall(
   }
   if (workers > 1) {
     sentences.push(
-      "the main thread keeps files and network, to give a worker that it starts again its share; it runs no tool and " +
-        "answers no request",
+      `the main thread keeps files${permissions.ffi.length === 0 ? "" : ", the C library"} and network, to give a ` +
+        "worker that it starts again its share; it runs no tool and answers no request",
     );
   }
   sentences.push(

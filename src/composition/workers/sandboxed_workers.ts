@@ -61,7 +61,10 @@ export function startSandboxedWorkers(
     return reports.filter((report) => report !== null);
   };
   const start = (configured: Config, seat: Seat): ServerThread => {
-    const onLoaded = (): void => giveUp(["env", "run", "sys", "import"]);
+    const onLoaded = (): void => {
+      giveUp(["env", "run", "sys", "import"]);
+      if (config.workspace.store !== "disk") giveUp(["ffi"]);
+    };
     return startServerThread({ config: configured, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog });
   };
   const untilEnd = async (thread: ServerThread): Promise<Stopped | Failed> => {
