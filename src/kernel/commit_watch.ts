@@ -14,6 +14,7 @@ import {
   PROT_READ,
   STATX_BASIC_STATS,
 } from "./numbers.ts";
+import { cPath, pathMax } from "./path_bytes.ts";
 
 /**
  * Returns a function that says whether anything may have been committed since its last call; `true` at the first.
@@ -28,12 +29,12 @@ const maxDescriptors = 65_536;
 
 /** Binds the watch to the library. Code that gets it learns of a file only whether such a header has changed. */
 export function createCommitWatch(libc: Libc): WatchCommits {
-  const encoder = new TextEncoder();
+  const pathBytes = new Uint8Array(pathMax);
 
   // SQLite's own descriptor: POSIX drops a process's locks on a file when it closes any descriptor of that file.
   const findDescriptor = (path: string): number | null => {
-    const bytes = encoder.encode(`${path}-shm\0`);
-    if (libc.statx(AT_FDCWD, bytes, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, statusBytes) !== 0) return null;
+    cPath(`${path}-shm`, pathBytes);
+    if (libc.statx(AT_FDCWD, pathBytes, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, statusBytes) !== 0) return null;
     const wanted = new EntryStatus();
     if (wanted.size < headerBytes) return null; // to read beyond the end of a mapped file ends the process
     for (let number = 0; number < maxDescriptors; number++) {

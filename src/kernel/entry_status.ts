@@ -1,5 +1,21 @@
 /** What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses. */
-import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, statxLayout } from "./numbers.ts";
+import { errorOf, type Libc } from "./libc.ts";
+import {
+  AT_EMPTY_PATH,
+  AT_NO_AUTOMOUNT,
+  AT_SYMLINK_NOFOLLOW,
+  S_IFDIR,
+  S_IFLNK,
+  S_IFMT,
+  S_IFREG,
+  STATX_BASIC_STATS,
+  STATX_BTIME,
+  STATX_MNT_ID,
+  statxLayout,
+} from "./numbers.ts";
+
+const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
+const noPath = new Uint8Array(1);
 
 /** The words of a `struct statx`; reused from call to call. */
 export const statusBytes = new Uint8Array(statxLayout.bytes);
@@ -54,6 +70,21 @@ export class EntryStatus {
   get birthtime(): Date {
     return new Date(this.#birthtimeMs);
   }
+}
+
+/** What is at a path, a link itself; `null` when there is nothing. */
+export function statusAt(libc: Libc, directory: number, path: Uint8Array<ArrayBuffer>): EntryStatus | null {
+  const how = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+  if (libc.statx(directory, path, how, statusMask, statusBytes) === 0) return new EntryStatus();
+  const error = errorOf(libc);
+  if (error.code === "ENOENT") return null;
+  throw error;
+}
+
+/** What a descriptor is open for. */
+export function statusOfOpen(libc: Libc, number: number): EntryStatus {
+  if (libc.statx(number, noPath, AT_EMPTY_PATH, statusMask, statusBytes) !== 0) throw errorOf(libc);
+  return new EntryStatus();
 }
 
 function half(offset: number): number {

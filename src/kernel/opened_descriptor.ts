@@ -1,36 +1,33 @@
 /** The descriptors of the system, by the calls that libc.ts binds. */
 import type { Descriptor, KernelRoots, ListedName, Purpose } from "./descriptor.ts";
-import { EntryStatus, statusBytes } from "./entry_status.ts";
+import { type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
 import { errorOf, KernelError, type Libc } from "./libc.ts";
 import {
   type Architecture,
-  AT_EMPTY_PATH,
   AT_FDCWD,
-  AT_NO_AUTOMOUNT,
   AT_REMOVEDIR,
-  AT_SYMLINK_NOFOLLOW,
-  direntLayout,
   LOCK_EX,
   LOCK_NB,
   LOCK_UN,
   openHowBytes,
   RENAME_EXCHANGE,
   RENAME_NOREPLACE,
-  STATX_BASIC_STATS,
-  STATX_BTIME,
-  STATX_MNT_ID,
   SYS_openat2,
 } from "./numbers.ts";
+import { addListedNames, decode } from "./listed_names.ts";
 import { createOpenHows } from "./open_how.ts";
-import { cName, cPath, lengthOf, pathMax } from "./path_bytes.ts";
-import { toNameText } from "./stored_name.ts";
+import { cName, cNames, cPath, lengthOf, otherBytes, pathBytes, pathMax } from "./path_bytes.ts";
 
-const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
 const maxWriteAtOnceBytes = 65_536;
 const entriesBytes = 65_536;
 /** How often a call is made again that a signal, or a rename elsewhere, has interrupted. */
 const maxInterruptions = 100;
+
+const maxOffset = Number.MAX_SAFE_INTEGER;
+const toBigInt = BigInt;
+const { apply } = Reflect;
+const { then } = Promise.prototype;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
 export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
@@ -38,29 +35,23 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   /** The path that was asked for last: of a workspace's directory, before each call. */
   const rootPathBytes = new Uint8Array(pathMax);
   let rootPath = "";
-  const otherPathBytes = new Uint8Array(pathMax);
   const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
-  const noPath = new Uint8Array(1);
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // U+FEFF at its start is a part of a name
-  const decode = decoder.decode.bind(decoder);
-  const toBigInt = BigInt;
   const maker = Symbol("the right to make a descriptor");
 
   const must = (result: number): void => {
     if (result < 0) throw errorOf(libc);
   };
-
-  const statusAt = (directory: number, path: Uint8Array<ArrayBuffer>): EntryStatus | null => {
-    const how = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
-    if (libc.statx(directory, path, how, statusMask, statusBytes) === 0) return new EntryStatus();
-    const error = errorOf(libc);
-    if (error.code === "ENOENT") return null;
-    throw error;
+  /** Gives the rest. A write of nothing would be tried for ever. */
+  const writeSome = (number: number, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    const count = libc.write(number, bytes, toBigInt(lengthOf(bytes)));
+    if (count === 0) throw new KernelError("EIO");
+    must(count);
+    return bytes.subarray(count);
   };
-
   class OpenDescriptor implements Descriptor {
     #number: number;
+    #running = 0; // calls of it on other threads
 
     constructor(right: symbol, number: number) {
       if (right !== maker) throw new TypeError("a descriptor is opened, not made");
@@ -74,9 +65,10 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     tryOpen(path: string, purpose: Purpose): Descriptor | string {
+      const how = hows[purpose];
       const bytes = cPath(path);
       for (let attempt = 1;; attempt++) {
-        const number = libc.openat2(SYS_openat2, this.#open(), bytes, hows[purpose], openHowBytes);
+        const number = libc.openat2(SYS_openat2, this.#open(), bytes, how, openHowBytes);
         if (number >= 0) return new OpenDescriptor(maker, number);
         const { code } = errorOf(libc);
         if ((code !== "EAGAIN" && code !== "EINTR") || attempt === maxInterruptions) return code;
@@ -84,12 +76,12 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     status(): EntryStatus {
-      must(libc.statx(this.#open(), noPath, AT_EMPTY_PATH, statusMask, statusBytes));
-      return new EntryStatus();
+      return statusOfOpen(libc, this.#open());
     }
 
     statusOf(name: string): EntryStatus | null {
-      return statusAt(this.#open(), cName(name));
+      const bytes = cName(name);
+      return statusAt(libc, this.#open(), bytes);
     }
 
     readLink(name: string): string | null {
@@ -105,15 +97,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
         const length = libc.getdents64(this.#open(), entries, toBigInt(entriesBytes));
         must(length);
         if (length === 0) break;
-        for (let at = 0; at < length;) {
-          const start = at + direntLayout.d_name;
-          const stored = entries.subarray(start, entries.indexOf(0, start));
-          const decoded = decode(stored);
-          const name = decoded.includes("\ufffd") ? toNameText(stored) : decoded;
-          const type = entries[at + direntLayout.d_type] ?? 0;
-          if (name !== "." && name !== "..") found.push({ name, type });
-          at += (entries[at + direntLayout.d_reclen] ?? 0) + (entries[at + direntLayout.d_reclen + 1] ?? 0) * 256;
-        }
+        addListedNames(found, entries, length);
       }
       return found;
     }
@@ -131,58 +115,55 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     link(name: string, to: Descriptor, newName: string): void {
-      const target = numberOf(to);
-      must(libc.linkat(this.#open(), cName(name), target, cName(newName, otherPathBytes), 0));
+      cNames(name, newName);
+      must(libc.linkat(this.#open(), pathBytes, numberOf(to), otherBytes, 0));
     }
 
     rename(name: string, to: Descriptor, newName: string): void {
-      const target = numberOf(to);
-      must(libc.renameat(this.#open(), cName(name), target, cName(newName, otherPathBytes)));
+      cNames(name, newName);
+      must(libc.renameat(this.#open(), pathBytes, numberOf(to), otherBytes));
     }
 
     renameNew(name: string, to: Descriptor, newName: string): void {
-      const target = numberOf(to);
-      must(libc.renameat2(this.#open(), cName(name), target, cName(newName, otherPathBytes), RENAME_NOREPLACE));
+      cNames(name, newName);
+      must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_NOREPLACE));
     }
 
     exchange(name: string, to: Descriptor, otherName: string): void {
-      const target = numberOf(to);
-      must(libc.renameat2(this.#open(), cName(name), target, cName(otherName, otherPathBytes), RENAME_EXCHANGE));
+      cNames(name, otherName);
+      must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_EXCHANGE));
     }
 
     read(buffer: Uint8Array<ArrayBuffer>, position: number): number {
-      const count = libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), toBigInt(position));
+      const offset = toOffset(position);
+      const count = libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), offset);
       must(count);
       return count;
     }
 
     async readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number> {
-      const count = await libc.preadLater(this.#open(), buffer, toBigInt(lengthOf(buffer)), toBigInt(position));
+      const offset = toOffset(position);
+      const count = await this.#later((own) => libc.preadLater(own, buffer, toBigInt(lengthOf(buffer)), offset));
       return count < 0 ? this.read(buffer, position) : count; // again here, where the reason can be asked for
     }
 
     async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
       let rest = bytes;
-      while (lengthOf(rest) > 0) {
-        let count = lengthOf(rest) <= maxWriteAtOnceBytes
-          ? libc.write(this.#open(), rest, toBigInt(lengthOf(rest)))
-          : await libc.writeLater(this.#open(), rest, toBigInt(lengthOf(rest)));
-        if (count < 0) must(count = libc.write(this.#open(), rest, toBigInt(lengthOf(rest))));
-        rest = rest.subarray(count);
+      while (lengthOf(rest) > maxWriteAtOnceBytes) {
+        const part = rest;
+        const count = await this.#later((own) => libc.writeLater(own, part, toBigInt(lengthOf(part))));
+        rest = count > 0 ? part.subarray(count) : writeSome(this.#open(), part); // again here, as above
       }
+      this.writeNow(rest);
     }
 
     writeNow(bytes: Uint8Array<ArrayBuffer>): void {
-      for (let rest = bytes; lengthOf(rest) > 0;) {
-        const count = libc.write(this.#open(), rest, toBigInt(lengthOf(rest)));
-        must(count);
-        rest = rest.subarray(count);
-      }
+      for (let rest = bytes; lengthOf(rest) > 0;) rest = writeSome(this.#open(), rest);
     }
 
     async flush(): Promise<void> {
       // not again: the kernel reports a write that failed once only
-      if (await libc.fdatasyncLater(this.#open()) < 0) throw new KernelError("EIO");
+      if (await this.#later((own) => libc.fdatasyncLater(own)) < 0) throw new KernelError("EIO");
     }
 
     setMode(mode: number): void {
@@ -194,8 +175,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     lock(): void {
-      for (let attempt = 1;; attempt++) {
-        if (libc.flock(this.#open(), LOCK_EX) === 0) return;
+      for (let attempt = 1; libc.flock(this.#open(), LOCK_EX) !== 0; attempt++) {
         const error = errorOf(libc);
         if (error.code !== "EINTR" || attempt === maxInterruptions) throw error;
       }
@@ -213,9 +193,25 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
 
     close(): void {
-      if (this.#number < 0) return;
-      libc.close(this.#number);
+      if (this.#number >= 0 && this.#running === 0) libc.close(this.#number);
       this.#number = -1;
+    }
+
+    /** A call on another thread: its number is free for no other file before it ends, and only its end counts. */
+    #later(call: (number: number) => Promise<number>): Promise<number> {
+      const number = this.#open();
+      const end = (): void => {
+        if (--this.#running === 0 && this.#number < 0) libc.close(number);
+      };
+      this.#running++;
+      try {
+        const called = call(number);
+        apply(then, called, [end, end]);
+        return called;
+      } catch (error) {
+        end();
+        throw error;
+      }
     }
 
     #open(): number {
@@ -238,10 +234,17 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     },
     statusOf(path) {
       if (path !== rootPath) {
+        rootPath = "";
         cPath(path, rootPathBytes);
         rootPath = path;
       }
-      return statusAt(AT_FDCWD, rootPathBytes);
+      return statusAt(libc, AT_FDCWD, rootPathBytes);
     },
   };
+}
+
+function toOffset(position: number): bigint {
+  // valueOf() of an object could close the file, and what is beyond 64 bits would begin again at 0
+  if (typeof position === "number" && position >= 0 && position <= maxOffset) return toBigInt(position);
+  throw new KernelError("EINVAL");
 }

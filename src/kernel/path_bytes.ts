@@ -1,12 +1,14 @@
 /** Paths and names as the kernel takes them: bytes with a zero at the end. What later code could replace is taken now. */
 import { KernelError } from "./libc.ts";
-import { toNameBytes } from "./stored_name.ts";
+import { putNameBytes } from "./stored_name.ts";
 
 /** PATH_MAX of linux/limits.h, with the zero at the end. */
 export const pathMax = 4_096;
 const slash = 0x2f;
 const dot = 0x2e;
-const pathBytes = new Uint8Array(pathMax);
+/** What was made last of a path or name, and of a second one beside it. */
+export const pathBytes = new Uint8Array(pathMax);
+export const otherBytes = new Uint8Array(pathMax);
 const encoder = new TextEncoder();
 const encodeInto = encoder.encodeInto.bind(encoder);
 const { apply } = Reflect;
@@ -22,33 +24,47 @@ export function lengthOf(bytes: Uint8Array): number {
 /** A path as C has it, in `buffer`, until that is used again. Throws `KernelError` where it cannot be one. */
 export function cPath(path: string, buffer = pathBytes): Uint8Array<ArrayBuffer> {
   if (typeof path !== "string") throw new KernelError("EINVAL"); // its toString() could give another path to this buffer
-  if (!apply(isWellFormed, path, [])) return cBytes(path, buffer);
+  const length = apply(isWellFormed, path, []) ? putText(path, buffer) : putStored(path, buffer);
+  buffer[length] = 0;
+  for (let at = 0; at < length; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
+  return buffer;
+}
+
+function putText(path: string, buffer: Uint8Array<ArrayBuffer>): number {
   const { read, written } = encodeInto(path, buffer);
   if (read < path.length || written === pathMax) throw new KernelError("ENAMETOOLONG");
-  buffer[written] = 0;
-  for (let at = 0; at < written; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
-  return buffer;
+  return written;
 }
 
 /** A path with names that are not UTF-8. */
-function cBytes(path: string, buffer: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+function putStored(path: string, buffer: Uint8Array<ArrayBuffer>): number {
   if (path.length >= pathMax) throw new KernelError("ENAMETOOLONG");
-  const bytes = toNameBytes(path);
-  if (bytes === null) throw new KernelError("ENOENT");
-  const length = lengthOf(bytes);
+  const length = putNameBytes(path, buffer);
+  if (length === null) throw new KernelError("ENOENT");
   if (length >= pathMax) throw new KernelError("ENAMETOOLONG");
-  for (let at = 0; at < length; at++) if ((buffer[at] = bytes[at] ?? 0) === 0) throw new KernelError("EINVAL");
-  buffer[length] = 0;
-  return buffer;
+  return length;
 }
 
-/** The same of one name. The bytes are judged: code that was loaded later may have replaced the methods of texts. */
-export function cName(name: string, buffer = pathBytes): Uint8Array<ArrayBuffer> {
-  const bytes = cPath(name, buffer);
+/** The same of one name, in {@link pathBytes}. */
+export function cName(name: string): Uint8Array<ArrayBuffer> {
+  cPath(name);
+  requireName(pathBytes);
+  return pathBytes;
+}
+
+/** The same of two, of which the second is in {@link otherBytes}: both are judged when both are there. */
+export function cNames(name: string, otherName: string): void {
+  cPath(otherName, otherBytes);
+  cPath(name);
+  requireName(otherBytes);
+  requireName(pathBytes);
+}
+
+/** The bytes are judged, right before their use: code that was loaded later may have replaced the methods of texts. */
+function requireName(bytes: Uint8Array<ArrayBuffer>): void {
   const isDots = bytes[0] === dot && (bytes[1] === 0 || (bytes[1] === dot && bytes[2] === 0));
   if (bytes[0] === 0 || isDots) throw new KernelError("EINVAL");
-  for (let at = 0; bytes[at] !== 0; at++) if (bytes[at] === slash) throw new KernelError("EINVAL");
-  return bytes;
+  for (let at = 0; at < pathMax && bytes[at] !== 0; at++) if (bytes[at] === slash) throw new KernelError("EINVAL");
 }
 
 function missing(): never {

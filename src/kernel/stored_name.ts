@@ -3,11 +3,10 @@
  * surrogate pair, U+DC80 to U+DCFF (as PEP 383 has it), which no UTF-8 gives: each name has one text, and back.
  */
 
-const encoder = new TextEncoder();
-const encode = encoder.encode.bind(encoder);
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 const decode = decoder.decode.bind(decoder);
 const { fromCharCode } = String;
+const unitAt: (text: string, at: number) => number = Function.prototype.call.bind(String.prototype.charCodeAt);
 
 /** The text of a stored name, or of a path of them. */
 export function toNameText(bytes: Uint8Array): string {
@@ -24,21 +23,47 @@ export function toNameText(bytes: Uint8Array): string {
   return text + decode(bytes.subarray(start));
 }
 
-/** The stored bytes that have this text; `null` where none do, so that no name has two texts. */
-export function toNameBytes(text: string): Uint8Array | null {
-  const bytes: number[] = [];
-  for (const character of text) {
-    const code = character.codePointAt(0) ?? 0;
-    if (code >= 0xdc80 && code <= 0xdcff) bytes.push(code - 0xdc00);
-    else bytes.push(...encode(character));
+/**
+ * Puts the stored bytes that have this text into `buffer`, as far as they fit, and gives their number; `null` where
+ * none have it, so that no name has two texts. Calls nothing that other code could have replaced.
+ */
+export function putNameBytes(text: string, buffer: Uint8Array): number | null {
+  let length = 0;
+  let strays = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = unitAt(text, at);
+    const next = unitAt(text, at + 1);
+    const isPair = (unit & 0xfc00) === 0xd800 && (next & 0xfc00) === 0xdc00;
+    if (isPair) at++;
+    if (isPair || (unit & 0xf800) !== 0xd800) {
+      length = putCharacter(isPair ? 0x10000 + ((unit & 0x3ff) << 10) + (next & 0x3ff) : unit, buffer, length);
+      continue;
+    }
+    if (unit < 0xdc80 || unit > 0xdcff) return null;
+    buffer[length++] = unit - 0xdc00;
+    strays++;
   }
-  const stored = Uint8Array.from(bytes);
-  return toNameText(stored) === text ? stored : null;
+  buffer[length] = 0;
+  for (let at = 0; at < length;) { // strays that are a character together have another text
+    const characterBytes = characterLength(buffer, at);
+    if (characterBytes === 0) strays--;
+    at += characterBytes || 1;
+  }
+  return strays === 0 ? length : null;
+}
+
+/** RFC 3629 §3. */
+function putCharacter(code: number, buffer: Uint8Array, at: number): number {
+  const more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  buffer[at] = more === 0 ? code : ((0xff00 >> (more + 1)) & 0xff) | (code >> (6 * more));
+  for (let index = 1; index <= more; index++) buffer[at + index] = 0x80 | ((code >> (6 * (more - index))) & 0x3f);
+  return at + more + 1;
 }
 
 /** The bytes of the character that starts at `at` (RFC 3629 §4); 0 where none does. */
 function characterLength(bytes: Uint8Array, at: number): number {
-  const [lead = 0, second = 0] = [bytes[at], bytes[at + 1]];
+  const lead = bytes[at] ?? 0;
+  const second = bytes[at + 1] ?? 0;
   if (lead < 0x80) return 1;
   const length = lead >= 0xc2 && lead < 0xe0
     ? 2

@@ -11,7 +11,7 @@ const kernel = loadKernel();
 const here = [kernel.available, kernel.available ? "" : kernel.reason] as const;
 
 Deno.test({
-  ...skippedUnless(...here, "the space of a file system is what statfs(2) says, and nothing is said of no path"),
+  ...skippedUnless(...here, "the space of a file system is what statfs(2) says, whether the path is there or not"),
   fn() {
     assert.ok(kernel.available);
     for (const path of ["/", "/proc", "/dev/shm", Deno.cwd()]) {
@@ -23,8 +23,12 @@ Deno.test({
       const others = 1_000_000_000; // what other processes write meanwhile
       assert.ok(space.free >= least - others && space.free <= most + others, `${path}: ${space.free}`);
     }
-    assert.equal(kernel.freeSpace("/not/there"), null);
-    assert.equal(kernel.freeSpace("/\0/dev/shm"), null);
+    for (const path of ["/dev/shm/not/there", "/dev/shm/", "/not"]) {
+      const parent = path === "/not" ? "/" : "/dev/shm";
+      assert.equal(kernel.freeSpace(path)?.total, kernel.freeSpace(parent)?.total, path);
+    }
+    assert.equal(kernel.freeSpace("not/there"), null);
+    assert.throws(() => kernel.freeSpace("/\0/dev/shm"), { code: "EINVAL" });
   },
 });
 
