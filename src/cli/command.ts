@@ -27,7 +27,7 @@ export interface CommandContext {
   /** Standard output: only what a script wants to read. Never throws; the promise says whether it was written. */
   readonly print: (text: string) => void | Promise<boolean>;
   /** Standard error: everything else. Otherwise as `print`. */
-  readonly say: (text: string) => void | Promise<boolean>;
+  readonly say: (text: string | Uint8Array) => void | Promise<boolean>;
 }
 
 /** A flag that takes a value. */

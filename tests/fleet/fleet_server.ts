@@ -1,14 +1,15 @@
 /** Portcullis with the tools of {@link ./fleet_worker.ts}, started as `serve` starts it. */
-import { readFileSync, writeSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import process from "node:process";
 import { serve } from "../../src/cli/commands/serve.ts";
 import { loadConfig } from "../../src/config/config.ts";
+import { writeTo } from "../fixtures/write_to.ts";
 
 process.exit(
   await serve({
     loadConfig: () =>
       loadConfig({ flags: { port: "0" }, env: process.env, readFile: (path) => readFileSync(path, "utf8") }),
-    print: (text) => void writeSync(process.stdout.fd, text),
-    say: (text) => void writeSync(process.stderr.fd, text),
+    print: writeTo(process.stdout.fd),
+    say: writeTo(process.stderr.fd),
   }, new URL("./fleet_worker.ts", import.meta.url)),
 );

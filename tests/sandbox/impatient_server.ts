@@ -5,10 +5,11 @@ import { loadConfig } from "../../src/config/config.ts";
 import { systemTimers } from "../../src/lib/time/timers.ts";
 import { startSandboxedWorkers } from "../../src/composition/workers/sandboxed_workers.ts";
 import { stderrLog } from "../../src/composition/stderr_log.ts";
+import { writeTo } from "../fixtures/write_to.ts";
 
 const loaded = loadConfig({ flags: {}, env: process.env, readFile: () => "" });
 if (!loaded.ok) throw new Error(JSON.stringify(loaded.error));
-const writeLog = (lines: string): void => void writeSync(process.stderr.fd, lines);
+const writeLog = writeTo(process.stderr.fd);
 const server = startSandboxedWorkers(loaded.value, new URL("./broken_worker.ts", import.meta.url), {
   log: stderrLog(loaded.value.server, writeLog),
   writeLog,

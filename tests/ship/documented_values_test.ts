@@ -140,7 +140,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ],
   ["operations", "The sixth such crash in a row", "composition/workers/sandboxed_workers.ts", "maxQuickEnds: 6"],
   ["operations", "apart by up to 90 seconds", "authorization_server/token/access_token.ts", "clockLeewaySeconds = 90"],
-  ["operations", "a queue of 1 MB", "lib/log/json_log.ts", "maxWaitingCharacters = 1_048_576"],
+  ["operations", "a queue of 1 MB", "lib/log/json_log.ts", "maxWaitingBytes = 1_048_576"],
   ["operations", "waits at most 50 ms", "lib/log/json_log.ts", "gatherMs = 50"],
   ["operations", "for 30 s, the task has failed", "mcp/tasks/task_store.ts", "presumedDeadMs = 30_000"],
   ["operations", "steady for an hour", "lib/time/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],

@@ -50,7 +50,7 @@ export type FromWorker =
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
   /** Whole lines of the log. Only the main thread writes them, so that those of several threads never mix. */
-  | { readonly kind: "log"; readonly id: number; readonly lines: string }
+  | { readonly kind: "log"; readonly id: number; readonly lines: Uint8Array<ArrayBuffer> }
   /** Wants the reports of all workers. */
   | { readonly kind: "gather_reports"; readonly id: number }
   | { readonly kind: "report"; readonly id: number; readonly report: ServerReport | null }

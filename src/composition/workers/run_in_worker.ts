@@ -21,7 +21,7 @@ import { stderrLog } from "../stderr_log.ts";
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
   onmessage: (event: MessageEvent<ToWorker>) => void;
-  postMessage(message: FromWorker): void;
+  postMessage(message: FromWorker, transfer?: Transferable[]): void;
   close: () => void;
 }
 
@@ -38,8 +38,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
     documents.ask((id) => scope.postMessage({ kind: "fetch_document", id, url, asker }));
   const gatherReports = (): Promise<readonly ServerReport[]> =>
     gathered.ask((id) => scope.postMessage({ kind: "gather_reports", id }));
-  const writeLog = (lines: string): Promise<boolean> =>
-    writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }));
+  const writeLog = (lines: Uint8Array<ArrayBuffer>): Promise<boolean> =>
+    writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
   process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {

@@ -3,14 +3,15 @@
  * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
  */
 import type { Clock } from "../time/clock.ts";
+import { gatherText } from "./gathered_text.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
 import { pause } from "../time/pause.ts";
 import { escapeUnprintable, toTextLine } from "./text_line.ts";
 
 const gatherMs = 50;
-const gatherCharacters = 120_000;
+const gatherBytes = 360_000;
 /** What waits while the lines before are being written. */
-const maxWaitingCharacters = 1_048_576;
+const maxWaitingBytes = 1_048_576;
 /** How long an orderly end waits for a log that is read slowly. */
 const flushMs = 1_000;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
@@ -18,8 +19,8 @@ const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, 
 /** How a line is written: for programs, or for people. */
 type LogFormat = "json" | "text";
 
-/** Takes whole lines. A promise, which never rejects, tells whether they were written; without one, they were. */
-export type WriteLines = (lines: string) => void | Promise<boolean>;
+/** Takes whole lines in UTF-8. A promise, which never rejects, tells whether they were written; without one, they were. */
+export type WriteLines = (lines: Uint8Array<ArrayBuffer>) => void | Promise<boolean>;
 
 /** The log, and its end. */
 export interface JsonLog extends Log {
@@ -36,27 +37,25 @@ export function createJsonLog(options: {
 }): JsonLog {
   const { write, level, clock, format = "json" } = options;
   const toLine = format === "json" ? toJsonLine : toTextLine;
-  const finish = format === "json" ? escapeUnprintable : (lines: string): string => lines;
-  let gathered = "";
+  const gathered = gatherText(format === "json" ? escapeUnprintable : undefined);
   let gatheredLines = 0;
   let dropped = 0;
   let writing: Promise<void> | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const append = (lineLevel: LogLevel, event: string, fields?: LogFields): void => {
-    gathered += toLine(isoTime(clock()), lineLevel, event, fields) + "\n";
+    gathered.add(toLine(isoTime(clock()), lineLevel, event, fields) + "\n");
     gatheredLines += 1;
   };
   const handOver = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    if (gathered === "") return;
+    if (gatheredLines === 0) return;
     const reported = dropped;
     if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
     dropped = 0;
-    const lines = finish(gathered);
+    const lines = gathered.take();
     const count = gatheredLines;
-    gathered = "";
     gatheredLines = 0;
     const written = write(lines);
     if (written === undefined) return;
@@ -64,7 +63,7 @@ export function createJsonLog(options: {
       if (!isWritten) dropped += reported > 0 ? reported + count - 1 : count;
       if (writing !== done) return;
       writing = null;
-      if (gathered !== "") handOver();
+      handOver();
     });
     writing = done;
   };
@@ -75,12 +74,12 @@ export function createJsonLog(options: {
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
-      if (writing !== null && gathered.length >= maxWaitingCharacters) {
+      if (writing !== null && gathered.size >= maxWaitingBytes) {
         dropped += 1;
         return;
       }
       append(lineLevel, event, fields);
-      if (gathered.length >= gatherCharacters && writing === null) handOver();
+      if (gathered.size >= gatherBytes && writing === null) handOver();
       else timer ??= setTimeout(onTimer, gatherMs);
     },
     async flush() {
@@ -95,20 +94,30 @@ export function createJsonLog(options: {
 
 /** Joined from texts: copying the fields into one object would cost every audited call more than writing them does. */
 function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
-  const head = `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}`;
+  const head = headOf(time, level, event);
   const rest = fields === undefined ? "{}" : JSON.stringify(fields);
   return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
 }
 
-let lastSecond = Number.NaN;
-let lastPrefix = "";
+let lastHead = { time: "", level: "", event: "", text: "" };
 
-/** RFC 3339 in UTC. The part down to the second is kept: under load, lines of one second follow each other. */
-function isoTime(now: number): string {
-  const second = Math.floor(now / 1_000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastPrefix = new Date(second * 1_000).toISOString().slice(0, 20);
+/** Under load, lines of one millisecond follow each other. */
+function headOf(time: string, level: LogLevel, event: string): string {
+  if (lastHead.time !== time || lastHead.event !== event || lastHead.level !== level) {
+    lastHead = { time, level, event, text: `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}` };
   }
-  return `${lastPrefix}${String(Math.floor(now) % 1_000).padStart(3, "0")}Z`;
+  return lastHead.text;
+}
+
+let lastMillisecond = Number.NaN;
+let lastTime = "";
+
+/** RFC 3339 in UTC. */
+function isoTime(now: number): string {
+  const millisecond = Math.floor(now);
+  if (millisecond !== lastMillisecond) {
+    lastMillisecond = millisecond;
+    lastTime = new Date(millisecond).toISOString();
+  }
+  return lastTime;
 }
