@@ -10,30 +10,32 @@ export const maxHeldCalls = 500;
 const maxListed = 2 * maxHeldCalls;
 const family = "held_call";
 
-const heldShape = z.object({
-  id: z.string(),
-  person: z.string(),
-  clientId: z.string(),
-  clientName: z.string(),
-  grantId: z.string(),
-  tool: z.string(),
-  places: z.array(z.string()),
-  /** The arguments as JSON, cut; the whole of them is in the id. */
-  arguments: z.string(),
-  /** What the call would do, in words or as a difference. */
-  effect: z.string(),
-  /** SHA-256 of the whole effect: an approval is for this effect and no other. */
-  effectDigest: z.string(),
-  approver: z.enum(["person", "administrator"]),
-  /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
-  ruleId: z.string().optional(),
-  createdAt: z.number(),
-  expiresAt: z.number(),
-  state: z.enum(["waiting", "approved", "denied"]),
-  decidedBy: z.string().optional(),
-  /** What the person says to the agent. */
-  word: z.string().optional(),
-});
+const heldShape = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    person: z.string(),
+    clientId: z.string(),
+    clientName: z.string(),
+    grantId: z.string(),
+    tool: z.string(),
+    places: z.array(z.string()),
+    /** The arguments as JSON, cut; the whole of them is in the id. */
+    arguments: z.string(),
+    /** What the call would do, in words or as a difference. */
+    effect: z.string(),
+    /** SHA-256 of the whole effect: an approval is for this effect and no other. */
+    effectDigest: z.string(),
+    approver: z.enum(["person", "administrator"]),
+    /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
+    ruleId: z.string().optional(),
+    createdAt: z.number(),
+    expiresAt: z.number(),
+    state: z.enum(["waiting", "approved", "denied"]),
+    decidedBy: z.string().optional(),
+    /** What the person says to the agent. */
+    word: z.string().optional(),
+  })
+);
 
 export type HeldCall = z.output<typeof heldShape>;
 

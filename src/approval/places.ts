@@ -1,4 +1,5 @@
 /** Which files and tables a call is about. */
+import * as z from "zod";
 import { isObject } from "../lib/json.ts";
 import type { Tool } from "../mcp/tool.ts";
 
@@ -54,7 +55,8 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
   };
   if (isObject(input)) {
     look(input, 0);
-    const { shape } = tool.input as { readonly shape?: Readonly<Record<string, unknown>> };
+    const parameters = tool.input instanceof z.ZodLazy ? tool.input._zod.innerType : tool.input;
+    const { shape } = parameters as { readonly shape?: Readonly<Record<string, unknown>> };
     if (shape !== undefined && ["table", "id"].some((name) => Object.hasOwn(shape, name))) {
       add(reader.tableNames(input) ?? [everything]);
       for (const name of reader.includedTables(input)) otherNames.add(name);

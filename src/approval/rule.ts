@@ -37,24 +37,26 @@ const maxClientIdCharacters = 4_096;
 const text = z.string().max(maxRuleTextCharacters);
 
 /** A rule. What it leaves out fits every call. */
-export const ruleSchema = z.object({
-  id: z.string(),
-  person: text.optional(),
-  clientId: z.string().max(maxClientIdCharacters).optional(),
-  /** For people to recognise the client by. */
-  clientName: text.optional(),
-  /** An approval for a while holds for this grant alone. */
-  grantId: text.optional(),
-  /** A tool's name, or `changes`: every tool that changes something. */
-  tool: text.optional(),
-  /** A directory or a file of the workspace, or a table. */
-  place: text.optional(),
-  verdict: z.enum(["allow", "ask", "deny"]),
-  /** Who decides about a call that waits: the person it is made for, or an administrator only. */
-  approver: z.enum(["person", "administrator"]).optional(),
-  /** The rule ends here, in milliseconds since the epoch. */
-  until: z.number().optional(),
-});
+export const ruleSchema = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    person: text.optional(),
+    clientId: z.string().max(maxClientIdCharacters).optional(),
+    /** For people to recognise the client by. */
+    clientName: text.optional(),
+    /** An approval for a while holds for this grant alone. */
+    grantId: text.optional(),
+    /** A tool's name, or `changes`: every tool that changes something. */
+    tool: text.optional(),
+    /** A directory or a file of the workspace, or a table. */
+    place: text.optional(),
+    verdict: z.enum(["allow", "ask", "deny"]),
+    /** Who decides about a call that waits: the person it is made for, or an administrator only. */
+    approver: z.enum(["person", "administrator"]).optional(),
+    /** The rule ends here, in milliseconds since the epoch. */
+    until: z.number().optional(),
+  })
+);
 
 export type Rule = z.output<typeof ruleSchema>;
 

@@ -29,30 +29,32 @@ export type StepKind = typeof stepKinds[number];
 const text = z.string().max(200);
 const optionalText = text.nullable();
 
-export const stepSchema = z.object({
-  /** Of the first and the last of its repeats, in milliseconds since the epoch. */
-  time: z.number(),
-  last: z.number(),
-  count: z.number(),
-  kind: z.enum(stepKinds),
-  outcome: z.enum(["ok", "refused"]),
-  /** One of our reasons, `status_404` and the like, or the method of a call. */
-  reason: optionalText,
-  address: optionalText,
-  /** The product that the User-Agent begins with. */
-  agent: optionalText,
-  /** The client's id. */
-  client: optionalText,
-  /** What it calls itself at `initialize`. */
-  name: optionalText,
-  person: optionalText,
-  /** Of discovery and of stray requests. */
-  path: optionalText,
-  /** Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by. */
-  host: optionalText,
-  /** What is odd about the address that the client came by: `other_host`, `other_scheme`; or `registration_closed`. */
-  sign: optionalText,
-});
+export const stepSchema = z.lazy(() =>
+  z.object({
+    /** Of the first and the last of its repeats, in milliseconds since the epoch. */
+    time: z.number(),
+    last: z.number(),
+    count: z.number(),
+    kind: z.enum(stepKinds),
+    outcome: z.enum(["ok", "refused"]),
+    /** One of our reasons, `status_404` and the like, or the method of a call. */
+    reason: optionalText,
+    address: optionalText,
+    /** The product that the User-Agent begins with. */
+    agent: optionalText,
+    /** The client's id. */
+    client: optionalText,
+    /** What it calls itself at `initialize`. */
+    name: optionalText,
+    person: optionalText,
+    /** Of discovery and of stray requests. */
+    path: optionalText,
+    /** Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by. */
+    host: optionalText,
+    /** What is odd about the address that the client came by: `other_host`, `other_scheme`; or `registration_closed`. */
+    sign: optionalText,
+  })
+);
 
 export type Step = z.infer<typeof stepSchema>;
 

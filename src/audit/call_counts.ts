@@ -18,7 +18,7 @@ const hoursKept = 25;
 /** From the beginning of an hour. */
 export const countsLifetimeMs = (hoursKept + 1) * hourMs;
 const maxEntries = maxChains * hoursKept;
-const counts = z.record(z.string(), z.number());
+const counts = z.lazy(() => z.record(z.string(), z.number()));
 const prefix: StorageKey = ["audit_calls"];
 
 export function hourOf(time: number): number {

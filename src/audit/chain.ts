@@ -10,43 +10,49 @@ import type { StorageKey } from "../storage/port.ts";
 import { auditLineEnd } from "./line.ts";
 
 /** Lines that were stored together. */
-const batch = z.object({
-  /** The time of its first line; later than that of the batch before. */
-  from: z.number(),
-  /** Hash of the batch before. */
-  prev: z.string(),
-  /** Texts of {@link encodeLine}, each with its end. */
-  lines: z.string(),
-});
+const batch = z.lazy(() =>
+  z.object({
+    /** The time of its first line; later than that of the batch before. */
+    from: z.number(),
+    /** Hash of the batch before. */
+    prev: z.string(),
+    /** Texts of {@link encodeLine}, each with its end. */
+    lines: z.string(),
+  })
+);
 
 /** Batches that follow each other, in one entry. */
-const segment = z.object({ seq: z.number(), batches: z.array(batch) });
+const segment = z.lazy(() => z.object({ seq: z.number(), batches: z.array(batch) }));
 
 /** What retention removed: everything up to a batch. */
-const checkpoint = z.object({
-  seq: z.number(),
-  hash: z.string(),
-  lines: z.number(),
-  at: z.number(),
-  /** Whether what was removed had been changed before. */
-  damaged: z.boolean(),
-  mac: z.string(),
-});
+const checkpoint = z.lazy(() =>
+  z.object({
+    seq: z.number(),
+    hash: z.string(),
+    lines: z.number(),
+    at: z.number(),
+    /** Whether what was removed had been changed before. */
+    damaged: z.boolean(),
+    mac: z.string(),
+  })
+);
 
 /** Where a chain ends, who adds to it, and what it holds. */
-const chain = z.object({
-  /** The process that adds to it; `null` after an orderly end. */
-  holder: z.string().nullable(),
-  at: z.number(),
-  seq: z.number(),
-  hash: z.string(),
-  mac: z.string(),
-  /** When the last batch began. */
-  from: z.number(),
-  lines: z.number(),
-  bytes: z.number(),
-  removed: checkpoint.nullable(),
-});
+const chain = z.lazy(() =>
+  z.object({
+    /** The process that adds to it; `null` after an orderly end. */
+    holder: z.string().nullable(),
+    at: z.number(),
+    seq: z.number(),
+    hash: z.string(),
+    mac: z.string(),
+    /** When the last batch began. */
+    from: z.number(),
+    lines: z.number(),
+    bytes: z.number(),
+    removed: checkpoint.nullable(),
+  })
+);
 
 export type AuditBatch = z.infer<typeof batch>;
 export type Segment = z.infer<typeof segment>;

@@ -12,12 +12,14 @@ import { changeEntry } from "../lib/change_entry.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
-const thrown = z.object({ at: z.number(), by: z.string() });
-const switches = z.object({
-  /** Set: no call runs. */
-  stopped: thrown.nullable(),
-  /** Clients whose calls do not run. */
-  paused: z.array(thrown.extend({ client: z.string() })),
+const switches = z.lazy(() => {
+  const thrown = z.object({ at: z.number(), by: z.string() });
+  return z.object({
+    /** Set: no call runs. */
+    stopped: thrown.nullable(),
+    /** Clients whose calls do not run. */
+    paused: z.array(thrown.extend({ client: z.string() })),
+  });
 });
 
 /** Who stopped what, and when. */

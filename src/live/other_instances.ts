@@ -39,33 +39,37 @@ interface OtherInstancesOptions {
 }
 
 const asksKey: StorageKey = ["live_ask", "current"];
-const question = z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() });
+const question = z.lazy(() =>
+  z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
+);
 const questions = z.array(question);
 const optionalText = z.string().nullable();
-const answer = z.object({
-  instance: z.string(),
-  calls: z.array(z.object({
-    id: z.string(),
+const answer = z.lazy(() =>
+  z.object({
     instance: z.string(),
-    person: z.string(),
-    client: z.string(),
-    tool: z.string(),
-    target: optionalText,
-    arguments: z.string(),
-    since: z.number(),
-  })),
-  ended: z.array(z.object({
-    time: z.number(),
-    person: optionalText,
-    client: optionalText,
-    tool: optionalText,
-    target: optionalText,
-    outcome: optionalText,
-    code: optionalText,
-    durationMs: z.number().nullable(),
-  })),
-  cancelled: z.boolean(),
-});
+    calls: z.array(z.object({
+      id: z.string(),
+      instance: z.string(),
+      person: z.string(),
+      client: z.string(),
+      tool: z.string(),
+      target: optionalText,
+      arguments: z.string(),
+      since: z.number(),
+    })),
+    ended: z.array(z.object({
+      time: z.number(),
+      person: optionalText,
+      client: optionalText,
+      tool: optionalText,
+      target: optionalText,
+      outcome: optionalText,
+      code: optionalText,
+      durationMs: z.number().nullable(),
+    })),
+    cancelled: z.boolean(),
+  })
+);
 
 /** How long the asker waits: Deno KV notices a question after a second, other storages sooner. */
 const answerMs = 1_400;

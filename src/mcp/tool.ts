@@ -116,7 +116,7 @@ export interface Tool {
   readonly scopes: readonly string[];
   readonly annotations: ToolAnnotations;
   readonly icons?: readonly Icon[];
-  /** A `z.object`; each property has a description. */
+  /** A `z.object`, or a `z.lazy` of one, which is built at its first use; each property has a description. */
   readonly input: z.ZodType;
   /** Other names for parameters, understood and not listed: `{ path: "filename", seed: "options.seed" }`. */
   readonly aliases?: Readonly<Record<string, string>>;

@@ -46,7 +46,7 @@ const pauseAfterFailureMs = 1_000;
 /** An entry outlives its debt by so much, since entries expire by the wall clock, and wall clocks differ. */
 const clockToleranceMs = 120_000;
 /** `at` is when it was settled; entries of earlier versions lack it. */
-const stored = z.object({ fullAt: z.number(), at: z.number().optional() });
+const stored = z.lazy(() => z.object({ fullAt: z.number(), at: z.number().optional() }));
 
 interface Account {
   readonly key: StorageKey;

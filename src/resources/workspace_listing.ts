@@ -11,7 +11,7 @@ import { parseFileUri, toFileUri } from "../workspace/file_uri.ts";
 
 /** Characters of addresses after which a page ends. */
 const maxPageCharacters = 500_000;
-const positionShape = z.tuple([z.boolean()], z.string());
+const positionShape = z.lazy(() => z.tuple([z.boolean()], z.string()));
 
 /**
  * The files after a position, a directory's in the order of names. Links are left out: what they lead to is listed

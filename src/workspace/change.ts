@@ -2,35 +2,41 @@
 import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 
-const author = z.object({
-  /** The user's id. */
-  subject: z.string(),
-  clientId: z.string(),
-  grantId: z.string(),
-  /** What they called. */
-  tool: z.string(),
-});
+const author = z.lazy(() =>
+  z.object({
+    /** The user's id. */
+    subject: z.string(),
+    clientId: z.string(),
+    grantId: z.string(),
+    /** What they called. */
+    tool: z.string(),
+  })
+);
 
 const kind = z.enum(["file", "directory", "link", "other"]);
 
-const kept = z.object({
-  kind,
-  /** Of all files in it together. */
-  sizeBytes: z.number(),
-  /** Itself and what is below it. */
-  entries: z.int(),
-});
+const kept = z.lazy(() =>
+  z.object({
+    kind,
+    /** Of all files in it together. */
+    sizeBytes: z.number(),
+    /** Itself and what is below it. */
+    entries: z.int(),
+  })
+);
 
 /** How an entry is told from another: one of the two suffices. */
-const left = z.object({
-  /** Of a file's content. */
-  sha256: z.string().optional(),
-  /** The workspace's own mark of the entry: moving it changes nothing of it. */
-  identity: z.string().optional(),
-});
+const left = z.lazy(() =>
+  z.object({
+    /** Of a file's content. */
+    sha256: z.string().optional(),
+    /** The workspace's own mark of the entry: moving it changes nothing of it. */
+    identity: z.string().optional(),
+  })
+);
 
 /** A place of a text, with lines around it, before an edit and after it. */
-const passage = z.object({ before: z.string(), after: z.string() });
+const passage = z.lazy(() => z.object({ before: z.string(), after: z.string() }));
 
 const place = {
   path: z.string(),
@@ -43,34 +49,36 @@ const place = {
   left,
 };
 
-const step = z.discriminatedUnion("op", [
-  z.object({
-    op: z.literal("put"),
-    ...place,
-    /** Whether nothing was at the path before. */
-    created: z.boolean(),
-    /** The same change has put the content that is replaced: what was there before is with that step. */
-    again: z.boolean().optional(),
-    /** Of an append: the size before. What was there is the beginning of what is there now. */
-    sizeBefore: z.number().optional(),
-    passages: z.array(passage).optional(),
-    /** The step of another change that had kept the new entry. */
-    source: z.object({ change: z.string(), number: z.int() }).optional(),
-    /** The node of the new entry, for a start after a crash to tell the old one from it. */
-    node: z.string().optional(),
-  }),
-  z.object({ op: z.literal("move"), ...place, from: z.string() }),
-  z.object({
-    op: z.literal("remove"),
-    path: z.string(),
-    kind,
-    kept: kept.nullable(),
-    /** Of a directory in which nothing was: nothing has to be kept of it. */
-    empty: z.boolean().optional(),
-  }),
-  /** Made a directory; `made` counts it and those on the way. */
-  z.object({ op: z.literal("make"), path: z.string(), made: z.int() }),
-]);
+const step = z.lazy(() =>
+  z.discriminatedUnion("op", [
+    z.object({
+      op: z.literal("put"),
+      ...place,
+      /** Whether nothing was at the path before. */
+      created: z.boolean(),
+      /** The same change has put the content that is replaced: what was there before is with that step. */
+      again: z.boolean().optional(),
+      /** Of an append: the size before. What was there is the beginning of what is there now. */
+      sizeBefore: z.number().optional(),
+      passages: z.array(passage).optional(),
+      /** The step of another change that had kept the new entry. */
+      source: z.object({ change: z.string(), number: z.int() }).optional(),
+      /** The node of the new entry, for a start after a crash to tell the old one from it. */
+      node: z.string().optional(),
+    }),
+    z.object({ op: z.literal("move"), ...place, from: z.string() }),
+    z.object({
+      op: z.literal("remove"),
+      path: z.string(),
+      kind,
+      kept: kept.nullable(),
+      /** Of a directory in which nothing was: nothing has to be kept of it. */
+      empty: z.boolean().optional(),
+    }),
+    /** Made a directory; `made` counts it and those on the way. */
+    z.object({ op: z.literal("make"), path: z.string(), made: z.int() }),
+  ])
+);
 
 /** The stored form of one step, with its number in the change. */
 export const stepRecord = z.object({ number: z.int(), step });

@@ -1,5 +1,6 @@
 /** Which calls a rule about a place stops, whatever the call names it by. */
 import assert from "node:assert/strict";
+import * as z from "zod";
 import { placesOf } from "../../src/approval/places.ts";
 import { firstFitting, type Rule } from "../../src/approval/rule.ts";
 import { placeReader } from "../../src/composition/approval/places.ts";
@@ -149,4 +150,14 @@ Deno.test("a rule that lets on reaches the place itself, and no name that only l
     assert.ok(!fits(allow, "file_read", { filename }), filename);
   }
   assert.ok(!fits(allow, "file_move", { path: "drafts/a", destination: "b" }));
+});
+
+Deno.test("a rule about a table stops a tool whose input is built at its first use", () => {
+  const input = z.lazy(() => z.object({ table: z.string() }));
+  const { places } = placesOf({ input }, { table: "incident" }, placeReader);
+  assert.deepEqual(
+    places,
+    placesOf({ input: z.object({ table: z.string() }) }, { table: "incident" }, placeReader).places,
+  );
+  assert.notDeepEqual(places, []);
 });

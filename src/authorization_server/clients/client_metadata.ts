@@ -14,17 +14,19 @@ export function withoutEmptyMembers(json: unknown): unknown {
 }
 
 // Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
-const metadataSchema = z.object({
-  token_value: z.string().optional(),
-  client_name: z.string().max(2_000).optional(),
-  redirect_uris: z.array(z.string()).optional(),
-  grant_types: z.array(z.string()).optional(),
-  response_types: z.array(z.string()).optional(),
-  token_endpoint_auth_method: z.string().optional(),
-  scope: z.string().max(10_000).optional(),
-  jwks: z.unknown().optional(),
-  jwks_uri: z.string().optional(),
-});
+const metadataSchema = z.lazy(() =>
+  z.object({
+    token_value: z.string().optional(),
+    client_name: z.string().max(2_000).optional(),
+    redirect_uris: z.array(z.string()).optional(),
+    grant_types: z.array(z.string()).optional(),
+    response_types: z.array(z.string()).optional(),
+    token_endpoint_auth_method: z.string().optional(),
+    scope: z.string().max(10_000).optional(),
+    jwks: z.unknown().optional(),
+    jwks_uri: z.string().optional(),
+  })
+);
 
 /** The members that count here. */
 export type ClientMetadata = z.output<typeof metadataSchema>;

@@ -8,20 +8,22 @@ import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import type { Client } from "../records/client.ts";
 import { knownScopes, parseScope } from "../scope.ts";
 
-const documentSchema = z.object({
-  client_id: z.string(),
-  client_name: z.string().min(1),
-  redirect_uris: z.array(z.string()).min(1).max(20),
-  grant_types: z.array(z.string()).optional(),
-  response_types: z.array(z.string()).optional(),
-  token_endpoint_auth_method: z.enum(["none", "private_key_jwt"]).optional(),
-  scope: z.string().optional(),
-  jwks: z.unknown().optional(),
-  jwks_uri: z.string().optional(),
-  // §4.1: a public document cannot hold a secret.
-  client_secret: z.undefined().optional(),
-  client_secret_expires_at: z.undefined().optional(),
-});
+const documentSchema = z.lazy(() =>
+  z.object({
+    client_id: z.string(),
+    client_name: z.string().min(1),
+    redirect_uris: z.array(z.string()).min(1).max(20),
+    grant_types: z.array(z.string()).optional(),
+    response_types: z.array(z.string()).optional(),
+    token_endpoint_auth_method: z.enum(["none", "private_key_jwt"]).optional(),
+    scope: z.string().optional(),
+    jwks: z.unknown().optional(),
+    jwks_uri: z.string().optional(),
+    // §4.1: a public document cannot hold a secret.
+    client_secret: z.undefined().optional(),
+    client_secret_expires_at: z.undefined().optional(),
+  })
+);
 
 /** Why a document describes no client. */
 export type ClientDocumentProblem =

@@ -10,15 +10,17 @@ const common = {
 };
 
 // Private members are not listed, so that they are dropped or refused below, never stored.
-const keySchema = z.discriminatedUnion("kty", [
-  z.object({ kty: z.literal("RSA"), n: text.min(342), e: text, ...common }), // 2048 bits at least
-  z.object({ kty: z.literal("EC"), crv: z.enum(["P-256", "P-384", "P-521"]), x: text, y: text, ...common }),
-  z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: text, ...common }),
-]);
+const keySchema = z.lazy(() =>
+  z.discriminatedUnion("kty", [
+    z.object({ kty: z.literal("RSA"), n: text.min(342), e: text, ...common }), // 2048 bits at least
+    z.object({ kty: z.literal("EC"), crv: z.enum(["P-256", "P-384", "P-521"]), x: text, y: text, ...common }),
+    z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: text, ...common }),
+  ])
+);
 
-const jwksSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1).max(20) });
+const jwksSchema = z.lazy(() => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1).max(20) }));
 const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
-const looseSetSchema = z.object({ keys: z.array(z.unknown()) });
+const looseSetSchema = z.lazy(() => z.object({ keys: z.array(z.unknown()) }));
 
 /** Whether a JWK set, given as JSON text or as a value, holds a private or symmetric key: no public place for one. */
 export function holdsSecretKey(source: unknown): boolean {

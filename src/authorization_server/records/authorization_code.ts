@@ -2,20 +2,22 @@
 import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
-const authorizationCodeSchema = z.object({
-  grantId: z.string(),
-  clientId: z.string(),
-  userId: z.string(),
-  /** The account's credential hash at the time of consent: a passphrase changed since then voids the code. */
-  credentialHash: z.string(),
-  redirectUri: z.string(),
-  codeChallenge: z.string(),
-  scopes: z.array(z.string()),
-  resource: z.string(),
-  createdAt: z.number(),
-  expiresAt: z.number(),
-  redeemedAt: z.number().nullable(),
-});
+const authorizationCodeSchema = z.lazy(() =>
+  z.object({
+    grantId: z.string(),
+    clientId: z.string(),
+    userId: z.string(),
+    /** The account's credential hash at the time of consent: a passphrase changed since then voids the code. */
+    credentialHash: z.string(),
+    redirectUri: z.string(),
+    codeChallenge: z.string(),
+    scopes: z.array(z.string()),
+    resource: z.string(),
+    createdAt: z.number(),
+    expiresAt: z.number(),
+    redeemedAt: z.number().nullable(),
+  })
+);
 
 export type AuthorizationCode = z.output<typeof authorizationCodeSchema>;
 

@@ -3,37 +3,39 @@ import * as z from "zod";
 import { defineRecordFamily, type Stored } from "./record_family.ts";
 import type { Batch, Storage } from "../../storage/port.ts";
 
-const grantSchema = z.object({
-  id: z.string(),
-  /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
-  subject: z.string(),
-  kind: z.enum(["user", "client"]),
-  /** The approving account's {@link credentialHash} at the time; `null` for a client's own grant. */
-  credentialHash: z.string().nullable(),
-  clientId: z.string(),
-  clientName: z.string(),
-  /** Host of the redirect URI, to recognise the client by; `null` without one. */
-  redirectHost: z.string().nullable(),
-  scopes: z.array(z.string()),
-  resource: z.string(),
-  createdAt: z.number(),
-  /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
-  address: z.string().optional(),
-  /** The refresh token family, or `null` when the client gets none. */
-  refresh: z.object({
-    /** Number of the current refresh token. */
-    generation: z.number().int().positive(),
-    /** Part of what each refresh token's MAC covers. */
-    salt: z.string(),
-    /** SHA-256 of the current refresh token. */
-    currentHash: z.string(),
-    /** No refresh after this, whatever happens. */
-    endsAt: z.number(),
-    lastUsedAt: z.number(),
-    /** Rotations young enough for the grace window, oldest first. */
-    rotations: z.array(z.object({ generation: z.number(), at: z.number() })),
-  }).nullable(),
-});
+const grantSchema = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
+    subject: z.string(),
+    kind: z.enum(["user", "client"]),
+    /** The approving account's {@link credentialHash} at the time; `null` for a client's own grant. */
+    credentialHash: z.string().nullable(),
+    clientId: z.string(),
+    clientName: z.string(),
+    /** Host of the redirect URI, to recognise the client by; `null` without one. */
+    redirectHost: z.string().nullable(),
+    scopes: z.array(z.string()),
+    resource: z.string(),
+    createdAt: z.number(),
+    /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
+    address: z.string().optional(),
+    /** The refresh token family, or `null` when the client gets none. */
+    refresh: z.object({
+      /** Number of the current refresh token. */
+      generation: z.number().int().positive(),
+      /** Part of what each refresh token's MAC covers. */
+      salt: z.string(),
+      /** SHA-256 of the current refresh token. */
+      currentHash: z.string(),
+      /** No refresh after this, whatever happens. */
+      endsAt: z.number(),
+      lastUsedAt: z.number(),
+      /** Rotations young enough for the grace window, oldest first. */
+      rotations: z.array(z.object({ generation: z.number(), at: z.number() })),
+    }).nullable(),
+  })
+);
 
 export type Grant = z.output<typeof grantSchema>;
 

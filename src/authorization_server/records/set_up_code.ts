@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
-const setUpCodeSchema = z.object({ codeHash: z.string(), seed: z.string() });
+const setUpCodeSchema = z.lazy(() => z.object({ codeHash: z.string(), seed: z.string() }));
 
 export type SetUpCode = z.output<typeof setUpCodeSchema>;
 

@@ -2,24 +2,28 @@
 import * as z from "zod";
 import { defineRecordFamily } from "./record_family.ts";
 
-const signingKeySchema = z.object({
-  kid: z.string(),
-  /** RFC 8037 §2: an Ed25519 public key as a JWK, without `d`. */
-  publicJwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() }),
-  sealedPrivateJwk: z.string(),
-  createdAt: z.number(),
-});
+const signingKeySchema = z.lazy(() =>
+  z.object({
+    kid: z.string(),
+    /** RFC 8037 §2: an Ed25519 public key as a JWK, without `d`. */
+    publicJwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() }),
+    sealedPrivateJwk: z.string(),
+    createdAt: z.number(),
+  })
+);
 
 export type SigningKey = z.output<typeof signingKeySchema>;
 
 /** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */
 export const signingKeys = defineRecordFamily("signing_key", signingKeySchema);
 
-const currentSigningKeySchema = z.object({
-  kid: z.string(),
-  /** A key that is published already, and from when on it signs instead. */
-  next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
-});
+const currentSigningKeySchema = z.lazy(() =>
+  z.object({
+    kid: z.string(),
+    /** A key that is published already, and from when on it signs instead. */
+    next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
+  })
+);
 
 /** Which key signs, and from when on another does. */
 type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;

@@ -11,24 +11,28 @@ import { maxAccessTokenLifetimeSeconds } from "../settings.ts";
 import type { SigningKeys } from "../keys/signing_keys.ts";
 
 // RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.
-const claimsSchema = z.strictObject({
-  iss: z.string(),
-  aud: z.string(),
-  sub: z.string().min(1),
-  client_id: z.string().min(1),
-  scope: z.string(),
-  exp: z.int().positive(),
-  iat: z.int().positive(),
-  jti: z.string().min(1),
-  grant_id: z.string().min(1),
-});
+const claimsSchema = z.lazy(() =>
+  z.strictObject({
+    iss: z.string(),
+    aud: z.string(),
+    sub: z.string().min(1),
+    client_id: z.string().min(1),
+    scope: z.string(),
+    exp: z.int().positive(),
+    iat: z.int().positive(),
+    jti: z.string().min(1),
+    grant_id: z.string().min(1),
+  })
+);
 
 const loadJose = loadOnce(() => import("@panva/jose"));
 
 /** How far the clocks of two instances may be apart. */
 const clockLeewaySeconds = 90;
 
-const headerSchema = z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() });
+const headerSchema = z.lazy(() =>
+  z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() })
+);
 
 export interface AccessTokenClaims {
   readonly subject: string;

@@ -7,7 +7,7 @@ import type { Resource, ResourceFamily, ResourcePage } from "../resource.ts";
 
 const purpose = "mcp-resource-cursor";
 /** The family to go on with, and where in it; without that at its beginning. */
-const sealedShape = z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])]);
+const sealedShape = z.lazy(() => z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])]));
 
 /** The page of a cursor, or `null` when the cursor is not one of the principal's, or what it names is gone. */
 export async function resourcesPage(

@@ -18,7 +18,7 @@ interface RequestStateOptions {
 }
 
 const purpose = "mcp-request-state";
-const shape = z.object({ expiresAt: z.number(), answers: z.record(z.string(), z.unknown()) });
+const shape = z.lazy(() => z.object({ expiresAt: z.number(), answers: z.record(z.string(), z.unknown()) }));
 
 /** Seals the answers given so far. */
 export function sealRequestState(

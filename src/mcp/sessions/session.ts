@@ -59,12 +59,14 @@ const textWord = "text";
 /** Addresses of all that a session watches, together: they lie in one stored value. */
 const maxSubscriptionCharacters = 200_000;
 /** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
-const sealedShape = z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]);
-const recordShape = z.object({
-  ended: z.boolean(),
-  logLevel: z.enum(logLevels).nullable(),
-  subscriptions: z.array(z.string()),
-});
+const sealedShape = z.lazy(() => z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]));
+const recordShape = z.lazy(() =>
+  z.object({
+    ended: z.boolean(),
+    logLevel: z.enum(logLevels).nullable(),
+    subscriptions: z.array(z.string()),
+  })
+);
 
 const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, subscriptions: [] };
 const nothing: ReadonlySet<string> = new Set();

@@ -14,7 +14,7 @@ import type { Storage, StorageKey } from "../../storage/port.ts";
 const pieceCharacters = 80_000;
 const readAtOnce = 10;
 
-const pieceShape = z.tuple([z.string(), z.boolean()]);
+const pieceShape = z.lazy(() => z.tuple([z.string(), z.boolean()]));
 const headShape = z.object({ ended: z.boolean() });
 
 /** Names sort as the numbers do. */

@@ -85,10 +85,10 @@ interface StreamResumptionOptions {
 const beatMs = 5_000;
 /** The instance and the request are part of each event id of an answer; where they are longer, they are left out. */
 const maxToldCharacters = 80;
-const toldShape = z.tuple([z.string(), z.union([z.string(), z.number()])]);
+const toldShape = z.lazy(() => z.tuple([z.string(), z.union([z.string(), z.number()])]));
 const silenceMs = 30_000; // an instance that says nothing for so long is dead
 
-const requestShape = z.object({ pipe: z.string(), after: z.number(), scopes: z.array(z.string()) });
+const requestShape = z.lazy(() => z.object({ pipe: z.string(), after: z.number(), scopes: z.array(z.string()) }));
 
 export function createStreamResumption(options: StreamResumptionOptions): StreamResumption {
   const { storage, secretBox, clock, timers = systemTimers, log, limits, toolTimeoutMs } = options;

@@ -14,7 +14,7 @@ const maxInlineCharacters = 100_000;
 /** The largest result that is kept: what a tool may answer, escaped. */
 export const maxTaskResultCharacters = 16_000_000;
 
-const headShape = z.looseObject({ taskId: z.string(), resultPieces: z.int().min(1).optional() });
+const headShape = z.lazy(() => z.looseObject({ taskId: z.string(), resultPieces: z.int().min(1).optional() }));
 
 type EntryStorage = Pick<Storage, "get" | "commit">;
 

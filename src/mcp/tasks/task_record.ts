@@ -5,25 +5,27 @@ import type { Questions } from "../questions/question.ts";
 
 const status = z.enum(["working", "input_required", "completed", "failed", "cancelled"]);
 
-const recordShape = z.object({
-  taskId: z.string(),
-  subject: z.string(),
-  clientId: z.string(),
-  tool: z.string().nullable(),
-  /** Those that the call needed; a token without them does not get at the task. */
-  scopes: z.array(z.string()).default([]),
-  status,
-  statusMessage: z.string().optional(),
-  createdAt: z.number(),
-  lastUpdatedAt: z.number(),
-  ttlMs: z.number(),
-  pollIntervalMs: z.number(),
-  /** When the process that runs it last said that it lives. */
-  aliveAt: z.number(),
-  inputRequests: z.record(z.string(), z.unknown()).optional(),
-  result: z.unknown().optional(),
-  error: z.unknown().optional(),
-});
+const recordShape = z.lazy(() =>
+  z.object({
+    taskId: z.string(),
+    subject: z.string(),
+    clientId: z.string(),
+    tool: z.string().nullable(),
+    /** Those that the call needed; a token without them does not get at the task. */
+    scopes: z.array(z.string()).default([]),
+    status,
+    statusMessage: z.string().optional(),
+    createdAt: z.number(),
+    lastUpdatedAt: z.number(),
+    ttlMs: z.number(),
+    pollIntervalMs: z.number(),
+    /** When the process that runs it last said that it lives. */
+    aliveAt: z.number(),
+    inputRequests: z.record(z.string(), z.unknown()).optional(),
+    result: z.unknown().optional(),
+    error: z.unknown().optional(),
+  })
+);
 
 /** A stored task. Times are in milliseconds since the epoch. */
 export type TaskRecord = z.infer<typeof recordShape>;
@@ -33,7 +35,7 @@ export function parseTaskRecord(value: unknown): TaskRecord {
   return parseStored(recordShape, value, "mcp_task");
 }
 
-const inboxShape = z.object({ cancel: z.boolean(), responses: z.record(z.string(), z.unknown()) });
+const inboxShape = z.lazy(() => z.object({ cancel: z.boolean(), responses: z.record(z.string(), z.unknown()) }));
 
 /** What another process left for the one that runs the task. */
 export type TaskInbox = z.infer<typeof inboxShape>;

@@ -18,12 +18,14 @@ const maxCursorCharacters = 300_000;
 /** Two positions of at most 64 names. */
 const maxCursorParts = 150;
 
-const readCursor = z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]);
+const readCursor = z.lazy(() => z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]));
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
 const name = z.string().refine(isName);
 const walk = z.tuple([z.boolean(), name], name);
-const walkCursor = z.tuple([z.string(), z.boolean(), name], name);
-const searchCursor = z.tuple([z.string(), walk.nullable(), z.tuple([z.int().min(1), name], name).nullable()]);
+const walkCursor = z.lazy(() => z.tuple([z.string(), z.boolean(), name], name));
+const searchCursor = z.lazy(() =>
+  z.tuple([z.string(), walk.nullable(), z.tuple([z.int().min(1), name], name).nullable()])
+);
 /** Characters of a hash that tells one call's arguments from another's: enough against mistakes. */
 const tagCharacters = 6;
 

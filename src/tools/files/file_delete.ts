@@ -41,15 +41,19 @@ export function fileDeleteTool(
       openWorldHint: false,
     },
     aliases: { filename: "path" },
-    input: z.object({
-      path: z.string().describe("What to delete"),
-      recursive: z.boolean().default(false).describe("A directory with all that is in it"),
-    }),
-    output: z.object({
-      path: z.string().describe("The path that was deleted"),
-      deleted_entries: z.int().describe("How many files, links and directories were deleted"),
-      undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
-    }),
+    input: z.lazy(() =>
+      z.object({
+        path: z.string().describe("What to delete"),
+        recursive: z.boolean().default(false).describe("A directory with all that is in it"),
+      })
+    ),
+    output: z.lazy(() =>
+      z.object({
+        path: z.string().describe("The path that was deleted"),
+        deleted_entries: z.int().describe("How many files, links and directories were deleted"),
+        undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
+      })
+    ),
     preview: (input: { readonly path: string; readonly recursive: boolean }, context) =>
       previewDelete(source, input, context),
     async run({ path: text, recursive }, context) {

@@ -22,31 +22,35 @@ const maxEditedFiles = 50;
 const maxEditedBytes = 16 * 1024 * 1024;
 
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
-const edit = z.strictObject({
-  path: z.string().optional(),
-  old_text: z.string().optional(),
-  new_text: z.string().optional(),
-  replace_all: z.boolean().optional().meta(unlisted),
-  whole_word: z.boolean().optional().meta(unlisted),
-  if_version: ifVersionInput.meta(unlisted),
-});
-const input = z.object({
-  path: z.string().optional().describe("File"),
-  old_text: z.string().optional().describe("Exact text, any line ends"),
-  new_text: z.string().optional().describe("Empty to delete"),
-  replace_all: z.boolean().optional().describe("Else old_text must be there once"),
-  whole_word: z.boolean().optional().describe("Not in longer words"),
-  if_version: ifVersionInput,
-  edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
-    .optional().describe(
-      "In order; what one leaves out is as beside edits",
-    ),
-  dry_run: z.boolean().default(false).describe("Only show"),
-});
+const edit = z.lazy(() =>
+  z.strictObject({
+    path: z.string().optional(),
+    old_text: z.string().optional(),
+    new_text: z.string().optional(),
+    replace_all: z.boolean().optional().meta(unlisted),
+    whole_word: z.boolean().optional().meta(unlisted),
+    if_version: ifVersionInput.meta(unlisted),
+  })
+);
+const input = z.lazy(() =>
+  z.object({
+    path: z.string().optional().describe("File"),
+    old_text: z.string().optional().describe("Exact text, any line ends"),
+    new_text: z.string().optional().describe("Empty to delete"),
+    replace_all: z.boolean().optional().describe("Else old_text must be there once"),
+    whole_word: z.boolean().optional().describe("Not in longer words"),
+    if_version: ifVersionInput,
+    edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
+      .optional().describe(
+        "In order; what one leaves out is as beside edits",
+      ),
+    dry_run: z.boolean().default(false).describe("Only show"),
+  })
+);
 type EditInput = z.output<typeof edit>;
 type Input = z.output<typeof input>;
 
-const oneFile = {
+const oneFile = () => ({
   path: z.string(),
   replacements: z.int().describe("How many were made, or would be"),
   changed: z.boolean().describe("false for a dry run"),
@@ -54,7 +58,7 @@ const oneFile = {
   size_bytes: z.int(),
   version: versionOutput.optional(),
   sha256: sha256Output.optional(),
-};
+});
 
 /** Edits text files of the workspace. */
 export function fileEditTool(source: WorkspaceSource): Tool {
@@ -79,7 +83,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       ...{ new_string: "new_text", newText: "new_text", new_str: "new_text", new: "new_text" },
     },
     input,
-    output: z.object({ ...oneFile, files: z.array(z.object(oneFile)).optional() }),
+    output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
     async run(request, context) {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);

@@ -21,44 +21,50 @@ const maxExcludes = 20;
 /** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
 const maxTreeVisits = 200_000;
 
-const input = z.object({
-  path: z.string().default(".").describe("Directory"),
-  pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths"),
-  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
-  depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all"),
-  show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
-    "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
-  ),
-  sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
-  modified_after: z.string().optional().describe("2026-11-20T09:00Z or later"),
-  limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries"),
-  include_ignored: z.boolean().default(false).describe("As in file_search"),
-  cursor: z.string().optional().describe("To go on"),
-});
+const input = z.lazy(() =>
+  z.object({
+    path: z.string().default(".").describe("Directory"),
+    pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths"),
+    exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+    depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all"),
+    show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
+      "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
+    ),
+    sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
+    modified_after: z.string().optional().describe("2026-11-20T09:00Z or later"),
+    limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries"),
+    include_ignored: z.boolean().default(false).describe("As in file_search"),
+    cursor: z.string().optional().describe("To go on"),
+  })
+);
 
-const entry = z.object({
-  name: z.string().describe("Name, or path below the directory, exactly; escape it before showing it"),
-  kind: z.enum(["file", "directory", "link", "other"]),
-  size_bytes: z.int().optional(),
-  modified_at: z.string().optional(),
-});
-const output = z.object({
-  path: z.string().describe("The directory; empty for the workspace itself"),
-  entries: z.array(entry).optional(),
-  next_cursor: z.string().optional(),
-  total: z.int().optional().describe("Entries there are, where they were all looked at"),
-  incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
-  skipped: skippedOutput.optional().describe("Ignored entries that were passed over"),
-  files: z.int().optional(),
-  directories: z.int().optional(),
-  size_bytes: z.int().optional(),
-  lines: z.int().optional(),
-  extensions: z.array(
-    z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int().optional() }),
-  )
-    .optional(),
-  duplicates: z.array(z.object({ size_bytes: z.int(), names: z.array(z.string()) })).optional(),
-});
+const entry = z.lazy(() =>
+  z.object({
+    name: z.string().describe("Name, or path below the directory, exactly; escape it before showing it"),
+    kind: z.enum(["file", "directory", "link", "other"]),
+    size_bytes: z.int().optional(),
+    modified_at: z.string().optional(),
+  })
+);
+const output = z.lazy(() =>
+  z.object({
+    path: z.string().describe("The directory; empty for the workspace itself"),
+    entries: z.array(entry).optional(),
+    next_cursor: z.string().optional(),
+    total: z.int().optional().describe("Entries there are, where they were all looked at"),
+    incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
+    skipped: skippedOutput.optional().describe("Ignored entries that were passed over"),
+    files: z.int().optional(),
+    directories: z.int().optional(),
+    size_bytes: z.int().optional(),
+    lines: z.int().optional(),
+    extensions: z.array(
+      z.object({ extension: z.string(), files: z.int(), size_bytes: z.int(), lines: z.int().optional() }),
+    )
+      .optional(),
+    duplicates: z.array(z.object({ size_bytes: z.int(), names: z.array(z.string()) })).optional(),
+  })
+);
 
 interface FileListOptions {
   /** After this time a listing answers with what it has found, and a cursor. */

@@ -29,19 +29,23 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       ...{ filename: "path", from: "path", source: "path", old_path: "path" },
       ...{ to: "destination", target: "destination", new_path: "destination" },
     },
-    input: z.object({
-      path: z.string().optional().describe("What to move; absent to make a directory"),
-      destination: z.string().describe("New path, name included"),
-      copy: z.boolean().default(false).describe("Keep the original"),
-      overwrite: z.boolean().default(false).describe("Replace a file that is there"),
-    }),
-    output: z.object({
-      path: z.string().optional(),
-      destination: z.string(),
-      created: z.boolean().optional().describe("Whether a directory is new"),
-      files: z.int().optional().describe("Files that were copied"),
-      size_bytes: z.int().optional(),
-    }),
+    input: z.lazy(() =>
+      z.object({
+        path: z.string().optional().describe("What to move; absent to make a directory"),
+        destination: z.string().describe("New path, name included"),
+        copy: z.boolean().default(false).describe("Keep the original"),
+        overwrite: z.boolean().default(false).describe("Replace a file that is there"),
+      })
+    ),
+    output: z.lazy(() =>
+      z.object({
+        path: z.string().optional(),
+        destination: z.string(),
+        created: z.boolean().optional().describe("Whether a directory is new"),
+        files: z.int().optional().describe("Files that were copied"),
+        size_bytes: z.int().optional(),
+      })
+    ),
     preview: (input: { readonly path?: string; readonly destination: string; readonly copy: boolean }, context) =>
       previewMove(source, input, context),
     async run({ path, destination, copy, overwrite }, context) {

@@ -25,27 +25,28 @@ const maxResultCharacters = 500_000;
 
 const unlisted = { unlisted: true }; // the name's end says the same
 const lineNumber = z.int().min(1).optional();
-const plainInput = z.object({
-  filename: filenameInput.describe(
-    "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column)",
-  ),
-  files: z.array(z.string()).max(maxFiles - 1).optional().describe("More of them"),
-  start_line: lineNumber.describe("First line, from 1").meta(unlisted),
-  end_line: lineNumber.describe("Last line").meta(unlisted),
-  limit: lineNumber.describe("Lines from the first one on").meta(unlisted),
-  tail: lineNumber.describe("Only this many last lines").meta(unlisted),
-  numbered: z.boolean().optional().describe("Number the lines; true by default for ranges").meta(unlisted),
-  encoding: z.enum(["utf-8", "utf-16le", "utf-16be", "latin1"]).optional().describe("Detected if absent").meta(
-    unlisted,
-  ),
-  embed: z.boolean().optional().describe("The whole file, of any kind, as an embedded resource").meta(unlisted),
-  max_bytes: z.int().min(1).default(pageBytes).describe("Of text"),
-  cursor: z.string().optional().describe("To go on"),
-});
-const linkableInput = plainInput.extend({ link: linkInput.describe("Give a download URL instead") });
-type Input = z.output<typeof linkableInput>;
+const plainInput = () =>
+  z.object({
+    filename: filenameInput.describe(
+      "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column)",
+    ),
+    files: z.array(z.string()).max(maxFiles - 1).optional().describe("More of them"),
+    start_line: lineNumber.describe("First line, from 1").meta(unlisted),
+    end_line: lineNumber.describe("Last line").meta(unlisted),
+    limit: lineNumber.describe("Lines from the first one on").meta(unlisted),
+    tail: lineNumber.describe("Only this many last lines").meta(unlisted),
+    numbered: z.boolean().optional().describe("Number the lines; true by default for ranges").meta(unlisted),
+    encoding: z.enum(["utf-8", "utf-16le", "utf-16be", "latin1"]).optional().describe("Detected if absent").meta(
+      unlisted,
+    ),
+    embed: z.boolean().optional().describe("The whole file, of any kind, as an embedded resource").meta(unlisted),
+    max_bytes: z.int().min(1).default(pageBytes).describe("Of text"),
+    cursor: z.string().optional().describe("To go on"),
+  });
+const linkableInput = () => plainInput().extend({ link: linkInput.describe("Give a download URL instead") });
+type Input = z.output<ReturnType<typeof linkableInput>>;
 
-const oneFile = {
+const oneFile = () => ({
   filename: z.string(),
   error: z.string().optional(),
   content: z.string().optional(),
@@ -60,13 +61,15 @@ const oneFile = {
   version: versionOutput.optional(),
   sha256: sha256Output.optional(),
   modified_at: z.string().optional(),
-};
-const output = z.object({
-  ...oneFile,
-  ...linkOutput,
-  files: z.array(z.object(oneFile)).optional(),
-  untrusted: untrustedOutput,
 });
+const output = z.lazy(() =>
+  z.object({
+    ...oneFile(),
+    ...linkOutput,
+    files: z.array(z.object(oneFile())).optional(),
+    untrusted: untrustedOutput,
+  })
+);
 
 /** Reads files of the workspace. Whole small files are answered without a promise. */
 export function fileReadTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
@@ -89,7 +92,7 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
       ...{ path: "filename", file_path: "filename", file: "filename", paths: "files" },
       ...{ head: "limit", offset: "start_line", line: "start_line" },
     },
-    input: links === null ? plainInput : linkableInput,
+    input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output,
     maxResultCharacters,
     run(request: Input, { principal }) {

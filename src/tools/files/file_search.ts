@@ -16,22 +16,24 @@ import { toFailure } from "./refusal.ts";
 
 const maxExcludes = 20;
 
-const input = z.object({
-  query: z.string().optional().describe("Text in a line; absent to find files by pattern"),
-  regex: z.boolean().default(false).describe("RE2 syntax"),
-  path: z.string().default(".").describe("Directory or file"),
-  pattern: z.string().optional().describe("As in file_list"),
-  exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
-  ignore_case: z.boolean().default(false).describe("Any case"),
-  whole_word: z.boolean().default(false).describe("Not in longer words"),
-  show: z.enum(["lines", "files", "count"]).default("lines").describe("files: names; count: hits by file"),
-  context: z.int().min(0).max(10).default(0).describe("Lines around"),
-  last: z.boolean().default(false).describe("The last hits, not the first"),
-  newest_first: z.boolean().default(false).describe("Newest files first"),
-  include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
-  limit: z.int().min(1).max(1000).default(100).describe("Hits"),
-  cursor: z.string().optional().describe("To go on"),
-});
+const input = z.lazy(() =>
+  z.object({
+    query: z.string().optional().describe("Text in a line; absent to find files by pattern"),
+    regex: z.boolean().default(false).describe("RE2 syntax"),
+    path: z.string().default(".").describe("Directory or file"),
+    pattern: z.string().optional().describe("As in file_list"),
+    exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+    ignore_case: z.boolean().default(false).describe("Any case"),
+    whole_word: z.boolean().default(false).describe("Not in longer words"),
+    show: z.enum(["lines", "files", "count"]).default("lines").describe("files: names; count: hits by file"),
+    context: z.int().min(0).max(10).default(0).describe("Lines around"),
+    last: z.boolean().default(false).describe("The last hits, not the first"),
+    newest_first: z.boolean().default(false).describe("Newest files first"),
+    include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
+    limit: z.int().min(1).max(1000).default(100).describe("Hits"),
+    cursor: z.string().optional().describe("To go on"),
+  })
+);
 
 /** What a cursor goes with. */
 const queryParts = [
@@ -39,26 +41,28 @@ const queryParts = [
   ...["last", "newest_first", "include_ignored"] as const,
 ];
 
-const output = z.object({
-  matches: z.array(z.object({
-    filename: z.string().describe("Path in the workspace, exactly; escape it before showing it"),
-    line: z.int().optional().describe("From 1"),
-    column: z.int().optional().describe("Of a line that is cut: the hit's first character, from 1"),
-    text: z.string().optional().describe("The line; a long one is cut around the hit"),
-    before: z.array(z.string()).optional(),
-    after: z.array(z.string()).optional(),
-    count: z.int().optional(),
-  })),
-  hits: z.int().optional(),
-  files_searched: z.int(),
-  files_passed_over: z.int(),
-  passed_over: z.array(z.object({ reason: z.string(), count: z.int(), filenames: z.array(z.string()) })).optional(),
-  partly_searched: z.array(z.object({ filename: z.string(), line: z.int() })).optional(),
-  hint: z.string().optional(),
-  skipped: skippedOutput.optional(),
-  next_cursor: z.string().optional(),
-  untrusted: untrustedOutput,
-});
+const output = z.lazy(() =>
+  z.object({
+    matches: z.array(z.object({
+      filename: z.string().describe("Path in the workspace, exactly; escape it before showing it"),
+      line: z.int().optional().describe("From 1"),
+      column: z.int().optional().describe("Of a line that is cut: the hit's first character, from 1"),
+      text: z.string().optional().describe("The line; a long one is cut around the hit"),
+      before: z.array(z.string()).optional(),
+      after: z.array(z.string()).optional(),
+      count: z.int().optional(),
+    })),
+    hits: z.int().optional(),
+    files_searched: z.int(),
+    files_passed_over: z.int(),
+    passed_over: z.array(z.object({ reason: z.string(), count: z.int(), filenames: z.array(z.string()) })).optional(),
+    partly_searched: z.array(z.object({ filename: z.string(), line: z.int() })).optional(),
+    hint: z.string().optional(),
+    skipped: skippedOutput.optional(),
+    next_cursor: z.string().optional(),
+    untrusted: untrustedOutput,
+  })
+);
 
 interface FileSearchOptions {
   /** After this time a search gives what it has found, and a cursor. Default 10,000. */

@@ -25,32 +25,44 @@ type Written = WrittenFile & { readonly note: string };
 const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
 
-const text = z.string().describe("Text");
-const plainInput = z.object({
-  filename: filenameInput.describe("Path"),
-  content: text,
-  mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
-  if_version: ifVersionInput,
-  files: z.array(z.strictObject({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
-    "More of them",
-  ),
-});
-const linkableInput = plainInput.extend({
-  content: text.optional().meta({ flat: "required" }),
-  link: linkInput.describe("Give an upload URL instead"),
-}).refine(({ content, link }) => content !== undefined || link, {
-  error: "content parameter is required",
-  path: ["content"],
-});
-type Input = z.output<typeof linkableInput>;
+const plainInput = () =>
+  z.object({
+    filename: filenameInput.describe("Path"),
+    content: z.string().describe("Text"),
+    mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
+    if_version: ifVersionInput,
+    files: z.array(z.strictObject({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
+      "More of them",
+    ),
+  });
+const linkableInput = () => {
+  const plain = plainInput();
+  return plain.extend({
+    content: plain.shape.content.optional().meta({ flat: "required" }),
+    link: linkInput.describe("Give an upload URL instead"),
+  }).refine(({ content, link }) => content !== undefined || link, {
+    error: "content parameter is required",
+    path: ["content"],
+  });
+};
+type Input = z.output<ReturnType<typeof linkableInput>>;
 
-const oneFile = {
-  filename: filenameOutput,
-  size_bytes: z.int().describe("The file's new size in bytes"),
-  version: versionOutput,
-  sha256: sha256Output,
-  created: z.boolean().describe("Whether the file is new"),
-  note: z.string().optional().describe("What to know of its line ends and encoding"),
+const oneFile = () =>
+  z.object({
+    filename: filenameOutput,
+    size_bytes: z.int().describe("The file's new size in bytes"),
+    version: versionOutput,
+    sha256: sha256Output,
+    created: z.boolean().describe("Whether the file is new"),
+    note: z.string().optional().describe("What to know of its line ends and encoding"),
+  });
+const output = (hasLinks: boolean) => {
+  const one = oneFile();
+  const part = one.partial().shape;
+  return z.object({
+    ...(hasLinks ? { ...one.partial().required({ filename: true }).shape, ...linkOutput } : one.shape),
+    files: z.array(z.object({ ...part, error: z.string().optional() })).optional(),
+  });
 };
 
 /** Writes text files to the workspace. */
@@ -71,13 +83,8 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       ...{ path: "filename", file_path: "filename", file: "filename" },
       ...{ text: "content", contents: "content", if_match: "if_version" },
     },
-    input: links === null ? plainInput : linkableInput,
-    output: z.object({
-      ...(links === null
-        ? oneFile
-        : { ...z.object(oneFile).partial().required({ filename: true }).shape, ...linkOutput }),
-      files: z.array(z.object({ ...z.object(oneFile).partial().shape, error: z.string().optional() })).optional(),
-    }),
+    input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
+    output: z.lazy(() => output(links !== null)),
     preview: (input: Input, context) => previewWrite(source, input, context),
     async run(request: Input, context) {
       const { filename, content = "", mode, if_version: ifVersion, files = [] } = request;

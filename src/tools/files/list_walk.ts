@@ -30,7 +30,9 @@ export interface TreeListing {
 const visitsPerCheck = 256;
 
 /** What was passed over, in structured content. */
-export const skippedOutput: z.ZodObject = z.object({ count: z.int(), directories: z.array(z.string()) });
+export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
+  z.object({ count: z.int(), directories: z.array(z.string()) })
+);
 
 /** Matches names that fit `pattern`; `null` when it, or one of `exclude`, is no pattern. */
 export function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {

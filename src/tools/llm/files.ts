@@ -29,9 +29,11 @@ const tagBytes = 64;
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
 /** Names of files; a single one may come without its list. */
-export const filesParameter = z.preprocess(
-  (value) => typeof value === "string" ? [value] : value,
-  z.array(z.string().min(1)).max(maxFiles).optional(),
+export const filesParameter = z.lazy(() =>
+  z.preprocess(
+    (value) => typeof value === "string" ? [value] : value,
+    z.array(z.string().min(1)).max(maxFiles).optional(),
+  )
 );
 
 /** A text of the workspace. */

@@ -35,24 +35,31 @@ function durationSeconds(value: unknown): unknown {
 }
 
 const unlisted = { unlisted: true }; // the descriptions of `options` and `messages` name them
-const options = z.strictObject({
-  temperature: z.number().min(0).max(2).optional().meta(unlisted),
-  seed: z.int().optional().meta(unlisted),
-  top_p: z.number().min(0).max(1).optional().meta(unlisted),
-  top_k: z.int().min(1).max(1000).optional().meta(unlisted),
-  stop: z.array(z.string().min(1).max(200)).max(8).optional().meta(unlisted),
-  think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional().meta(unlisted),
-  keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().meta(unlisted),
-  timeout_ms: z.int().min(1).optional().meta(unlisted),
-});
+const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
+const options = z.lazy(() =>
+  z.strictObject(
+    {
+      temperature: z.number().min(0).max(2).optional().meta(unlisted),
+      seed: z.int().optional().meta(unlisted),
+      top_p: z.number().min(0).max(1).optional().meta(unlisted),
+      top_k: z.int().min(1).max(1000).optional().meta(unlisted),
+      stop: z.array(z.string().min(1).max(200)).max(8).optional().meta(unlisted),
+      think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional().meta(unlisted),
+      keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().meta(unlisted),
+      timeout_ms: z.int().min(1).optional().meta(unlisted),
+    } satisfies Record<typeof optionNames[number], z.ZodType>,
+  )
+);
 
 /** Earlier turns of a conversation. */
 const maxTurns = 100;
-const turn = z.strictObject({
-  role: z.enum(["system", "user", "assistant"]).meta(unlisted),
-  content: z.string().meta(unlisted),
-  files: filesParameter.meta(unlisted),
-});
+const turn = z.lazy(() =>
+  z.strictObject({
+    role: z.enum(["system", "user", "assistant"]).meta(unlisted),
+    content: z.string().meta(unlisted),
+    files: filesParameter.meta(unlisted),
+  })
+);
 
 /** The parameters of `llm_generate`. */
 export function generateInput(models: readonly [string, ...string[]]) {
@@ -79,7 +86,7 @@ export const generateAliases: Readonly<Record<string, string>> = {
   filename: "files",
   format: "json_schema",
   schema: "json_schema",
-  ...Object.fromEntries(Object.keys(options.shape).map((name) => [name, `options.${name}`])),
+  ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
 };
 
 export type GenerateInput = z.output<ReturnType<typeof generateInput>>;

@@ -27,13 +27,15 @@ const maxPassages = 256;
 const maxMatches = 50;
 /** Characters of a match that the answer shows. */
 const maxShownCharacters = 200;
-const match = z.object({
-  file: z.string(),
-  start_line: z.int().optional(),
-  end_line: z.int().optional(),
-  score: z.number().describe("Cosine of the angle to the query: 1 for the same meaning"),
-  text: z.string(),
-});
+const match = z.lazy(() =>
+  z.object({
+    file: z.string(),
+    start_line: z.int().optional(),
+    end_line: z.int().optional(),
+    score: z.number().describe("Cosine of the angle to the query: 1 for the same meaning"),
+    text: z.string(),
+  })
+);
 
 const input = (models: LlmEmbedOptions["embeddingModels"]) =>
   z.object({
@@ -62,15 +64,17 @@ export function llmEmbedTool(options: LlmEmbedOptions): Tool {
       openWorldHint: false,
     },
     aliases: { filename: "path", file: "path", output_file: "output" },
-    input: input(options.embeddingModels),
-    output: z.object({
-      model: z.string(),
-      passages: z.int().describe("How many there are in the files"),
-      dimensions: z.int(),
-      prompt_tokens: z.number(),
-      matches: z.array(match).optional().describe("The nearest first"),
-      output: z.string().optional().describe("The file that was written"),
-    }),
+    input: z.lazy(() => input(options.embeddingModels)),
+    output: z.lazy(() =>
+      z.object({
+        model: z.string(),
+        passages: z.int().describe("How many there are in the files"),
+        dimensions: z.int(),
+        prompt_tokens: z.number(),
+        matches: z.array(match).optional().describe("The nearest first"),
+        output: z.string().optional().describe("The file that was written"),
+      })
+    ),
     run: (request, context) => run(options, request, context),
   });
 }

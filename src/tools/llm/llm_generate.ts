@@ -11,7 +11,7 @@ import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
 import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";
 import { isTooDeep, schemaProblem } from "./json_bounds.ts";
 import { callOf, type ToolFailure } from "./model_call.ts";
-import { answerFields, cutOf, toModelFailure, toSuccess } from "./outcome.ts";
+import { answerOutput, cutOf, toModelFailure, toSuccess } from "./outcome.ts";
 import { defaultProgressPace, type ProgressPace } from "./progress.ts";
 
 export interface LlmGenerateOptions {
@@ -43,8 +43,8 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
       openWorldHint: false,
     },
     aliases: generateAliases,
-    input: generateInput(options.models),
-    output: z.object(answerFields),
+    input: z.lazy(() => generateInput(options.models)),
+    output: answerOutput,
     run: (input, context) => generate(options, input, context),
   });
 }

@@ -3,24 +3,28 @@ import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { describeModels, type DescribeModelsOptions, type ModelEntry } from "../../ollama/models_report.ts";
 
-const modelEntry = z.object({
-  name: z.string().describe("What to pass as model"),
-  installed: z.boolean(),
-  loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
-  allowed: z.boolean().describe("The operator allows calls of it"),
-  size_bytes: z.number().optional(),
-  parameter_size: z.string().optional(),
-  quantization: z.string().optional(),
-  family: z.string().optional(),
-  capabilities: z.array(z.string()).optional(),
-});
-const server = z.object({
-  address: z.string(),
-  ok: z.boolean(),
-  version: z.string().optional(),
-  problem: z.string().optional().describe("What to do about a server that cannot be used"),
-});
-const report = z.object({ models: z.array(modelEntry), server });
+const modelEntry = z.lazy(() =>
+  z.object({
+    name: z.string().describe("What to pass as model"),
+    installed: z.boolean(),
+    loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
+    allowed: z.boolean().describe("The operator allows calls of it"),
+    size_bytes: z.number().optional(),
+    parameter_size: z.string().optional(),
+    quantization: z.string().optional(),
+    family: z.string().optional(),
+    capabilities: z.array(z.string()).optional(),
+  })
+);
+const server = z.lazy(() =>
+  z.object({
+    address: z.string(),
+    ok: z.boolean(),
+    version: z.string().optional(),
+    problem: z.string().optional().describe("What to do about a server that cannot be used"),
+  })
+);
+const report = z.lazy(() => z.object({ models: z.array(modelEntry), server }));
 
 export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({

@@ -5,21 +5,23 @@ import type { ModelAnswer } from "./answer.ts";
 import { hurriedCodes, type ToolFailure } from "./model_call.ts";
 
 /** What every answer says in its `structuredContent`. */
-export const answerFields = {
-  text: z.string().describe("What the model wrote"),
-  thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
-  model: z.string(),
-  done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
-  truncated: z.boolean().describe("The answer is incomplete; problem says why"),
-  problem: z.object({ code: z.string(), message: z.string() }).optional()
-    .describe("Why the answer is incomplete, or is not what was asked for"),
-  prompt_tokens: z.number(),
-  completion_tokens: z.number(),
-  duration_ms: z.number(),
-  load_ms: z.number(),
-  tokens_per_second: z.number().optional(),
-  parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
-};
+export const answerOutput = z.lazy(() =>
+  z.object({
+    text: z.string().describe("What the model wrote"),
+    thinking: z.string().optional().describe("What it thought before it answered, where the model reports that"),
+    model: z.string(),
+    done_reason: z.string().optional().describe("stop, or length when the answer was cut"),
+    truncated: z.boolean().describe("The answer is incomplete; problem says why"),
+    problem: z.object({ code: z.string(), message: z.string() }).optional()
+      .describe("Why the answer is incomplete, or is not what was asked for"),
+    prompt_tokens: z.number(),
+    completion_tokens: z.number(),
+    duration_ms: z.number(),
+    load_ms: z.number(),
+    tokens_per_second: z.number().optional(),
+    parsed: z.unknown().optional().describe("The answer as JSON, when a json_schema was given"),
+  })
+);
 
 /** Which call an answer belongs to. */
 interface AnsweredCall {

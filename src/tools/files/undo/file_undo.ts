@@ -18,15 +18,17 @@ const maxLookedAt = 5_000;
 /** Paths of one change that are shown. */
 const maxShownPaths = 3;
 
-const changeOutput = z.object({
-  change: z.string(),
-  time: z.string(),
-  tool: z.string(),
-  paths: z.array(z.string()).describe("The first of them"),
-  path_count: z.int(),
-  undone_by: z.string().optional(),
-  redone_by: z.string().optional(),
-});
+const changeOutput = z.lazy(() =>
+  z.object({
+    change: z.string(),
+    time: z.string(),
+    tool: z.string(),
+    paths: z.array(z.string()).describe("The first of them"),
+    path_count: z.int(),
+    undone_by: z.string().optional(),
+    redone_by: z.string().optional(),
+  })
+);
 
 /** Undoes changes of the workspace. */
 export function fileUndoTool(source: WorkspaceSource): Tool {
@@ -44,15 +46,19 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
     },
     aliases: { id: "change" },
     places: [""],
-    input: z.object({
-      change: z.string().optional().describe("From the list, or last; absent to list"),
-    }),
-    output: z.object({
-      changes: z.array(changeOutput).optional(),
-      undone: z.string().optional().describe("The change that was undone"),
-      undone_by: z.string().optional().describe("The change that undid it"),
-      paths: z.array(z.string()).optional(),
-    }),
+    input: z.lazy(() =>
+      z.object({
+        change: z.string().optional().describe("From the list, or last; absent to list"),
+      })
+    ),
+    output: z.lazy(() =>
+      z.object({
+        changes: z.array(changeOutput).optional(),
+        undone: z.string().optional().describe("The change that was undone"),
+        undone_by: z.string().optional().describe("The change that undid it"),
+        paths: z.array(z.string()).optional(),
+      })
+    ),
     async preview({ change: wanted }: { readonly change?: string }, { principal }) {
       const { trash } = workspaceOf(source, principal);
       if (trash === null) return nothingKept;

@@ -15,7 +15,9 @@ const pieceBytes = 65_536;
 const stagedForChange = /^[0-9A-Za-z-]+\.([0-9a-z]{9,40})-(\d+)$/;
 
 const header = z.object({ at: z.number(), by: authorRecord.nullable() });
-const line = z.union([header, stepRecord, z.object({ withdrawn: z.int() }), z.object({ undoneBy: z.string() })]);
+const line = z.lazy(() =>
+  z.union([header, stepRecord, z.object({ withdrawn: z.int() }), z.object({ undoneBy: z.string() })])
+);
 type Line = z.infer<typeof line>;
 
 export function recordName(id: string): string {
