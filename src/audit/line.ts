@@ -47,16 +47,19 @@ const maxCharacters = 200;
 /** Between lines of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
 export const auditLineEnd = "~";
 const fieldEnd = "|";
+const noFields = fieldEnd + fieldEnd;
 // What JSON would escape, and our own marks.
 // deno-lint-ignore no-control-regex
 const escaped = /[%"\\|~\u0000-\u001f\u007f-\u009f]/g;
+// Also what may be half a pair.
 // deno-lint-ignore no-control-regex
-const needsEscape = /[%"\\|~\u0000-\u001f\u007f-\u009f]/;
+const needsCare = /[%"\\|~\u0000-\u001f\u007f-\u009f\ud800-\udfff]/;
 
 /** A field's text as it is stored. */
 export function encodeField(text: string): string {
-  const short = (text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…` : text).toWellFormed();
-  return needsEscape.test(short) ? short.replace(escaped, escape) : short;
+  if (text.length <= maxCharacters && !needsCare.test(text)) return text;
+  const short = text.length > maxCharacters ? `${text.slice(0, maxCharacters - 1)}…` : text;
+  return short.toWellFormed().replace(escaped, escape);
 }
 
 function escape(sign: string): string {
@@ -81,13 +84,26 @@ function keptField(text: string | null): string {
   return encoded;
 }
 
+type Caller = Pick<AuditLine, "person" | "client" | "grant">;
+const keptCallers = boundedMap<string, Caller & { readonly text: string }>(maxKeptFields);
+
+/** Person, client and grant: the same for all calls of a grant. */
+function callerFields(caller: Caller): string {
+  const { person, client, grant } = caller;
+  const kept = grant === null ? undefined : keptCallers.get(grant);
+  if (kept !== undefined && kept.person === person && kept.client === client) return kept.text;
+  const text = `${field(person)}${field(client)}${field(grant)}`;
+  if (grant !== null && text.length <= maxCharacters) keptCallers.set(grant, { person, client, grant, text });
+  return text;
+}
+
 /** The stored text, without its end. */
 export function encodeLine(line: AuditLine): string {
-  const { event, person, client, grant, tool, target, address, outcome, code, durationMs, change } = line;
+  const { event, tool, target, address, outcome, code, durationMs, change } = line;
   const duration = durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
-  return `${line.time}${keptField(event)}${keptField(person)}${keptField(client)}${keptField(grant)}` +
-    `${keptField(tool)}${field(target)}${field(address)}${keptField(outcome)}${keptField(code)}|${duration}` +
-    `${field(change)}${field(line.requestId)}`;
+  const what = target === null && address === null ? noFields : field(target) + field(address);
+  return `${line.time}${keptField(event)}${callerFields(line)}${keptField(tool)}${what}` +
+    `${keptField(outcome)}${keptField(code)}|${duration}${field(change)}${field(line.requestId)}`;
 }
 
 /** The inverse of {@link encodeLine}. */
@@ -116,4 +132,9 @@ export function decodeLine(text: string): AuditLine {
     change: at(11),
     requestId: at(12),
   };
+}
+
+/** The lines of a batch. */
+export function decodeLines(lines: string): readonly AuditLine[] {
+  return lines.split(auditLineEnd).slice(0, -1).map(decodeLine);
 }

@@ -44,8 +44,15 @@ interface ChainScan {
   next: Position | null | undefined;
   /** No line that is still to come is later. */
   bound: number;
-  /** Lines that fit, the next one last, each with its position. */
-  found: { readonly line: FoundLine; readonly position: Position }[];
+  /** Texts of lines that may fit, the next one last; read when they are wanted, since a batch may hold thousands. */
+  readonly found: Candidate[];
+}
+
+interface Candidate {
+  readonly text: string;
+  readonly position: Position;
+  /** Once read. */
+  line?: FoundLine;
 }
 
 /** Gives at most `limit` lines. A cursor that is none of ours begins anew. */
@@ -73,23 +80,32 @@ export async function searchAudit(
     scan.bound = batch.from;
     if (mayHold(batch.lines)) {
       batch.lines.split(auditLineEnd).slice(0, -1).forEach((text, index) => {
-        if (index > last || !mayHold(text)) return;
-        const line = { ...decodeLine(text), instance: scan.name, batch: seq };
-        if (fits(line)) scan.found.push({ line, position: [batch.from, seq, index] });
+        if (index <= last && mayHold(text)) scan.found.push({ text, position: [batch.from, seq, index] });
       });
     }
-    if (batch.from < since && scan.found.length === 0) endScan(scan);
+    if (batch.from < since && nextOf(scan) === null) endScan(scan);
   };
-  const boundOf = ({ found, bound }: ChainScan): number => found.at(-1)?.line.time ?? bound;
+  /** The next line; candidates before it that do not fit are passed over. */
+  const nextOf = ({ name, found }: ChainScan): FoundLine | null => {
+    for (let next = found.at(-1); next !== undefined; next = found.at(-1)) {
+      if (next.line !== undefined) return next.line;
+      const line = { ...decodeLine(next.text), instance: name, batch: next.position[1] };
+      if (fits(line)) return next.line = line;
+      found.pop();
+    }
+    return null;
+  };
+  const boundOf = (scan: ChainScan): number => nextOf(scan)?.time ?? scan.bound;
 
   while (lines.length < limit && scanned < maxScannedCharacters) {
     const open = scans.filter(({ next, found }) => next !== null || found.length > 0);
     const [first, ...others] = open;
     if (first === undefined) return { lines, cursor: null };
     const scan = others.reduce((best, each) => boundOf(each) > boundOf(best) ? each : best, first);
-    const taken = scan.found.pop();
-    if (taken === undefined) await read(scan);
-    else lines.push(taken.line);
+    const line = nextOf(scan);
+    scan.found.pop();
+    if (line === null) await read(scan);
+    else lines.push(line);
   }
   return { lines, cursor: toCursor(scans) };
 }

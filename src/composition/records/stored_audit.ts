@@ -8,7 +8,7 @@ import { limitStrangers } from "../../audit/stranger_limit.ts";
 import { trimAudit } from "../../audit/retention.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { Log } from "../../lib/log/log.ts";
-import type { AuditLine } from "../../audit/line.ts";
+import { type AuditLine, decodeLines } from "../../audit/line.ts";
 import type { LogExport } from "../../telemetry/log_export.ts";
 import type { TakeAudit } from "../../mcp/audit.ts";
 
@@ -64,7 +64,7 @@ export function startStoredAudit(
     ...parts,
     holder: parts.createId(),
     onStored({ bytes, lines, head }) {
-      parts.logExport?.add(exportedLines(lines, head));
+      parts.logExport?.add(exportedLines(decodeLines(lines), head));
       written += bytes;
       if (written > settings.maxBytes * trimShare) trim();
     },
