@@ -16,7 +16,7 @@ import {
   isSame,
 } from "../directory.ts";
 import { errorCode, unlinkable } from "../refusal.ts";
-import { KernelFile, openFile } from "./kernel_file.ts";
+import { openAny, openFile, statusOrClose } from "./kernel_file.ts";
 import { KernelListing } from "./kernel_listing.ts";
 import { Opened } from "./opened.ts";
 import { removeBelow } from "./remove_below.ts";
@@ -28,7 +28,7 @@ const encoder = new TextEncoder();
 /** The way to the workspace whose directory has this real path. */
 export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess {
   const descriptor = roots.open(path);
-  const first = descriptor.status();
+  const first = statusOrClose(descriptor);
   const reached: Descriptor[] = [];
   const root = new KernelDirectory(descriptor, first, reached);
   let steps = 0;
@@ -59,12 +59,7 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
       if (!isRootSeen && !isThere()) return null;
       const opened = descriptor.tryOpen(relative, purpose === "read" ? "read" : "path");
       if (typeof opened === "string") return null;
-      try {
-        return new KernelFile(opened, opened.status());
-      } catch (error) {
-        opened.close();
-        throw error;
-      }
+      return openAny(opened);
     },
     close: () => descriptor.close(),
   };
@@ -112,13 +107,11 @@ class KernelDirectory implements DiskDirectory {
   }
 
   createFile(name: string): DiskFile {
-    const opened = this.#descriptor.open(name, "create");
-    return new KernelFile(opened, opened.status());
+    return openAny(this.#descriptor.open(name, "create"));
   }
 
   openToAppend(name: string): DiskFile {
-    const opened = this.#descriptor.open(name, "append");
-    return new KernelFile(opened, opened.status());
+    return openAny(this.#descriptor.open(name, "append"));
   }
 
   openLock(name: string, create: boolean): DiskLock | null {
@@ -127,8 +120,7 @@ class KernelDirectory implements DiskDirectory {
   }
 
   openSelf(): DiskLock {
-    const opened = this.#descriptor.open(".", "list");
-    return new KernelFile(opened, opened.status());
+    return openAny(this.#descriptor.open(".", "list"));
   }
 
   makeDirectory(name: string, mode = 0o777): void {

@@ -53,10 +53,25 @@ export class KernelFile implements DiskFile, DiskLock {
 
 /** Takes the descriptor: `null`, and closed, where it is of something else than a file. */
 export function openFile(descriptor: Descriptor): KernelFile | null {
-  const info = descriptor.status();
-  if (info.isFile) return new KernelFile(descriptor, info);
-  descriptor.close();
+  const file = openAny(descriptor);
+  if (file.info.isFile) return file;
+  file.close();
   return null;
+}
+
+/** Takes the descriptor, whatever it is of. */
+export function openAny(descriptor: Descriptor): KernelFile {
+  return new KernelFile(descriptor, statusOrClose(descriptor));
+}
+
+/** The status of what was just opened, which is closed where the system does not tell. */
+export function statusOrClose(descriptor: Descriptor): EntryStatus {
+  try {
+    return descriptor.status();
+  } catch (error) {
+    descriptor.close();
+    throw error;
+  }
 }
 
 /** No part of the server shares memory between threads. */

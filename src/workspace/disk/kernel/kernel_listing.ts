@@ -5,6 +5,7 @@ import type { EntryStatus } from "../../../kernel/entry_status.ts";
 import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../../../kernel/numbers.ts";
 import type { EntryKind } from "../../listing.ts";
 import { type DiskInfo, type DiskListing, isForeign } from "../directory.ts";
+import { statusOrClose } from "./kernel_file.ts";
 
 export class KernelListing implements DiskListing {
   readonly info: EntryStatus;
@@ -14,7 +15,7 @@ export class KernelListing implements DiskListing {
   constructor(descriptor: Descriptor, root: DiskInfo) {
     this.#descriptor = descriptor;
     this.#root = root;
-    this.info = descriptor.status();
+    this.info = statusOrClose(descriptor);
   }
 
   *entries(): Generator<{ readonly name: string; readonly kind: EntryKind }> {

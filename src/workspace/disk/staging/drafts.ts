@@ -33,16 +33,17 @@ export function openDraftFile(staging: DiskDirectory, name: string, isNew: boole
     createIfMissing(drafts, name);
     const lock = drafts.openLock(name, false);
     if (lock === null) continue; // another process has swept it
-    if (!tryLock(lock)) {
-      lock.close();
-      return null;
+    let opened: OpenedDraft | null = null;
+    try {
+      if (!tryLock(lock)) return null;
+      const there = drafts.statusOf(name);
+      const isOurs = there !== null && isSame(there, lock.info);
+      if (isOurs && (isEmptied || there.size === 0)) return opened = { name, file: drafts.openToAppend(name), lock };
+      if (isOurs) drafts.removeFile(name);
+      isEmptied = true;
+    } finally {
+      if (opened === null) lock.close();
     }
-    const there = drafts.statusOf(name);
-    const isOurs = there !== null && isSame(there, lock.info);
-    if (isOurs && (isEmptied || there.size === 0)) return { name, file: drafts.openToAppend(name), lock };
-    if (isOurs) drafts.removeFile(name);
-    isEmptied = true;
-    lock.close();
   }
   return null;
 }

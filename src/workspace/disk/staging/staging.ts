@@ -208,10 +208,15 @@ function takeLock(directory: DiskDirectory, name: string): DiskLock {
   for (;;) {
     const file = directory.openLock(name, true);
     if (file === null) throw Object.assign(new Error("the lock is no file"), { code: "ESTALE" });
-    file.lock();
-    const there = directory.statusOf(name);
-    // a process that swept between the creation and the lock took this file for a dead one's
-    if (there !== null && isSame(there, file.info)) return file;
-    file.close();
+    let isOurs = false;
+    try {
+      file.lock();
+      const there = directory.statusOf(name);
+      // a process that swept between the creation and the lock took this file for a dead one's
+      isOurs = there !== null && isSame(there, file.info);
+      if (isOurs) return file;
+    } finally {
+      if (!isOurs) file.close();
+    }
   }
 }

@@ -23,8 +23,11 @@ export function sweepStaging(access: DiskAccess): void {
     for (const [owner, names] of filesOf) {
       const lock = tryTakeLock(directory, `${owner}.lock`);
       if (lock === "held") continue;
-      for (const name of names) removeLeftover(directory, name);
-      lock?.close();
+      try {
+        for (const name of names) removeLeftover(directory, name);
+      } finally {
+        lock?.close();
+      }
     }
   });
 }
@@ -46,7 +49,12 @@ export function keep(directory: DiskDirectory, name: string, newName: string): v
 /** The lock of a dead owner; `null` when it has none, which means that it ended before it wrote or after it closed. */
 function tryTakeLock(directory: DiskDirectory, name: string): DiskLock | "held" | null {
   const file = directory.openLock(name, false);
-  if (file === null || file.tryLock()) return file;
-  file.close();
-  return "held";
+  if (file === null) return null;
+  let isOurs = false;
+  try {
+    isOurs = file.tryLock();
+    return isOurs ? file : "held";
+  } finally {
+    if (!isOurs) file.close();
+  }
 }
