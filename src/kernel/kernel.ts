@@ -20,7 +20,13 @@ export type KernelAccess =
     readonly reason: string;
   };
 
-/** Loads the library and tries the call that everything depends on. Afterwards the permission is not needed. */
+/** Says nothing of the system: the files would be confined less for as long as the process runs. */
+const passing: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
+
+/**
+ * Loads the library and tries the calls that everything depends on. Throws where that fails for a reason that passes.
+ * Afterwards the permission is not needed.
+ */
 export function loadKernel(): KernelAccess {
   const { os, arch } = Deno.build;
   if (os !== "linux") return unavailable("only Linux has openat2");
@@ -28,11 +34,14 @@ export function loadKernel(): KernelAccess {
   const libc = loadLibc();
   if (typeof libc === "string") return unavailable(libc);
   const roots = createKernelRoots(libc, arch);
-  try {
-    roots.open("/").close();
-  } catch (error) {
-    if (!(error instanceof KernelError)) throw error;
-    return unavailable(`the system refuses openat2 (${error.code}): Linux before 5.6, or a seccomp profile`);
+  const trials = { openat2: () => roots.open("/").close(), statx: () => void roots.statusOf("/") };
+  for (const [call, attempt] of Object.entries(trials)) {
+    try {
+      attempt();
+    } catch (error) {
+      if (!(error instanceof KernelError) || passing.has(error.code)) throw error;
+      return unavailable(`the system refuses ${call} (${error.code}): Linux before 5.6, or a seccomp profile`);
+    }
   }
   return { available: true, roots, watchCommits: createCommitWatch(libc), freeSpace: createFreeSpaceReader(libc) };
 }

@@ -232,6 +232,16 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "a want of descriptors does not pass for a system without openat2: files would be confined less from then on",
+  ignore: !kernel.available,
+  async fn() {
+    const program = new URL("load_when_full.ts", import.meta.url).pathname;
+    const command = ["-c", 'ulimit -n 80 && exec "$@"', "sh", Deno.execPath(), "run", "-A", "--no-check", program];
+    assert.match(await run("sh", ...command), /KernelError: .*EMFILE/);
+  },
+});
+
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({
     name,

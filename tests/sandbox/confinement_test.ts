@@ -6,19 +6,12 @@ import { makeServerPlace, serverFlags, startServer } from "../fixtures/running_s
 import { call, createToken } from "./call.ts";
 
 const withoutLibrary = serverFlags.filter((flag) => flag !== libraryFlag);
-const refusing = [
-  "strace",
-  "-D",
-  "-f",
-  "-qq",
-  "-o",
-  "/dev/null",
-  "-e",
-  "trace=openat2",
-  "-e",
-  "inject=openat2:error=EPERM",
-];
+const refusing = (call: string): readonly string[] => {
+  const filter = ["-e", `trace=${call}`, "-e", `inject=${call}:error=EPERM`];
+  return ["strace", "-D", "-f", "-qq", "-o", "/dev/null", ...filter];
+};
 const hasKernel = loadKernel().available;
+const canRefuse = hasKernel && isThere("strace");
 
 interface Start {
   readonly flags: readonly string[];
@@ -35,9 +28,21 @@ const starts: Readonly<Record<string, Start>> = {
   },
   "where the system refuses openat2, paths are checked": {
     flags: serverFlags,
-    launcher: refusing,
+    launcher: refusing("openat2"),
     said: /"by":"checks","because":"the system refuses openat2 \(EPERM\)/,
-    ignore: !hasKernel || !isThere("strace"),
+    ignore: !canRefuse,
+  },
+  "where it refuses statx, paths are checked": {
+    flags: serverFlags,
+    launcher: refusing("statx"),
+    said: /"by":"checks","because":"the system refuses statx \(EPERM\)/,
+    ignore: !canRefuse,
+  },
+  "where it refuses renameat2, the kernel confines it": {
+    flags: serverFlags,
+    launcher: refusing("renameat2"),
+    said: /"by":"kernel"/,
+    ignore: !canRefuse,
   },
 };
 
