@@ -52,7 +52,7 @@ export function testInEachMode(
 }
 
 /** What the kernel's way is made of, while it is tested: a test puts another process's work between two steps there. */
-export function descriptorMethods(): Pick<Descriptor, "rename" | "removeDirectory"> | null {
+export function descriptorMethods(): Pick<Descriptor, "rename" | "removeDirectory" | "removeFile"> | null {
   return current === undefined ? null : prototypeOf(current.open("/"));
 }
 

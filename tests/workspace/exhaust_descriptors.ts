@@ -14,6 +14,7 @@ const roots = Deno.args[0] === "kernel" && kernel.available ? kernel.roots : und
 const base = Deno.realPathSync(Deno.makeTempDirSync());
 const root = `${base}/ws`;
 const bytes = new TextEncoder().encode("new");
+const author = { subject: "owner", clientId: "client", grantId: "grant", tool: "file_write" };
 const at = (text: string): WorkspacePath => ({ text, segments: text.split("/") });
 const open = (): Workspace => openDiskWorkspace({ root, kernel: roots, trash: { keepMs: 1e9, maxBytes: 1e9 } });
 
@@ -23,7 +24,7 @@ const operations: Readonly<Record<string, (workspace: Workspace) => unknown>> = 
   write: (workspace) => workspace.write(at("a/b/f"), bytes),
   "write anew": (workspace) => workspace.write(at("a/x/y/n"), bytes),
   append: (workspace) => workspace.write(at("a/b/f"), bytes, { mode: "append" }),
-  receive: (workspace) => workspace.receive(at("a/b/f"), [bytes, bytes]),
+  receive: (workspace) => workspace.receive(at("a/b/f"), pieces()),
   copy: (workspace) => workspace.copy(at("a/b/f"), at("c"), { overwrite: true }),
   move: (workspace) => workspace.move(at("a/b/f"), at("a/m"), { overwrite: true }),
   remove: (workspace) => workspace.remove(at("a"), { recursive: true }),
@@ -38,8 +39,13 @@ const operations: Readonly<Record<string, (workspace: Workspace) => unknown>> = 
       await opened.value.close();
       if (!added.ok) return added;
     }
+    return { ok: false, error: "it was not placed" };
   },
 };
+
+async function* pieces(): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
 
 for (const [name, operation] of Object.entries(operations)) {
   for (let free = -1; free <= mostFree; free++) await attempt(name, operation, free); // at first with all of them
@@ -53,10 +59,10 @@ async function attempt(name: string, operation: (workspace: Workspace) => unknow
   const workspace = open();
   const others = free < 0 ? [] : takeDescriptors();
   for (let count = 0; count < free; count++) others.pop()?.close();
-  const first = await outcomeOf(() => operation(workspace.begin(null)));
+  const first = await outcomeOf(() => operation(workspace.begin(author)));
   for (const file of others) file.close();
   const kept = openBelow(root).filter((path) => !/\.(portcullis|lock)$/.test(path));
-  const second = await outcomeOf(() => operation(workspace.begin(null)));
+  const second = await outcomeOf(() => operation(workspace.begin(author)));
   const staged = Array.from(readStaging(), ({ name }) => name).filter((each) => !/\.lock$|^trash$|^drafts$/.test(each));
   await workspace.close();
   const left = openBelow(root);

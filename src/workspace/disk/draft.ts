@@ -15,7 +15,7 @@ import { readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { draftName, sweepDraftFiles } from "./staging/drafts.ts";
 import type { StagedFile } from "./staging/staging.ts";
-import { keepOwner, lookForTarget, permissionBits, withTarget } from "./write.ts";
+import { keepMode, keepOwner, lookForTarget, withTarget } from "./write.ts";
 
 /** Changes or creates the file at `path` once all of `content` is there. */
 export async function receiveDiskFile(
@@ -208,7 +208,7 @@ function createDraft(disk: Disk, path: WorkspacePath, kept: Kept, { version, rep
 
 async function finish(file: DiskFile, info: DiskInfo | null): Promise<void> {
   if (info !== null) keepOwner(file, info);
-  if (typeof info?.mode === "number") file.setMode(info.mode & permissionBits);
+  keepMode(file, info?.mode ?? null);
   await file.flush();
 }
 

@@ -89,7 +89,12 @@ async function removeTree(
     disk.access.step(() => putBack(disk, taken.value, found));
     return again;
   }
-  await taken.value.finish?.();
+  try {
+    await taken.value.finish?.();
+  } catch (error) {
+    disk.access.step(() => putBack(disk, taken.value, found)); // what is left of it
+    return failure(toRefusal(error));
+  }
   return success({ entries: again.value.entries });
 }
 

@@ -26,7 +26,7 @@ import {
 /** A target without the directories that the step reached. */
 type Seen = Pick<Target, "segments" | "info">;
 
-export const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
+const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
 const maxAppendAttempts = 5;
 
 /** Changes or creates the file at `path`, with the directories that lead to it. */
@@ -199,6 +199,13 @@ export function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): void {
   }
 }
 
+/** Gives the new content the mode of the old one. Not every file system lets a mode be set, even to what it is. */
+export function keepMode(file: DiskFile, mode: number | null): void {
+  if (mode === null) return;
+  const wanted = mode & permissionBits;
+  if (((file.info.mode ?? 0) & permissionBits) !== wanted) file.setMode(wanted);
+}
+
 async function fill(
   file: DiskFile,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
@@ -212,7 +219,7 @@ async function fill(
       await file.write(piece);
       sizeBytes += piece.byteLength;
     }
-    if (mode !== null) file.setMode(mode & permissionBits);
+    keepMode(file, mode);
     await file.flush();
     return sizeBytes;
   } finally {

@@ -21,8 +21,8 @@ import { KernelListing } from "./kernel_listing.ts";
 import { Opened } from "./opened.ts";
 import { removeBelow } from "./remove_below.ts";
 
-/** The file system does not know the kind of rename, or the kernel the flag. */
-const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP"]);
+/** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
+const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);
 const encoder = new TextEncoder();
 
 /** The way to the workspace whose directory has this real path. */
@@ -197,20 +197,19 @@ class KernelDirectory implements DiskDirectory {
     }
   }
 
-  /** Where the file system has no such rename: the second name first, which never replaces anything. */
+  /** Where the file system has no such rename: the second name first, which never replaces anything, where it can be. */
   #renameBySteps(name: string, to: DiskDirectory, newName: string): boolean {
-    if (this.statusOf(name)?.isDirectory) {
-      if (to.statusOf(newName) !== null) return false;
-      this.rename(name, to, newName);
-      return true;
-    }
     try {
-      this.#descriptor.link(name, descriptorOf(to), newName);
+      if (!this.statusOf(name)?.isDirectory && this.link(name, to, newName)) {
+        this.removeFile(name);
+        return true;
+      }
     } catch (error) {
       if (errorCode(error) === "EEXIST") return false;
       throw error;
     }
-    this.removeFile(name);
+    if (to.statusOf(newName) !== null) return false;
+    this.rename(name, to, newName);
     return true;
   }
 

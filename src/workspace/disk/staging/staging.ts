@@ -49,7 +49,7 @@ export interface Staging {
   moveToTrash(name: string, trash: DiskDirectory, item: string): void;
   /** The directory of the trash, in a step. */
   trash(): DiskDirectory;
-  /** Deletes a staged file or a taken entry; that it is gone already is no error. */
+  /** Deletes a staged file or a taken entry, or leaves it for the sweep of a later start. */
   discard(name: string): void;
   /** The same for a directory with many entries, giving others their turn. */
   discardTree(name: string): Promise<void>;
@@ -130,7 +130,13 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
     exchangeKept: (item, to, otherName) => hasExchange() && trash().exchange(item, to, otherName),
     moveToTrash: (name, trash, item) => opened().rename(name, trash, item),
     trash,
-    discard: (name) => access.step(() => opened().removeTree(name)),
+    discard(name) {
+      try {
+        access.step(() => opened().removeTree(name));
+      } catch (error) {
+        toRefusal(error);
+      }
+    },
     async discardTree(name) {
       using directory = access.hold(opened);
       await directory.value.removeTreeInTurns(name);
