@@ -3,7 +3,7 @@ import type { Descriptor } from "../../../kernel/descriptor.ts";
 import type { EntryStatus } from "../../../kernel/entry_status.ts";
 import type { DiskFile, DiskLock } from "../directory.ts";
 
-export class KernelFile implements DiskFile, DiskLock {
+class KernelFile implements DiskFile, DiskLock {
   readonly #descriptor: Descriptor;
 
   constructor(descriptor: Descriptor, readonly info: EntryStatus) {
