@@ -3,6 +3,7 @@
  * the kernel refuses what leads out of there (openat2(2)). Names are single or paths without `..`; links are never
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
+import type { OnEntryChange } from "./directory_watch.ts";
 import type { EntryStatus } from "./entry_status.ts";
 
 /**
@@ -32,6 +33,8 @@ export interface Descriptor {
   readLink(name: string): string | null;
   /** The next entries of this directory, opened to `list`; none at the end. */
   readEntries(): readonly ListedName[];
+  /** Tells of changes in this directory until the returned function is called; it may be closed before. */
+  watch(onChange: OnEntryChange): () => void;
   makeDirectory(name: string, mode: number): void;
   removeFile(name: string): void;
   removeDirectory(name: string): void;

@@ -58,6 +58,20 @@ export const LOCK_EX = 2;
 export const LOCK_NB = 4;
 export const LOCK_UN = 8;
 
+/** From sys/inotify.h: `struct inotify_event`, with offsets in bytes; the name is filled up with zero bytes. */
+export const inotifyLayout = { bytes: 16, wd: 0, mask: 4, len: 12 } as const;
+export const IN_CLOEXEC = 0o2000000;
+export const IN_MODIFY = 0x2;
+export const IN_ATTRIB = 0x4;
+export const IN_CLOSE_WRITE = 0x8;
+export const IN_MOVED_FROM = 0x40;
+export const IN_MOVED_TO = 0x80;
+export const IN_CREATE = 0x100;
+export const IN_DELETE = 0x200;
+export const IN_Q_OVERFLOW = 0x4000;
+export const IN_IGNORED = 0x8000;
+export const IN_ONLYDIR = 0x1000000;
+
 /** From sys/mman.h. */
 export const PROT_READ = 1;
 export const MAP_SHARED = 1;

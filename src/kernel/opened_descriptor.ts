@@ -1,5 +1,6 @@
 /** The descriptors of the system, by the calls that libc.ts binds. */
 import type { Descriptor, KernelRoots, ListedName, Purpose } from "./descriptor.ts";
+import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
 import { type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
 import { errorOf, KernelError, type Libc } from "./libc.ts";
 import {
@@ -14,9 +15,10 @@ import {
   RENAME_NOREPLACE,
   SYS_openat2,
 } from "./numbers.ts";
-import { addListedNames, decode } from "./listed_names.ts";
+import { addListedNames } from "./listed_names.ts";
 import { createOpenHows } from "./open_how.ts";
-import { cName, cNames, cPath, lengthOf, otherBytes, pathBytes, pathMax } from "./path_bytes.ts";
+import { cName, cNames, cPath, lengthOf, otherBytes, pathBytes, pathMax, toOffset } from "./path_bytes.ts";
+import { decode } from "./stored_name.ts";
 
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
 const maxWriteAtOnceBytes = 65_536;
@@ -24,7 +26,6 @@ const entriesBytes = 65_536;
 /** How often a call is made again that a signal, or a rename elsewhere, has interrupted. */
 const maxInterruptions = 100;
 
-const maxOffset = Number.MAX_SAFE_INTEGER;
 const toBigInt = BigInt;
 const { apply } = Reflect;
 const { then } = Promise.prototype;
@@ -37,6 +38,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
   let rootPath = "";
   const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
+  const watchDirectory = createDirectoryWatch(libc);
   const maker = Symbol("the right to make a descriptor");
 
   const must = (result: number): void => {
@@ -100,6 +102,10 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
         addListedNames(found, entries, length);
       }
       return found;
+    }
+
+    watch(onChange: OnEntryChange): () => void {
+      return watchDirectory(this.#open(), onChange);
     }
 
     makeDirectory(name: string, mode: number): void {
@@ -241,10 +247,4 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       return statusAt(libc, AT_FDCWD, rootPathBytes);
     },
   };
-}
-
-function toOffset(position: number): bigint {
-  // valueOf() of an object could close the file, and what is beyond 64 bits would begin again at 0
-  if (typeof position === "number" && position >= 0 && position <= maxOffset) return toBigInt(position);
-  throw new KernelError("EINVAL");
 }

@@ -1,4 +1,4 @@
-/** Paths and names as the kernel takes them: bytes with a zero at the end. What later code could replace is taken now. */
+/** Paths, names and positions as the kernel takes them: texts are bytes with a zero at the end. What later code could replace is taken now. */
 import { KernelError } from "./libc.ts";
 import { putNameBytes } from "./stored_name.ts";
 
@@ -11,6 +11,8 @@ export const pathBytes = new Uint8Array(pathMax);
 export const otherBytes = new Uint8Array(pathMax);
 const encoder = new TextEncoder();
 const encodeInto = encoder.encodeInto.bind(encoder);
+const maxOffset = Number.MAX_SAFE_INTEGER;
+const toBigInt = BigInt;
 const { apply } = Reflect;
 const { isWellFormed } = String.prototype;
 const lengthGetter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength")?.get ??
@@ -19,6 +21,13 @@ const lengthGetter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8
 /** Its `byteLength`, whatever later code made of that. */
 export function lengthOf(bytes: Uint8Array): number {
   return apply(lengthGetter, bytes, []);
+}
+
+/** A position in a file. */
+export function toOffset(position: number): bigint {
+  // valueOf() of an object could close the file, and what is beyond 64 bits would begin again at 0
+  if (typeof position === "number" && position >= 0 && position <= maxOffset) return toBigInt(position);
+  throw new KernelError("EINVAL");
 }
 
 /** A path as C has it, in `buffer`, until that is used again. Throws `KernelError` where it cannot be one. */

@@ -3,13 +3,19 @@
  * surrogate pair, U+DC80 to U+DCFF (as PEP 383 has it), which no UTF-8 gives: each name has one text, and back.
  */
 
-const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
-const decode = decoder.decode.bind(decoder);
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true }); // U+FEFF at its start is a part of a name
+export const decode = decoder.decode.bind(decoder);
 const { fromCharCode } = String;
 const unitAt: (text: string, at: number) => number = Function.prototype.call.bind(String.prototype.charCodeAt);
 
+/** The text of a stored name, which mostly is UTF-8. */
+export function toName(bytes: Uint8Array): string {
+  const decoded = decode(bytes);
+  return decoded.includes("\ufffd") ? toNameText(bytes) : decoded;
+}
+
 /** The text of a stored name, or of a path of them. */
-export function toNameText(bytes: Uint8Array): string {
+function toNameText(bytes: Uint8Array): string {
   let text = "";
   let start = 0;
   for (let at = 0; at < bytes.length;) {

@@ -32,8 +32,8 @@ for (const architecture of ["x86_64", "aarch64"] as const) {
 }
 
 function linesOf(architecture: numbers.Architecture): string[] {
-  const { openFlags, statxLayout, direntLayout, errorNames, ...constants } = numbers;
-  const groups = [openFlags[architecture], statxLayout, direntLayout, errorNames, constants];
+  const { openFlags, statxLayout, direntLayout, inotifyLayout, errorNames, ...constants } = numbers;
+  const groups = [openFlags[architecture], statxLayout, direntLayout, inotifyLayout, errorNames, constants];
   return groups.flatMap((group) => Object.entries(group).map(([name, value]) => `${name} ${value}`));
 }
 

@@ -25,6 +25,11 @@ export function currentMode(): DiskMode["name"] {
   return current === undefined ? "checked" : "kernel";
 }
 
+/** What that way takes, for another part than the workspace. */
+export function currentKernel(): KernelRoots | undefined {
+  return current;
+}
+
 /** Opens a workspace in the way that the running test is about. */
 export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   return open({ kernel: current, ...options });

@@ -1,5 +1,6 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
 import { join } from "node:path";
+import type { KernelRoots } from "../../kernel/descriptor.ts";
 import type { KernelAccess } from "../../kernel/kernel.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -69,8 +70,7 @@ export async function workspaceOpener(
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
   const { hardLinks, dir } = settings;
-  const confined = kernel?.available ? { kernel: kernel.roots } : {};
-  const options = { limits, access, hardLinks, clock, trash, ...confined };
+  const options = { limits, access, hardLinks, clock, trash, ...kernelOf(kernel) };
   return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), ...options });
 }
 
@@ -87,7 +87,7 @@ function storeNameOf(directory: string | null): string {
 /** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
 export async function watchWorkspaces(
   settings: WorkspaceSettings,
-  { storage, clock, log }: WorkspaceDependencies,
+  { storage, clock, log, kernel }: WorkspaceDependencies,
 ): Promise<WorkspaceWatches> {
   const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
   const isShared = settings.sharing === "shared";
@@ -99,8 +99,13 @@ export async function watchWorkspaces(
     const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
     return createWorkspaceWatches({ nameOf, open, onFailure });
   }
-  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(settings.dir, name) });
+  const confined = kernelOf(kernel);
+  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(settings.dir, name), ...confined });
   return createWorkspaceWatches({ nameOf, open, onFailure });
+}
+
+function kernelOf(kernel: KernelAccess | undefined): { readonly kernel?: KernelRoots } {
+  return kernel?.available ? { kernel: kernel.roots } : {};
 }
 
 function accessOf({ deniedNames, protectedNames }: WorkspaceSettings): AccessPatterns {

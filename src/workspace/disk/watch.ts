@@ -2,12 +2,13 @@
  * Watches a disk workspace. Each directory is watched by itself: a recursive watch would follow links and tell of
  * changes outside. When directories appear the watch is made anew, and what came with them is told too. The names of
  * files are remembered, so that a file that appears can be told from one that is replaced.
- * That a link appears is not told: Deno keeps back events whose real path is elsewhere.
+ * Without the kernel's help it is not told that a link appears: Deno keeps back events whose real path is elsewhere.
  */
 import { pause } from "../../lib/time/pause.ts";
 import { type AccessPatterns, createAccessRules } from "../access_rules.ts";
 import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths } from "../change_notices.ts";
 import { isReserved } from "../path.ts";
+import type { KernelRoots } from "../../kernel/descriptor.ts";
 import type { WatchWorkspace } from "../watch.ts";
 import {
   entriesOf,
@@ -17,6 +18,7 @@ import {
   readWatchedTree,
   type WatchedTree,
 } from "./watched_tree.ts";
+import { openWatcher } from "./watcher.ts";
 
 interface DiskWatchOptions {
   /** The workspace's directory. */
@@ -31,6 +33,8 @@ interface DiskWatchOptions {
   readonly maxFiles?: number;
   /** Names that are kept from callers: nothing is told of them. */
   readonly access?: AccessPatterns;
+  /** Where given, directories are watched by their descriptors. */
+  readonly kernel?: KernelRoots | undefined;
   /** Hears why the watch ended by itself, such as the system's limit of watches. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -42,7 +46,7 @@ const maxRememberedFiles = 100_000;
 
 /** A way to watch the disk workspace at `root`. It costs nothing until it is used. */
 export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
-  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths, onFailure } = options;
+  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths, onFailure, kernel } = options;
   const { maxDirectories = maxWatchedDirectories, maxFiles = maxRememberedFiles } = options;
   const { isDenied } = createAccessRules(options.access);
   return (onChange) => {
@@ -77,7 +81,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
     };
     const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
       const watched = isFirst ? known : readTree();
-      const watcher = openWatcher(root, [...watched.keys()]);
+      const watcher = openWatcher([...watched.keys()], kernel);
       if (watcher === null) return;
       end = watcher.close;
       const now = readTree(); // what appeared before the watch was there
@@ -116,34 +120,6 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
         notices.close(); // something may have been added at the end
       },
     };
-  };
-}
-
-interface Watcher {
-  events(): AsyncGenerator<Deno.FsEvent>;
-  /** May be called several times. */
-  close(): void;
-}
-
-/** Watches these directories; `null` when one of them has disappeared since they were listed. */
-function openWatcher(root: string, directories: string[]): Watcher | null {
-  let watcher: Deno.FsWatcher;
-  try {
-    watcher = Deno.watchFs(directories, { recursive: false });
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound && infoOf(root)?.isDirectory) return null;
-    throw error;
-  }
-  let isOpen = true;
-  return {
-    async *events() {
-      // closed before the loop began: its resource is gone
-      if (isOpen) yield* watcher;
-    },
-    close() {
-      if (isOpen) watcher.close();
-      isOpen = false;
-    },
   };
 }
 
