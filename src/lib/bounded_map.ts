@@ -16,6 +16,9 @@ export function boundedMap<Key, Value>(max: number | BoundedMapOptions<Key, Valu
 class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #options: BoundedMapOptions<Key, Value>;
   #weight = 0;
+  /** One iterator for all evictions: a new one passes the place of each entry that was deleted lately. */
+  #fromOldest: MapIterator<[Key, Value]> | null = null;
+  #setsSinceEviction = 0;
 
   constructor(options: BoundedMapOptions<Key, Value>) {
     super();
@@ -27,8 +30,17 @@ class BoundedMap<Key, Value> extends Map<Key, Value> {
     this.delete(key);
     super.set(key, value);
     this.#weight += weigh(value);
-    for (const [oldest, evicted] of this) {
-      if (this.#weight <= maxWeight) break;
+    // An iterator that waits keeps the tables that the map has left behind since.
+    if (++this.#setsSinceEviction > this.size) this.#fromOldest = null;
+    while (this.#weight > maxWeight) {
+      this.#setsSinceEviction = 0;
+      this.#fromOldest ??= this.entries();
+      const next = this.#fromOldest.next();
+      if (next.done) {
+        this.#fromOldest = null;
+        break;
+      }
+      const [oldest, evicted] = next.value;
       this.delete(oldest);
       onEvict?.(evicted, oldest);
     }
@@ -45,5 +57,6 @@ class BoundedMap<Key, Value> extends Map<Key, Value> {
   override clear(): void {
     super.clear();
     this.#weight = 0;
+    this.#fromOldest = null;
   }
 }

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import process from "node:process";
 import fc from "fast-check";
 import { boundedMap } from "../../src/lib/bounded_map.ts";
 
@@ -50,4 +51,57 @@ Deno.test("boundedMap() never weighs more than its bound, whatever is set and de
       assert.ok(weight() <= 10);
     }
   }));
+});
+
+Deno.test("boundedMap() keeps what a list keeps that drops its first entries, also after it was not full for long", () => {
+  const operation = fc.tuple(fc.constantFrom("set", "set", "delete", "clear"), fc.integer({ min: 0, max: 9 }));
+  const phases = fc.array(fc.tuple(fc.integer({ min: 1, max: 40 }), fc.array(operation, { maxLength: 20 })));
+  fc.assert(fc.property(phases, (all) => {
+    const evicted: number[] = [];
+    const map = boundedMap<number, number>({ maxWeight: 4, weigh: () => 1, onEvict: (value) => evicted.push(value) });
+    let list: [number, number][] = [];
+    const dropped: number[] = [];
+    let value = 0;
+    const set = (key: number): void => {
+      map.set(key, ++value);
+      list = [...list.filter(([listed]) => listed !== key), [key, value]];
+      if (list.length > 4) dropped.push(list.shift()?.[1] ?? 0);
+    };
+    for (const [quiet, operations] of all) {
+      for (let count = 0; count < quiet && list.length < 4; count++) {
+        set(0); // not full: replaced again and again
+      }
+      for (const [what, key] of operations) {
+        if (what === "set") set(key);
+        else if (what === "clear") {
+          map.clear();
+          list = [];
+        } else {
+          map.delete(key);
+          list = list.filter(([listed]) => listed !== key);
+        }
+        assert.deepEqual([...map], list);
+      }
+    }
+    assert.deepEqual(evicted, dropped);
+  }));
+});
+
+Deno.test("boundedMap() evicts from a large map at about the cost of a small one", () => {
+  const evictions = 60_000;
+  const cost = (size: number): number => {
+    const map = boundedMap<number, number>(size);
+    let key = 0;
+    while (map.size < size) map.set(key++, 0);
+    let least = Infinity;
+    for (let measured = 0; measured < 3; measured++) {
+      const before = process.cpuUsage();
+      for (let count = 0; count < evictions; count++) map.set(key++, 0);
+      const { user, system } = process.cpuUsage(before);
+      least = Math.min(least, user + system);
+    }
+    return least;
+  };
+  const [small, large] = [cost(600), cost(60_000)];
+  assert.ok(large <= 10 * small, `${large} us, and ${small} with a hundredth of the entries`);
 });

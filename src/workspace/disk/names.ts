@@ -3,6 +3,7 @@
  * spellings (case, Unicode forms, 8.3 names, streams), and rules about names must see the one that is listed. Where
  * spellings are exact, which is found out once a directory, nothing is listed and nothing more is looked up.
  */
+import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { type DiskDirectory, type DiskInfo, isSame } from "./directory.ts";
 import { stampOf } from "./scan.ts";
@@ -32,9 +33,13 @@ export const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Makes the memory of one workspace, whose directories are all on one device. */
 export function createDirectoryNames(clock: Clock): DirectoryNames {
-  const known = new Map<number, { readonly bornAt: number | undefined; readonly isFolding: boolean }>();
-  const kept = new Map<number, { readonly stamp: string; readonly names: ReadonlySet<string> }>();
-  let keptNames = 0;
+  const known = boundedMap<number, { readonly bornAt: number | undefined; readonly isFolding: boolean }>(
+    maxKnownDirectories,
+  );
+  const kept = boundedMap<number, { readonly stamp: string; readonly names: ReadonlySet<string> }>({
+    maxWeight: maxKeptNames,
+    weigh: ({ names }) => names.size + 1,
+  });
 
   const namesIn = (directory: DiskDirectory): ReadonlySet<string> => {
     // not the caller's look at the directory: it may be older than the entry
@@ -46,20 +51,10 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
     if (there !== undefined && there.stamp === stamp) return there.names;
     const names = new Set(Array.from(listing.entries(), ({ name }) => name));
     if (ino === null) return names;
-    if (there !== undefined) {
-      keptNames -= there.names.size;
-      kept.delete(ino);
-    }
+    kept.delete(ino);
     const after = listing.lookAgain();
     const isUnchanged = stamp !== null && after !== null && stampOf(after, clock()) === stamp;
-    if (!isUnchanged || names.size > maxKeptNames) return names;
-    kept.set(ino, { stamp, names });
-    keptNames += names.size + 1;
-    for (const [oldest, { names: { size } }] of kept) {
-      if (keptNames <= maxKeptNames) break;
-      keptNames -= size + 1;
-      kept.delete(oldest);
-    }
+    if (isUnchanged && names.size < maxKeptNames) kept.set(ino, { stamp, names });
     return names;
   };
 
@@ -78,11 +73,7 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
     // with an entry under either spelling the listing decides: network file systems may number one entry twice
     const listed = found === null ? null : namesIn(directory);
     const folds = listed !== null && !(listed.has(name) && listed.has(other));
-    if (ino !== null) {
-      known.set(ino, { bornAt, isFolding: folds });
-      const [oldest] = known.keys();
-      if (known.size > maxKnownDirectories && oldest !== undefined) known.delete(oldest);
-    }
+    if (ino !== null) known.set(ino, { bornAt, isFolding: folds });
     return folds;
   };
 

@@ -3,6 +3,7 @@
  * and reading all of it again for each page costs more than everything else. What is kept counts only as long as the
  * directory has not been changed since.
  */
+import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { compareNames } from "../path.ts";
 import type { DirectoryEntry } from "../listing.ts";
@@ -46,33 +47,17 @@ const largestSynchronousDirectory = 512 * 1024; // bytes of the directory itself
 const timeGrainMilliseconds = 2_000;
 
 export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: DirectoryScansOptions): DirectoryScans {
-  const kept = new Map<string, Kept>();
-  let keptEntries = 0;
-  const drop = (path: string): void => {
-    const scan = kept.get(path);
-    if (scan === undefined) return;
-    keptEntries -= weightOf(scan);
-    kept.delete(path);
-  };
-  const keep = (path: string, scan: Kept): void => {
-    drop(path);
-    kept.set(path, scan);
-    keptEntries += weightOf(scan);
-    for (const oldest of kept.keys()) {
-      if (keptEntries <= maxKeptEntries) break;
-      drop(oldest);
-    }
-  };
+  const kept = boundedMap<string, Kept>({ maxWeight: maxKeptEntries, weigh: weightOf });
   return {
     async read({ path, listing }, { after, size, accepts }) {
       const { info } = listing;
       const stamp = stampOf(info, clock());
       const known = kept.get(path);
       if (known !== undefined && known.stamp === stamp) {
-        keep(path, known); // the one that was used last goes last
+        kept.set(path, known); // the one that was used last goes last
         return entriesAfter(known.entries, after, size);
       }
-      drop(path);
+      kept.delete(path);
       let all: DirectoryEntry[] | null = [];
       const page = createPage(size);
       const addToPage = (entry: DirectoryEntry): void => {
@@ -95,7 +80,7 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
       if (infoAfter === null) return null;
       if (all === null) return page.sorted();
       const entries = sort(all);
-      if (stamp !== null && stampOf(infoAfter, clock()) === stamp) keep(path, { stamp, entries });
+      if (stamp !== null && stampOf(infoAfter, clock()) === stamp) kept.set(path, { stamp, entries });
       return entriesAfter(entries, after, size);
     },
   };
