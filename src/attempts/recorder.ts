@@ -45,7 +45,7 @@ interface RequestInFlight {
 
 const unavailable = "status_503";
 const ownAgent = agentFamily(doctorAgent);
-const maxSeenGrants = 10_000;
+const maxSeenGrants = 100_000;
 const maxInFlight = 1_000;
 /** The first of each method of a grant is a step. */
 const methodBits: ReadonlyMap<string, number> = new Map([["tools/list", 1], ["tools/call", 2]]);

@@ -70,7 +70,7 @@ interface AppDependencies extends Installation {
   readonly telemetry: Telemetry;
 }
 
-const maxRememberedClients = 10_000;
+const maxRememberedClients = 100_000;
 /** How often expired records are removed. */
 const sweepIntervalMs = 300_000;
 

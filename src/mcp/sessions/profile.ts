@@ -59,7 +59,7 @@ export const serviceNowProfile: Profile = {
 export const serviceNowName = /servicenow/i;
 const serviceNowHost = /(^|\.)service-now\.com$/i;
 
-const maxRememberedClients = 10_000;
+const maxRememberedClients = 100_000;
 
 /** What a registration, or a client's metadata document, says. */
 interface RegisteredClient {
