@@ -9,7 +9,7 @@ import { signIn } from "../tests/deploy/sign_in.ts";
 import { openSignedIn, setUpOwner } from "../tests/fixtures/owner.ts";
 import { createPerson } from "../tests/fixtures/person.ts";
 import { makeServerPlace, startServer } from "../tests/fixtures/running_server.ts";
-import { threadMilliseconds } from "./process_cpu.ts";
+import { cpuSeconds } from "./process_cpu.ts";
 import { print } from "./table.ts";
 
 const lines = Number(process.env["BENCH_LINES"] ?? "1000000");
@@ -46,9 +46,9 @@ async function measurePages(): Promise<void> {
     const paths = Array.from(nav.matchAll(/href="([^"]+)"/g), ([, path = ""]) => path);
     for (const path of paths) await owner.open(new URL(path, server.url)); // warm
     const spent = async (work: () => Promise<unknown>): Promise<number> => {
-      const before = await threadMilliseconds(server.pid) ?? NaN;
+      const before = cpuSeconds(server.pid) ?? NaN;
       await work();
-      return (await threadMilliseconds(server.pid) ?? NaN) - before;
+      return ((cpuSeconds(server.pid) ?? NaN) - before) * 1_000;
     };
     const idle = await spent(() => pause(streamSeconds * 1_000)) / streamSeconds;
     print(`${lines} lines of audit, ${loadedGrants} grants, ${loadedHeldCalls} held calls, ${loadedRules} rules\n`);

@@ -1,69 +1,88 @@
 /**
- * `deno task bench:growth`: what a request costs a server that has 100, 10,000 and 100,000 sessions, tokens, clients or
- * files, beside the same server with one of them. Both are loaded in turn, in rounds; requests ask for all of them, one
- * after the other, and every answer is checked. The figure is the server's own CPU time. BENCH_ONLY=words picks some,
- * BENCH_MOST=n stops earlier.
+ * `deno task bench:growth`: what a request costs a server that has 1, 100, 10,000 and 100,000 sessions, tokens, clients
+ * or files, beside the same server with one of them. Requests ask for all of them, one after the other, and every answer
+ * is checked. Both servers get as many requests, in many short slices that alternate, so that what else the machine does
+ * meets both alike. The figure is all of the server's own CPU time, work in the background included. The row of one
+ * shows what the bench itself cannot tell apart. BENCH_ONLY=words picks some, BENCH_MOST=n stops earlier, BENCH_PAIRS=n
+ * takes more slices.
  */
 import process from "node:process";
 import { makeServerPlace } from "../tests/fixtures/running_server.ts";
 import { separateCores } from "./cores.ts";
 import type { Grown, Subject } from "./growth_subjects.ts";
 import { subjects } from "./growth_subjects.ts";
-import type { LoadRequest } from "./http_load.ts";
-import { denoScript, endServer, makeToken, measure, serverEnvironment, startServer } from "./measured_server.ts";
+import { load, type LoadRequest } from "./http_load.ts";
+import {
+  connections,
+  denoScript,
+  endServer,
+  makeToken,
+  type MeasuredServer,
+  serverEnvironment,
+  startServer,
+} from "./measured_server.ts";
+import { cpuSeconds } from "./process_cpu.ts";
 import { residentMegabytes } from "./process_memory.ts";
-import { median, print, row } from "./table.ts";
+import { print, row } from "./table.ts";
 
-const rounds = Number(process.env["BENCH_ROUNDS"] ?? "5");
-const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "2");
+type Side = Grown & MeasuredServer;
+
+const pairs = Number(process.env["BENCH_PAIRS"] ?? "20");
 const only = process.env["BENCH_ONLY"] ?? "";
 const most = Number(process.env["BENCH_MOST"] ?? "100000");
-const warmUpRequests = 2_000; // fewer than are sent in the time, so that each is
-const warmUpSeconds = 0.5;
-const sizes = [100, 10_000, 100_000].filter((size) => size <= most);
+const firstRequests = 10_000; // until V8 has compiled what is hot
+const sizes = [1, 100, 10_000, 100_000].filter((size) => size <= most);
 
 const { serverPrefix, note } = await separateCores();
 print(
-  `${note}\n${rounds} rounds of ${secondsPerRound} s each, in turn; the least, its ratio, and those of the rounds\n\n`,
+  `${note}\n${pairs} pairs of slices; "times": of all their CPU time; ` +
+    `"per 10": for each 10 times as many; median, from and to: of the pairs, half of which are between\n\n`,
 );
-print(row("", "how many", "CPU us", "with one", "times", "median", "lowest", "highest", "MB more"));
+print(row("", "how many", "CPU us", "with one", "times", "per 10", "median", "from", "to", "MB more"));
 for (const subject of subjects) if (subject.name.includes(only)) await compare(subject);
 
 async function compare(subject: Subject): Promise<void> {
   await using small = await startFilled();
   await using large = await startFilled();
+  const { requestsPerSlice, remembersEach } = subject;
   const one = await subject.grow(small, 0, 1);
   const all: LoadRequest[] = [];
-  await measure(small, one, 1);
+  let turn = 0;
+  const loadSmall = (requests: number) => load(small.port, one, { connections, requests });
+  /** Goes on with those that the last slice did not come to. */
+  const loadLarge = async (requests: number): Promise<void> => {
+    const next = Array.from({ length: Math.min(requests, all.length) }, () => all[turn++ % all.length] ?? []).flat();
+    await load(large.port, next, { connections, requests });
+  };
   for (const size of sizes) {
-    const before = residentMegabytes(large.child.pid);
+    turn = all.length; // the new ones first: what the first request of each costs is not what is compared
     all.push(...await subject.grow(large, all.length, size - all.length));
-    await warmUp(large, all);
-    const costs = { one: [] as number[], all: [] as number[] };
-    for (let round = 0; round < rounds; round++) {
-      costs.one.push((await measure(small, one, secondsPerRound)).cpuMicroseconds ?? Number.NaN);
-      costs.all.push((await measure(large, all, secondsPerRound)).cpuMicroseconds ?? Number.NaN);
+    const warmUp = Math.max(turn === 0 ? firstRequests : requestsPerSlice, remembersEach ? size - turn : 0);
+    await loadSmall(warmUp);
+    await loadLarge(warmUp);
+    const costs: { readonly one: number; readonly all: number }[] = [];
+    for (let pair = 0; pair < pairs; pair++) {
+      const before = [cpuOf(small), cpuOf(large)] as const;
+      const slices = [() => loadSmall(requestsPerSlice), () => loadLarge(requestsPerSlice)];
+      for (const slice of pair % 2 === 0 ? slices : slices.toReversed()) await slice();
+      costs.push({ one: cpuOf(small) - before[0], all: cpuOf(large) - before[1] });
     }
-    const ratios = costs.all.map((cost, round) => cost / (costs.one[round] ?? Number.NaN));
-    const more = residentMegabytes(large.child.pid) - before;
-    const [least, leastOfOne] = [Math.min(...costs.all), Math.min(...costs.one)];
-    const spread = [median(ratios), Math.min(...ratios), Math.max(...ratios)];
-    print(row(subject.name, String(size), least, leastOfOne, least / leastOfOne, ...spread, more));
+    const ofOne = costs.reduce((sum, { one }) => sum + one, 0);
+    const ofAll = costs.reduce((sum, { all }) => sum + all, 0);
+    const ratios = costs.map(({ one, all }) => all / one).sort((a, b) => a - b);
+    const spread = [0.5, 0.25, 0.75].map((share) => ratios[Math.floor(ratios.length * share)] ?? NaN);
+    const microseconds = [ofAll, ofOne].map((seconds) => seconds / pairs / requestsPerSlice * 1e6);
+    const perTen = size === 1 ? "" : (ofAll / ofOne) ** (1 / Math.log10(size));
+    const more = residentMegabytes(large.child.pid) - residentMegabytes(small.child.pid);
+    print(row(subject.name, String(size), ...microseconds, ofAll / ofOne, perTen, ...spread, more));
   }
 }
 
-/** Asks for each at least once: what the first request of each costs is not what is compared. */
-async function warmUp(
-  server: Grown & Awaited<ReturnType<typeof startServer>>,
-  all: readonly LoadRequest[],
-): Promise<void> {
-  for (let at = 0; at < all.length; at += warmUpRequests) {
-    const part = all.slice(at, at + warmUpRequests);
-    for (let asked = 0; asked < part.length;) asked += (await measure(server, part, warmUpSeconds)).requests;
-  }
+function cpuOf({ child }: MeasuredServer): number {
+  return cpuSeconds(child.pid) ?? NaN;
 }
 
-async function startFilled(): Promise<Grown & AsyncDisposable & Awaited<ReturnType<typeof startServer>>> {
+async function startFilled(): Promise<Side & AsyncDisposable> {
   const place = await makeServerPlace();
   const token = await makeToken(place);
   await Deno.mkdir(place.workspaceDir, { recursive: true });

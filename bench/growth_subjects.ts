@@ -20,6 +20,10 @@ export interface Grown {
 /** One kind of thing that there may be one of, or 100,000. */
 export interface Subject {
   readonly name: string;
+  /** For slices of about 0.1 s. */
+  readonly requestsPerSlice: number;
+  /** Whether the server keeps something of each that was asked for: then each is, before the others are measured. */
+  readonly remembersEach: boolean;
   /** Makes so many more, the first of them being the `from`th. Gives the requests that ask for each of them in turn. */
   readonly grow: (server: Grown, from: number, count: number) => Promise<LoadRequest[]>;
 }
@@ -36,6 +40,8 @@ const fileName = (index: number): string => `file-${index}.txt`;
 export const subjects: readonly Subject[] = [
   {
     name: "sessions: a call in each",
+    requestsPerSlice: 4_000,
+    remembersEach: true,
     async grow({ port, token }, _from, count) {
       const request = echo(token);
       const ids = await inParallel(count, () => openSession(port, request.headers));
@@ -44,6 +50,8 @@ export const subjects: readonly Subject[] = [
   },
   {
     name: "tokens: a call with each",
+    requestsPerSlice: 4_000,
+    remembersEach: true,
     async grow({ place }, _from, count) {
       const made = Array.from({ length: count }, () => makeToken());
       await store(place, made.map(({ put }) => put));
@@ -52,6 +60,8 @@ export const subjects: readonly Subject[] = [
   },
   {
     name: "clients: a token for each",
+    requestsPerSlice: 400,
+    remembersEach: false,
     async grow({ place }, _from, count) {
       const made = Array.from({ length: count }, () => makeClient());
       await store(place, made.map(({ put }) => put));
@@ -68,6 +78,8 @@ export const subjects: readonly Subject[] = [
   },
   {
     name: "files of a directory: each read",
+    requestsPerSlice: 4_000,
+    remembersEach: true,
     async grow({ place, token }, from, count) {
       await Deno.mkdir(`${place.workspaceDir}/many`, { recursive: true });
       return Array.from({ length: count }, (_, index) => {

@@ -26,31 +26,35 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const headerEnd = encoder.encode("\r\n\r\n");
 
+/** How long a load goes on: so many seconds, or so many requests. */
+export type LoadLength = { readonly seconds: number } | { readonly requests: number };
+
 /**
- * Loads `127.0.0.1:port` for `seconds` on `connections` connections; several requests are sent in turn, over and over.
- * Rejects at the first wrong answer.
+ * Loads `127.0.0.1:port` on `connections` connections; several requests are sent in turn, over and over. Rejects at the
+ * first wrong answer.
  */
 export async function load(
   port: number,
   requests: LoadRequest | readonly LoadRequest[],
-  options: { readonly connections: number; readonly seconds: number },
+  options: LoadLength & { readonly connections: number },
 ): Promise<LoadResult> {
   const all = [requests].flat() as readonly LoadRequest[];
-  const messages: Uint8Array[] = [];
+  const messages = all.map((request) => encodeRequest(port, request));
   let turn = 0;
   const latencies: number[] = [];
   const start = performance.now();
-  const end = start + options.seconds * 1_000;
+  const end = "seconds" in options ? start + options.seconds * 1_000 : Infinity;
+  const most = "requests" in options ? options.requests : Infinity;
 
   const oneConnection = async (): Promise<void> => {
     using connection = await Deno.connect({ hostname: "127.0.0.1", port });
     connection.setNoDelay(true);
     const buffer = new Uint8Array(4 * 1_048_576);
-    while (performance.now() < end) {
+    while (turn < most && performance.now() < end) {
       const index = turn++ % all.length;
       const request = all[index];
-      if (request === undefined) throw new Error("no request to send");
-      const message = messages[index] ??= encodeRequest(port, request);
+      const message = messages[index];
+      if (request === undefined || message === undefined) throw new Error("no request to send");
       const sent = performance.now();
       await writeAll(connection, message);
       const answer = await readAnswer(connection, buffer);

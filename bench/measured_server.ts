@@ -57,9 +57,9 @@ export async function measure(
   request: LoadRequest | readonly LoadRequest[],
   seconds: number,
 ): Promise<Measure> {
-  const before = await cpuSeconds(child.pid);
+  const before = cpuSeconds(child.pid);
   const result = await load(port, request, { connections, seconds });
-  const after = await cpuSeconds(child.pid);
+  const after = cpuSeconds(child.pid);
   const cpuMicroseconds = before === null || after === null ? null : (after - before) / result.requests * 1e6;
   return { ...result, cpuMicroseconds };
 }

@@ -155,15 +155,15 @@ async function measureFirstToken(reader: Reader): Promise<number> {
 }
 
 async function measureCpu(reader: Reader): Promise<number> {
-  const cpuSoFar = async (): Promise<number> => {
-    if (reader === throughServer) return (await cpuSeconds(server.pid) ?? NaN) * 1e6;
+  const cpuSoFar = (): number => {
+    if (reader === throughServer) return (cpuSeconds(server.pid) ?? NaN) * 1e6;
     const { user, system } = process.cpuUsage();
     return user + system;
   };
-  const before = await cpuSoFar();
+  const before = cpuSoFar();
   let tokens = 0;
   for (let call = 0; call < 30; call++) tokens += await reader(prompt, () => {});
-  return (await cpuSoFar() - before) / tokens;
+  return (cpuSoFar() - before) / tokens;
 }
 
 function measureRate(callers: number): (reader: Reader) => Promise<number> {

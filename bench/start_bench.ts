@@ -110,7 +110,7 @@ async function measure(subject: Subject): Promise<Start> {
   try {
     await program.ask("initialize", handshake);
     const milliseconds = performance.now() - began;
-    const cpu = await cpuSeconds(program.pid);
+    const cpu = cpuSeconds(program.pid);
     const first = await vitalsOf(program.pid);
     for (let count = 0; count < calls; count++) await program.ask("tools/call", subject.call);
     const last = await vitalsOf(program.pid);

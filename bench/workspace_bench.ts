@@ -10,7 +10,7 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import process from "node:process";
 import { serverFlags } from "../tests/fixtures/running_server.ts";
 import { installOfficialFilesystem } from "./official_filesystem.ts";
-import { threadMilliseconds } from "./process_cpu.ts";
+import { cpuSeconds } from "./process_cpu.ts";
 import { type Call, type Case, workspaceCases } from "./workspace_cases.ts";
 import { makeFiles } from "./workspace_files.ts";
 import { measureLargeReads, type Program } from "./workspace_large_reads.ts";
@@ -100,14 +100,14 @@ function side(pid: number | null, run: (round: number) => unknown): Side {
 }
 
 async function time(one: Side, round: number, counts: boolean): Promise<void> {
-  const cpuBefore = one.pid === null ? null : await threadMilliseconds(one.pid);
+  const cpuBefore = one.pid === null ? null : cpuSeconds(one.pid);
   const started = performance.now();
   await one.run(round);
   const took = performance.now() - started;
-  const cpuAfter = one.pid === null ? null : await threadMilliseconds(one.pid);
+  const cpuAfter = one.pid === null ? null : cpuSeconds(one.pid);
   if (!counts) return;
   one.milliseconds.push(took);
-  one.cpuMilliseconds += (cpuAfter ?? NaN) - (cpuBefore ?? NaN);
+  one.cpuMilliseconds += ((cpuAfter ?? NaN) - (cpuBefore ?? NaN)) * 1_000;
 }
 
 async function connect({ command, args, env }: Program): Promise<Connected> {

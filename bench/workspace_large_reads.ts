@@ -1,6 +1,6 @@
 /** What reading 1 MB takes of a server, without the weight of the SDK's client: time, processor, memory. */
 import { connectPlainly } from "./plain_stdio.ts";
-import { threadMilliseconds } from "./process_cpu.ts";
+import { cpuSeconds } from "./process_cpu.ts";
 
 const reads = 7;
 
@@ -29,14 +29,14 @@ export async function measureLargeReads(readers: readonly LargeReader[], print: 
     const peaks = [await peakMegabytes(client.pid)];
     await client.call(...call);
     peaks.push(await peakMegabytes(client.pid));
-    const cpuBefore = await threadMilliseconds(client.pid);
+    const cpuBefore = cpuSeconds(client.pid);
     const times: number[] = [];
     for (let time = 0; time < reads; time++) {
       const started = performance.now();
       await client.call(...call);
       times.push(performance.now() - started);
     }
-    const cpu = ((await threadMilliseconds(client.pid) ?? NaN) - (cpuBefore ?? NaN)) / reads;
+    const cpu = ((cpuSeconds(client.pid) ?? NaN) - (cpuBefore ?? NaN)) * 1_000 / reads;
     peaks.push(await peakMegabytes(client.pid));
     const median = times.toSorted((a, b) => a - b)[reads >> 1] ?? NaN;
     print(row(name, [median, cpu, ...peaks].map((figure) => figure.toFixed(0))));
