@@ -64,10 +64,29 @@ export interface Descriptor {
   close(): void;
 }
 
+/** A search that has the screener to itself. Files are numbered in the order in which they were handed over. */
+export interface Screening {
+  /** Whether no further file can be handed over yet. */
+  isFull(): boolean;
+  /** Takes over a file of so many bytes, and closes it. */
+  hand(file: Descriptor, sizeBytes: number): void;
+  /** What is known of the oldest file of which it was not told yet; `look`: only a search can tell. */
+  next(): "waiting" | "nothing" | "look";
+  /** Has it begin with the last few, which would wait for more. */
+  rouse(): void;
+  /** Closes what was not looked at, and gives the screener back. */
+  end(): void;
+}
+
+/** Has the files of one search screened; `null` while there is no screener, or another search has it. */
+export type BeginScreening = (screens: readonly RegExp[]) => Screening | null;
+
 /** Where descriptors begin. */
 export interface KernelRoots {
   /** Opens the directory at `path`, wherever it leads; everything else is opened below it. */
   open(path: string): Descriptor;
   /** What is at `path`, a link itself; `null` when there is nothing. */
   statusOf(path: string): EntryStatus | null;
+  /** `null`: this isolate has no screener. */
+  readonly screen: BeginScreening | null;
 }

@@ -2,6 +2,7 @@
 import { errorOf, type Libc } from "./libc.ts";
 import {
   AT_EMPTY_PATH,
+  AT_FDCWD,
   AT_NO_AUTOMOUNT,
   AT_SYMLINK_NOFOLLOW,
   S_IFDIR,
@@ -13,6 +14,7 @@ import {
   STATX_MNT_ID,
   statxLayout,
 } from "./numbers.ts";
+import { cPath, pathMax } from "./path_bytes.ts";
 
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
 const noPath = new Uint8Array(1);
@@ -103,4 +105,18 @@ function long(offset: number): number {
 function milliseconds(offset: number): number {
   const seconds = (word(offset + 4) | 0) * 2 ** 32 + word(offset);
   return seconds * 1_000 + Math.floor(word(offset + 8) / 1_000_000);
+}
+
+/** Makes what looks at whole paths. It keeps the last: of a workspace's directory, before each call. */
+export function createPathStatus(libc: Libc): (path: string) => EntryStatus | null {
+  const bytes = new Uint8Array(pathMax);
+  let last = "";
+  return (path) => {
+    if (path !== last) {
+      last = "";
+      cPath(path, bytes);
+      last = path;
+    }
+    return statusAt(libc, AT_FDCWD, bytes);
+  };
 }

@@ -5,6 +5,7 @@ import { createFreeSpaceReader, type ReadFreeSpace } from "./free_space.ts";
 import { KernelError, loadLibc } from "./libc.ts";
 import { openFlags } from "./numbers.ts";
 import { createKernelRoots } from "./opened_descriptor.ts";
+import type { ScreenerKeeper } from "./screening.ts";
 
 /** How files are confined here. */
 export type KernelAccess =
@@ -27,13 +28,13 @@ const passing: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
  * Loads the library and tries the calls that everything depends on. Throws where that fails for a reason that passes.
  * Afterwards the permission is not needed.
  */
-export function loadKernel(): KernelAccess {
+export function loadKernel(keeper: ScreenerKeeper | null = null): KernelAccess {
   const { os, arch } = Deno.build;
   if (os !== "linux") return unavailable("only Linux has openat2");
   if (!Object.hasOwn(openFlags, arch)) return unavailable(`it was not made for ${arch}`);
   const libc = loadLibc();
   if (typeof libc === "string") return unavailable(libc);
-  const roots = createKernelRoots(libc, arch);
+  const roots = createKernelRoots(libc, arch, keeper);
   const trials = { openat2: () => roots.open("/").close(), statx: () => void roots.statusOf("/") };
   for (const [call, attempt] of Object.entries(trials)) {
     try {

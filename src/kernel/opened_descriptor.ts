@@ -1,7 +1,7 @@
 /** The descriptors of the system, by the calls that libc.ts binds. */
 import type { Descriptor, KernelRoots, ListedName, Purpose } from "./descriptor.ts";
 import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
-import { type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
+import { createPathStatus, type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
 import { errorOf, KernelError, type Libc } from "./libc.ts";
 import {
   type Architecture,
@@ -18,6 +18,7 @@ import {
 import { addListedNames } from "./listed_names.ts";
 import { createOpenHows } from "./open_how.ts";
 import { cName, cNames, cPath, lengthOf, otherBytes, pathBytes, pathMax, toOffset } from "./path_bytes.ts";
+import { createScreening, type ScreenerKeeper } from "./screening.ts";
 import { decode } from "./stored_name.ts";
 
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
@@ -31,11 +32,8 @@ const { apply } = Reflect;
 const { then } = Promise.prototype;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
-export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
+export function createKernelRoots(libc: Libc, architecture: Architecture, keeper: ScreenerKeeper | null): KernelRoots {
   const { hows, rootHow } = createOpenHows(architecture);
-  /** The path that was asked for last: of a workspace's directory, before each call. */
-  const rootPathBytes = new Uint8Array(pathMax);
-  let rootPath = "";
   const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
   const watchDirectory = createDirectoryWatch(libc);
@@ -229,22 +227,24 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       if (!(#number in descriptor)) throw new KernelError("EBADF");
       return descriptor.#open();
     }
+
+    /** Gives the number away, and with it the duty to close it. */
+    static takeNumber(descriptor: Descriptor): number {
+      if (!(#number in descriptor) || descriptor.#running > 0) throw new KernelError("EBADF");
+      const number = descriptor.#open();
+      descriptor.#number = -1;
+      return number;
+    }
   }
-  const { numberOf } = OpenDescriptor;
+  const { numberOf, takeNumber } = OpenDescriptor;
 
   return {
+    screen: keeper === null ? null : createScreening({ take: takeNumber, close: libc.close }, keeper),
     open(path) {
       const number = libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes);
       must(number);
       return new OpenDescriptor(maker, number);
     },
-    statusOf(path) {
-      if (path !== rootPath) {
-        rootPath = "";
-        cPath(path, rootPathBytes);
-        rootPath = path;
-      }
-      return statusAt(libc, AT_FDCWD, rootPathBytes);
-    },
+    statusOf: createPathStatus(libc),
   };
 }

@@ -46,6 +46,11 @@ export function describeWall(
       `the main thread keeps files${permissions.ffi.length === 0 ? "" : ", the C library"} and network, to give a ` +
         "worker that it starts again its share; it runs no tool and answers no request",
     );
+  } else if (permissions.ffi.length > 0) {
+    sentences.push(
+      "where there are two cores the main thread keeps the C library, for a thread that reads files in a large search; it " +
+        "runs no tool and answers no request",
+    );
   }
   sentences.push(
     raceWords(raceFreedom),

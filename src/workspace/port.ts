@@ -2,6 +2,7 @@
  * The workspace port: one tree of files that a caller cannot leave. The disk and the store-backed workspace implement
  * it and pass the same contract. Refusals are values; only lost infrastructure and bugs are exceptions.
  */
+import type { BeginFileScreening } from "./screening/file_screening.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Change, ChangeAuthor, KeptItem, Left, Passage } from "./change.ts";
 import { failure, type Result } from "../lib/result.ts";
@@ -161,6 +162,7 @@ export interface Workspace {
    * replaced is only seen when a directory is listed.
    */
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
+  readonly screen?: BeginFileScreening;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
   /** The path's names without links before its end: with a link at its end followed, and kept. */

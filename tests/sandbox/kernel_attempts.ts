@@ -5,4 +5,5 @@ export const kernelAttempts: readonly (readonly [what: string, reason: RegExp])[
   ["leave the workspace by the worker's descriptors", /EXDEV/],
   ["make a descriptor from a number", /TypeError/],
   ["learn of a file outside by the worker's watch for commits", /nothing/],
+  ["get at the memory of the screener", /none is there/],
 ];

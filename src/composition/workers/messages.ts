@@ -1,6 +1,7 @@
 /** What the main thread and the server's worker say to each other. */
 import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../../config/config.ts";
+import type { ScreenerMessage } from "../../sandbox/workspace_kernel.ts";
 import type { ServerReport } from "../metrics_listener.ts";
 import type { Team } from "../running_server.ts";
 
@@ -45,6 +46,7 @@ export interface Stopped {
 }
 
 export type FromWorker =
+  | ScreenerMessage
   /** Its code is loaded: from now on no permission to load any is needed. */
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */

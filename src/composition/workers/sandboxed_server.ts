@@ -5,7 +5,9 @@ import type { Config } from "../../config/config.ts";
 import type { WriteLines } from "../../lib/log/json_log.ts";
 import { programModuleUrl } from "../../lib/program/program_module.ts";
 import type { Failed, Ready, Refused, Stopped } from "./messages.ts";
+import { permittedLibraries } from "../../kernel/library_paths.ts";
 import { giveUp, permissionNames } from "../../sandbox/own_permissions.ts";
+import { createScreenerStarter } from "../../sandbox/screener_thread.ts";
 import { startServerThread } from "./server_thread.ts";
 
 /** A server behind the wall, whether of one worker or of several. */
@@ -24,13 +26,18 @@ export interface SandboxedServer {
  */
 export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
   const fetchDocument = documentFetcherOf(config);
+  const mayScreen = config.workspace.store === "disk" && navigator.hardwareConcurrency > 1;
+  const screeners = createScreenerStarter(mayScreen ? permittedLibraries() : []);
+  const isKept = (name: string): boolean =>
+    (name === "net" && fetchDocument !== null) || (name === "ffi" && screeners.isPossible);
   const { started, ended, stop, report } = startServerThread({
     config,
     entry,
     seat: null,
     fetchDocument,
-    // With metadata documents, this thread keeps the network, for nothing but the checked fetch.
-    onLoaded: () => giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null)),
+    // The network stays for nothing but the checked fetch of metadata documents, the C library for a screener.
+    onLoaded: () => giveUp(permissionNames.filter((name) => !isKept(name))),
+    screeners,
     writeLog,
     gatherReports: async () => [await report()].filter((each) => each !== null),
   });

@@ -6,6 +6,7 @@ import type { ServerReport } from "../metrics_listener.ts";
 import type { Failed, FromWorker, Ready, Refused, Seat, Stopped, ToWorker } from "./messages.ts";
 import { createPendingAnswers } from "./pending_answers.ts";
 import { permittedLibraries } from "../../kernel/library_paths.ts";
+import type { ScreenerStarter } from "../../sandbox/screener_thread.ts";
 import { workerName } from "../../sandbox/worker_name.ts";
 import { hostAndPort, realPathBelow, serverPermissions } from "../../sandbox/permissions.ts";
 
@@ -34,13 +35,14 @@ interface ServerThreadOptions {
   readonly onLoaded: () => void;
   readonly gatherReports: () => Promise<readonly ServerReport[]>;
   readonly writeLog: WriteLines;
+  readonly screeners?: ScreenerStarter;
 }
 
 /** An address key, or the name of a part of the server. */
 const maxAskerLength = 64;
 
 export function startServerThread(options: ServerThreadOptions): ServerThread {
-  const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog } = options;
+  const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog, screeners } = options;
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const { http } = config;
@@ -69,6 +71,10 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
       case "loaded":
         onLoaded();
         return send({ kind: "start", config, seat, preferredPort });
+      case "screener_memory":
+        return screeners?.keep(data.memory);
+      case "screener_wanted":
+        return screeners?.start();
       case "fetch_document":
         // A broken tool may send anything: the fetcher checks the URL and counts, and a key is a short text.
         return void fetchDocument?.(String(data.url), String(data.asker).slice(0, maxAskerLength))

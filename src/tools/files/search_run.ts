@@ -7,6 +7,7 @@ import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Outcome, Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
+import { createLookAhead } from "../../workspace/screening/look_ahead.ts";
 import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
 import { maxWalkDepth, walk, type WalkedEntry } from "../../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
@@ -43,8 +44,8 @@ interface SearchRun {
   outlive(): Promise<void> | undefined;
 }
 
-type Steps = ReturnType<typeof walk>;
 type WalkStep = Outcome<WalkedEntry>;
+type Steps = AsyncGenerator<WalkStep>;
 
 /** Searches until everything was searched, or the limit or the time is reached. */
 export async function search(task: SearchRun): Promise<ToolOutcome> {
@@ -58,46 +59,70 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   let finished = cursor?.finished;
   let next: SearchCursor | null = null;
   let isTreeCut = false;
-  for await (const step of candidates(task, nextTurn, () => isTreeCut = true)) {
-    if (!step.ok) return toFailure("search", path, step.error);
-    const entry = step.value;
-    // a caller can only go away while others have their turn
-    const isOver = (hasPaused || visited % visitsPerCheck === visitsPerCheck - 1) && task.isOver();
-    hasPaused = false;
-    if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
-      next = { finished };
-      break;
-    }
-    visited++;
-    if (entry.kind === "file" && task.matchesName(entry.segments)) {
-      const file = task.isFile ? path : childPath(path, entry.segments);
-      if (pattern === null) collector.addName(file.text);
-      else {
-        const handingOut = task.outlive();
-        if (handingOut !== undefined) await handingOut;
-        if (collector.searched % visitsPerCheck === 0) task.progress(collector.searched);
-        const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
-        const pause = nextTurn();
-        if (pause !== undefined) await pause;
-        const mayStopAtOnce = collector.searched > 0;
-        const searching = searchFile(workspace, file, buffer, {
-          pattern,
-          contextLines: task.show === "lines" ? task.context : 0,
-          afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
-          onMatch: collector.begin(file.text),
-          onUnsure: collector.addUnsure,
-          nextTurn,
-          isOver: task.isOver,
-          mayStopAtOnce,
-        });
-        const line = collector.end(searching instanceof Promise ? await searching : searching);
-        if (line !== null) {
-          next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
-          break;
+  const steps = candidates(task, nextTurn, () => isTreeCut = true);
+  const ahead = createLookAhead<WalkedEntry>(workspace, pattern, buffer);
+  let isWalked = false;
+  try {
+    for (;;) {
+      const looked = ahead.next();
+      if (looked === undefined) {
+        if (!isWalked && !ahead.isFull) {
+          const { done, value: step } = await steps.next();
+          if (done === true) isWalked = true;
+          else if (!step.ok) return toFailure("search", path, step.error);
+          else ahead.add(step.value, fileOf(task, step.value));
+          continue;
+        }
+        if (!ahead.isAhead) break;
+        await ahead.wait();
+        if (!task.isOver()) continue;
+        next = { finished };
+        break;
+      }
+      const { item: entry, path: file } = looked;
+      // a caller can only go away while others have their turn
+      const isOver = (hasPaused || visited % visitsPerCheck === visitsPerCheck - 1) && task.isOver();
+      hasPaused = false;
+      if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
+        next = { finished };
+        break;
+      }
+      visited++;
+      if (file !== null) {
+        if (pattern === null) collector.addName(file.text);
+        else {
+          const handingOut = task.outlive();
+          if (handingOut !== undefined) await handingOut;
+          if (collector.searched % visitsPerCheck === 0) task.progress(collector.searched);
+          const mayStopAtOnce = collector.searched > 0;
+          const onMatch = collector.begin(file.text);
+          if (!looked.holdsNothing) {
+            const pause = nextTurn();
+            if (pause !== undefined) await pause;
+            const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
+            const searching = searchFile(workspace, file, buffer, {
+              pattern,
+              contextLines: task.show === "lines" ? task.context : 0,
+              afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
+              onMatch,
+              onUnsure: collector.addUnsure,
+              nextTurn,
+              isOver: task.isOver,
+              mayStopAtOnce,
+            });
+            const line = collector.end(searching instanceof Promise ? await searching : searching);
+            if (line !== null) {
+              next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
+              break;
+            }
+          }
         }
       }
+      finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
     }
-    finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
+  } finally {
+    ahead.end();
+    await steps.return?.(undefined);
   }
   // an order other than that of names has no place to go on from
   const canGoOn = !task.newestFirst && !task.last && !(next?.finished === undefined && next?.partial === undefined);
@@ -110,12 +135,18 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   });
 }
 
+/** Where a file lies that is to be searched, or found by its name. */
+function fileOf({ isFile, path, matchesName }: SearchRun, { kind, segments }: WalkedEntry): WorkspacePath | null {
+  if (kind !== "file" || !matchesName(segments)) return null;
+  return isFile ? path : childPath(path, segments);
+}
+
 /** The files in the order of names or, newest first, of time. */
-function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Steps | Iterable<WalkStep> {
+function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Steps | Iterator<WalkStep, undefined> {
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    return [success({ name, kind: "file", segments: [name], mayHaveNext: false })];
+    return [success({ name, kind: "file" as const, segments: [name], mayHaveNext: false })].values();
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
   const steps = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });

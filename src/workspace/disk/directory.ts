@@ -2,6 +2,7 @@
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
+import type { Screening } from "../../kernel/descriptor.ts";
 import type { EntryKind } from "../listing.ts";
 
 /** What the system says of an entry, a link itself. */
@@ -40,6 +41,12 @@ export interface DiskFile {
   setMode(mode: number): void;
   setOwner(uid: number, gid: number): void;
   close(): void;
+}
+
+/** Files that another thread looks through, in order. */
+interface DiskScreening extends Omit<Screening, "hand"> {
+  /** Takes the file over, and closes it. */
+  hand(file: DiskFile): void;
 }
 
 /** A file or directory that is locked by one process at a time, until it ends or closes it. */
@@ -130,6 +137,8 @@ export interface DiskAccess {
    * Absent where there is no such call. With `isRootSeen` the root is not looked at once more.
    */
   openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
+  /** Has the files of one search looked through by another thread; `null` where there is none. */
+  screen?(screens: readonly RegExp[]): DiskScreening | null;
   close(): void;
 }
 

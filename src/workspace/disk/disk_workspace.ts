@@ -22,6 +22,7 @@ import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { openPlain } from "./open.ts";
 import { findInside } from "./resolve.ts";
+import { screenDiskFiles } from "./screen.ts";
 import { trueNamesOf } from "./true_names.ts";
 import { createDirectoryScans } from "./scan.ts";
 import { createStaging } from "./staging/staging.ts";
@@ -121,6 +122,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     limits,
     read: (path, range) => readDiskFile(disk, path, range),
     readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
+    screen: (screens) => screenDiskFiles(disk, screens),
     stat: (path) => statDiskEntry(disk, path),
     trueNames: (path) => trueNamesOf(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),

@@ -35,6 +35,8 @@ export interface LinePattern {
   readonly stepCharacters: number;
   /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
   readonly seesReturns: boolean;
+  /** What a text holds that has a match, each; none where that is not known. */
+  readonly screens: readonly RegExp[];
   /** Begins the search of a line that is longer than a step. */
   searchLong(): LongLineSearch;
 }
@@ -84,7 +86,8 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   const literal = new RegExp(escape(text), "iu");
   const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => line.search(literal);
   const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
-  return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, searchLong });
+  const screens = screen === null ? [] : [screen];
+  return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, screens, searchLong });
 }
 
 const loadRe2 = loadOnce(() => import("re2js"));
@@ -104,12 +107,13 @@ async function createExpressionPattern(
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
     const program = expression.re2Input.prog as Program;
     const required = requiredText(expression.re2Input.prefilter as Requirement | null);
-    const screens = [
+    const possible = [
       required === null ? null : createTextScreen(required),
       createStartScreen(program),
       createEndScreen(program),
       required === null ? createHeldScreen(program) : null,
     ];
+    const screens = possible.filter((screen) => screen !== null);
     const automaton = createLineAutomaton(program);
     const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
     const shownGroup = wholeWord ? 1 : 0;
@@ -118,10 +122,11 @@ async function createExpressionPattern(
       return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end() } : null;
     };
     return success({
-      findCandidate: screenLines(screens.filter((screen) => screen !== null), automaton),
+      findCandidate: screenLines(screens, automaton),
       find: (line) => findFrom(line, 0)?.start ?? -1,
       stepCharacters,
       seesReturns,
+      screens,
       searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
     });
   } catch (error) {

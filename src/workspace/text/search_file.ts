@@ -2,6 +2,7 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type MarkedEncoding, markedEncoding } from "./encoding.ts";
+import type { LinePattern } from "./line_pattern.ts";
 import { createLineSearch, type FileSearch } from "./line_search.ts";
 import { toSearchable } from "./searchable.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -17,7 +18,7 @@ interface FileSearched {
 }
 
 /** The memory into which one file after another is read: what most files fit into, and one piece of a larger one. */
-interface SearchBuffer {
+export interface SearchBuffer {
   readonly head: Buffer;
   piece: Buffer | null;
 }
@@ -62,17 +63,30 @@ function searchHead(
   if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
   const bytes = buffer.head.subarray(0, lengthBytes);
   const isLast = lengthBytes >= sizeBytes;
-  if (isLast && holdsNothing(bytes, search)) return nothingFound;
+  if (isLast && holdsNothing(bytes, search.pattern)) return nothingFound;
   if (!isLast && bytes.includes(0) && markedEncoding(bytes) === null) return failure("binary");
   return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
 }
 
 /** Whether plain text has no match, as most files: it is then made no more of than one string. */
-function holdsNothing(bytes: Buffer, { pattern }: FileSearch): boolean {
+function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
   const characters = bytes.toString("latin1");
   return bytes[0] !== firstByteOfMark && !characters.includes("\0") && isUtf8(bytes) &&
     (pattern.seesReturns || !characters.includes("\r\n")) &&
     pattern.findCandidate(characters, 0, characters.length) === -1;
+}
+
+/** Whether the file surely has no match, as far as that is known at once. */
+export function holdsNothingOf(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { head }: SearchBuffer,
+  pattern: LinePattern,
+): boolean {
+  const read = workspace.readInto(path, head, 0);
+  if (read instanceof Promise || !read.ok) return false;
+  const { lengthBytes, sizeBytes } = read.value;
+  return lengthBytes >= sizeBytes && holdsNothing(head.subarray(0, lengthBytes), pattern);
 }
 
 async function searchPieces(

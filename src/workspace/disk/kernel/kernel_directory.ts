@@ -16,7 +16,7 @@ import {
   isSame,
 } from "../directory.ts";
 import { errorCode, unlinkable } from "../refusal.ts";
-import { openAny, openFile, statusOrClose } from "./kernel_file.ts";
+import { KernelFile, openAny, openFile, statusOrClose } from "./kernel_file.ts";
 import { KernelListing } from "./kernel_listing.ts";
 import { Opened } from "./opened.ts";
 import { removeBelow } from "./remove_below.ts";
@@ -60,6 +60,17 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
       const opened = descriptor.tryOpen(relative, purpose === "read" ? "read" : "path");
       if (typeof opened === "string") return null;
       return openAny(opened);
+    },
+    screen(screens) {
+      const screening = roots.screen?.(screens) ?? null;
+      if (screening === null) return null;
+      return {
+        ...screening,
+        hand(file) {
+          if (!(file instanceof KernelFile)) throw new TypeError("a file of another access");
+          file.handTo(screening);
+        },
+      };
     },
     close: () => descriptor.close(),
   };

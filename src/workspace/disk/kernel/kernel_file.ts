@@ -1,9 +1,9 @@
 /** An open file, or what is locked, by its descriptor. */
-import type { Descriptor } from "../../../kernel/descriptor.ts";
+import type { Descriptor, Screening } from "../../../kernel/descriptor.ts";
 import type { EntryStatus } from "../../../kernel/entry_status.ts";
 import type { DiskFile, DiskLock } from "../directory.ts";
 
-class KernelFile implements DiskFile, DiskLock {
+export class KernelFile implements DiskFile, DiskLock {
   readonly #descriptor: Descriptor;
 
   constructor(descriptor: Descriptor, readonly info: EntryStatus) {
@@ -46,6 +46,10 @@ class KernelFile implements DiskFile, DiskLock {
     this.#descriptor.unlock();
   }
 
+  handTo(screening: Screening): void {
+    screening.hand(this.#descriptor, this.info.size);
+  }
+
   close(): void {
     this.#descriptor.close();
   }
@@ -74,7 +78,7 @@ export function statusOrClose(descriptor: Descriptor): EntryStatus {
   }
 }
 
-/** No part of the server shares memory between threads. */
+/** No buffer for bytes of files is shared between threads. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;
 }

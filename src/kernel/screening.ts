@@ -1,0 +1,103 @@
+/** The worker's side of its screener (screener.ts): hands open files over, and learns which hold nothing. */
+import type { BeginScreening, Descriptor, Screening } from "./descriptor.ts";
+import { memoryLayout, placeStates, screenerMemoryBytes, screenerStates, screensAtBytes } from "./screener_memory.ts";
+
+/** Who starts screeners: the main thread, as the worker sees it. */
+export interface ScreenerKeeper {
+  /** Keeps the memory for screeners, and shows it to no other code. */
+  keep(memory: SharedArrayBuffer): void;
+  /** Asks for a screener: it comes later, or never. */
+  want(): void;
+}
+
+/** How the numbers of descriptors are had, and given back. */
+interface Numbers {
+  /** The descriptor's number, which it then has no more. */
+  readonly take: (descriptor: Descriptor) => number;
+  readonly close: (number: number) => void;
+}
+
+/** What later code could replace. */
+const { add, compareExchange, load, notify, store } = Atomics;
+const { stringify } = JSON;
+const { stateAt, wakeAt, asleepAt, roundAt, screensLengthAt, maxScreensLength, placesAt, placeWords, places } =
+  memoryLayout;
+/** Waking a thread costs as much as opening a file or two. */
+const handedPerWake = 8;
+
+export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper): BeginScreening {
+  const memory = new SharedArrayBuffer(screenerMemoryBytes);
+  keeper.keep(memory);
+  const words = new Int32Array(memory, 0, screensAtBytes / 4);
+  const characters = new Uint16Array(memory, screensAtBytes);
+  let isBusy = false;
+  let handed = 0;
+  let told = 0;
+  const placeOf = (file: number): number => placesAt + file % places * placeWords;
+  const isRunning = (): boolean => load(words, stateAt) === screenerStates.running;
+  const isHeld = (at: number): boolean => {
+    const state = load(words, at);
+    return state > placeStates.free && state < placeStates.nothing;
+  };
+  /** Gets back what the screener did not take, or will look at no more. */
+  const takeBack = (at: number): boolean => {
+    const { free, offered, taken } = placeStates;
+    const isBack = compareExchange(words, at, offered, free) === offered ||
+      (load(words, stateAt) === screenerStates.failed && compareExchange(words, at, taken, free) === taken);
+    if (isBack) close(words[at + 1] ?? -1);
+    return isBack;
+  };
+  const rouse = (): void => {
+    add(words, wakeAt, 1);
+    if (load(words, asleepAt) === 1) notify(words, wakeAt);
+  };
+
+  const screening: Screening = {
+    isFull: () => handed - told === places || !isRunning() || isHeld(placeOf(handed)),
+    hand(file, sizeBytes) {
+      if (typeof sizeBytes !== "number") throw new TypeError("a size is a number"); // valueOf() could hand another over
+      const number = take(file);
+      const at = placeOf(handed++);
+      words[at + 1] = number;
+      words[at + 2] = sizeBytes;
+      store(words, at, placeStates.offered);
+      if (handed % handedPerWake === 0) rouse();
+    },
+    next() {
+      const at = placeOf(told);
+      const state = load(words, at);
+      if (state < placeStates.nothing && isRunning()) return "waiting";
+      told++;
+      if (state < placeStates.nothing) takeBack(at);
+      else store(words, at, placeStates.free);
+      return state === placeStates.nothing ? "nothing" : "look";
+    },
+    rouse,
+    end() {
+      // the screener goes by the order of places: it waits at the first that comes back
+      let first = handed;
+      for (let file = handed - 1; file >= told; file--) if (takeBack(placeOf(file))) first = file;
+      told = handed = first;
+      isBusy = false;
+    },
+  };
+
+  return (screens) => {
+    if (isBusy) return null;
+    if (load(words, stateAt) === screenerStates.none) {
+      handed = told = 0; // where a new screener begins
+      store(words, stateAt, screenerStates.wanted);
+      keeper.want();
+    }
+    if (!isRunning()) return null;
+    // a screener that still is at a file of an earlier search may be reading its screens
+    for (let place = 0; place < places; place++) if (isHeld(placeOf(place))) return null;
+    const json = stringify(screens.map(({ source, flags }) => [source, flags]));
+    if (json.length > maxScreensLength || isBusy) return null;
+    isBusy = true;
+    for (let at = 0; at < json.length; at++) characters[at] = json.charCodeAt(at);
+    words[screensLengthAt] = json.length;
+    add(words, roundAt, 1);
+    return screening;
+  };
+}
