@@ -10,11 +10,20 @@ export function closestWord(word: string, known: readonly string[]): string | nu
   let closest: string | null = null;
   let fewest = Math.min(maxMistakes, Math.floor(word.length / 3)) + 1;
   for (const candidate of known) {
-    if (Math.abs(candidate.length - word.length) >= fewest) continue;
+    if (Math.abs(candidate.length - word.length) >= fewest || lettersApart(word, candidate) >= fewest) continue;
     const mistakes = mistakesBetween(word, candidate, fewest);
     if (mistakes < fewest) [closest, fewest] = [candidate, mistakes];
   }
   return closest;
+}
+
+/** How many characters of `a` are not in `b`: each of them is a mistake, and most words differ in more than a few. */
+function lettersApart(a: string, b: string): number {
+  let apart = 0;
+  for (let index = 0; index < a.length; index++) {
+    if (!b.includes(a.charAt(index))) apart += 1;
+  }
+  return apart;
 }
 
 /** Characters left out, added, replaced, or exchanged with their neighbour (optimal string alignment); `Infinity` from `enough` on. */
