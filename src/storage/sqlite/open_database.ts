@@ -9,6 +9,10 @@ import { restoreRemedy, sqliteCode, sqliteCodeOf } from "./failure.ts";
 const applicationId = 0x5043554c;
 const schemaVersion = 2;
 const retryMs = 10;
+/** SQLite's own measure, below zero in KiB. */
+const keptKibibytes = -2_000;
+/** The check reads every page, and few of them are soon read again: they would stay in memory. */
+const checkedPages = 64;
 /** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
 const maxWhollyCheckedBytes = 16 * 2 ** 20;
 const maxCheckedBytes = 256 * 2 ** 20;
@@ -43,7 +47,11 @@ export function openSqliteDatabase(
     database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA trusted_schema = OFF`);
     requireOwn(database, path);
-    if (checks) requireSound(database, path);
+    if (checks) {
+      database.exec(`PRAGMA cache_size = ${checkedPages}`);
+      requireSound(database, path);
+      database.exec(`PRAGMA cache_size = ${keptKibibytes}`);
+    }
     enterWriteAheadLog(database, busyTimeoutMs);
     database.exec("PRAGMA synchronous = FULL");
     migrate(database, path);
