@@ -1,6 +1,7 @@
 /** What searches and listings pass over unless they are asked to look: `.git`, `node_modules`, what `.gitignore` names. */
 import { Buffer } from "node:buffer";
 import { type IgnoreRules, maxIgnoreBytes, parseIgnoreRules } from "./ignore_rules.ts";
+import type { DirectoryEntry } from "./listing.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
@@ -18,8 +19,11 @@ interface Skipped {
 
 /** Decides for one walk. Directories are entered in the order of the walk. */
 export interface Ignored {
-  /** To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start. */
-  enter(segments: readonly string[]): Promise<void>;
+  /**
+   * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start. Where
+   * all its entries are known and there are no rules, none are read.
+   */
+  enter(segments: readonly string[], entries: readonly DirectoryEntry[] | null): Promise<void> | undefined;
   /** Whether the walk passes over the entry. */
   skips(segments: readonly string[], isDirectory: boolean): boolean;
   readonly skipped: Skipped;
@@ -40,8 +44,11 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
     }
     return false;
   };
+  const leave = (depth: number): void => {
+    while ((rules.at(-1)?.depth ?? -1) >= depth) rules.pop();
+  };
   const load = async (directory: readonly string[]): Promise<void> => {
-    while ((rules.at(-1)?.depth ?? -1) >= directory.length) rules.pop();
+    leave(directory.length);
     const text = await readRules(workspace, { text: directory.join("/"), segments: directory });
     if (text !== null) rules.push({ depth: directory.length, rules: parseIgnoreRules(text) });
   };
@@ -51,8 +58,11 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
     isOff ||= isIgnored(start.segments.slice(0, depth + 1), true);
   }
   return {
-    async enter(segments) {
-      if (!isOff) await load([...start.segments, ...segments]);
+    enter(segments, entries) {
+      if (isOff) return undefined;
+      if (entries?.some(({ name }) => name === rulesName) ?? true) return load([...start.segments, ...segments]);
+      leave(base + segments.length);
+      return undefined;
     },
     skips(segments, isDirectory) {
       if (isOff || !isIgnored([...start.segments, ...segments], isDirectory)) return false;

@@ -65,7 +65,7 @@ export async function* walk(
     hasMore: true,
   });
   const stack = resume(after, depth, open);
-  for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments);
+  for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments, null);
   let visited = 0;
   let directory: OpenDirectory | undefined;
   while ((directory = stack.at(-1)) !== undefined) {
@@ -87,12 +87,14 @@ export async function* walk(
       continue;
     }
     const { last } = directory;
-    if (directory.entries.length === 0) await ignored?.enter(directory.segments);
+    const isFirst = directory.entries.length === 0;
     const listing = await workspace.list(directory.path, { details, ...last === undefined ? {} : { after: last } });
     if (!listing.ok && directory.segments.length === 0) yield listing;
     directory.entries = listing.ok ? listing.value.entries : [];
     directory.given = 0;
     directory.hasMore = listing.ok && listing.value.hasMore;
+    const isWhole = last === undefined && !directory.hasMore;
+    if (isFirst) await ignored?.enter(directory.segments, isWhole ? directory.entries : null);
   }
 }
 

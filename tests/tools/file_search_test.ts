@@ -270,6 +270,19 @@ Deno.test("file_search finds whole words, leaves out what it is told to, and pas
     assert.deepEqual(await found({ path: "node_modules" }), ["node_modules/x/d.js:1"]);
   }));
 
+Deno.test("the rules of a .gitignore hold where it comes late in the listing of its directory", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.mkdirSync(`${root}/d`);
+    for (const name of ["!", "#", "%", "a.log"]) Deno.writeTextFileSync(`${root}/d/${name}`, "total");
+    Deno.writeTextFileSync(`${root}/d/.gitignore`, "*.log\n!.gitignore\n");
+    for (const name of ["e.log", "f"]) Deno.writeTextFileSync(`${root}/${name}`, "total");
+    const search = fileSearchTool(workspace);
+    const found = (await answerOf(search, { query: "total", show: "files" })).text.split("\n").filter((line) =>
+      !line.startsWith("(")
+    );
+    assert.deepEqual(found, ["d/!", "d/#", "d/%", "e.log", "f"]);
+  }, { limits: { maxListEntries: 2 } }));
+
 Deno.test("file_search names the files that it could not search, and why", () =>
   withWorkspace(async ({ root, workspace }) => {
     const search = fileSearchTool(workspace);

@@ -45,7 +45,7 @@ export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly st
   const excludes = exclude.map((text) => parseGlob(text)).filter((matches) => matches !== null);
   if (excludes.length === 0) return ignored;
   return {
-    enter: async (segments) => await ignored?.enter(segments),
+    enter: (segments, entries) => ignored?.enter(segments, entries),
     skips: (segments, isDirectory) =>
       excludes.some((matches) => matches(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
     get skipped() {
