@@ -109,6 +109,26 @@ testInEachMode("hard links are read only where the setting allows them", () =>
   }));
 
 testInEachMode(
+  "hard links that a change has replaced or deleted are not read in the trash either",
+  () =>
+    inScene(async (base) => {
+      for (const name of ["h", "i"]) Deno.linkSync(`${base}/outside/secret.txt`, `${base}/ws/${name}`);
+      const workspace = openDiskWorkspace({ root: `${base}/ws`, trash: { keepMs: 60_000, maxBytes: 1_000_000 } });
+      assert.ok((await workspace.write(path("h"), new Uint8Array(1))).ok);
+      assert.ok((await workspace.remove(path("i"))).ok);
+      const reads: unknown[] = [];
+      for await (const { id, steps } of workspace.trash?.changes() ?? []) {
+        for (const { number } of steps) {
+          reads.push(await workspace.trash?.read({ change: id, number }, { offsetBytes: 0, lengthBytes: 10 }));
+        }
+      }
+      const refused = { ok: false, error: { reason: "denied", because: "hard_link" } };
+      assert.deepEqual(reads, [refused, refused]);
+      await workspace.close();
+    }),
+);
+
+testInEachMode(
   "list() gives the kinds, sorted, and is bounded in short and in long directories",
   () =>
     inScene(async (base) => {

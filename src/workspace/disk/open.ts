@@ -56,14 +56,17 @@ function openByNames(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome
 }
 
 function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile> {
-  const { isDirectory, isFile, nlink, size } = opened.info;
+  const { isDirectory, isFile, size } = opened.info;
   if (isDirectory) return refuse(opened, { reason: "is_directory" });
   if (!isFile) return refuse(opened, { reason: "not_a_file" });
-  if (disk.hardLinks === "refuse" && (nlink ?? 1) > 1) {
-    return refuse(opened, { reason: "denied", because: "hard_link" });
-  }
+  if (hasHiddenName(disk, opened)) return refuse(opened, { reason: "denied", because: "hard_link" });
   if (size > maxBytes) return refuse(opened, { reason: "too_large", sizeBytes: size, limitBytes: maxBytes });
   return success(opened);
+}
+
+/** Whether one of its names may be outside, and it is not to be read for that. */
+export function hasHiddenName({ hardLinks }: Disk, { info: { nlink } }: DiskFile): boolean {
+  return hardLinks === "refuse" && (nlink ?? 1) > 1;
 }
 
 function refuse(opened: DiskFile, refusal: WorkspaceRefusal): Outcome<never> {

@@ -4,6 +4,7 @@ import { isChangeId, type KeptItem } from "../../change.ts";
 import type { ByteRange, Outcome, Trash } from "../../port.ts";
 import type { Disk } from "../context.ts";
 import { moveDiskEntry } from "../move.ts";
+import { hasHiddenName } from "../open.ts";
 import { toRefusal } from "../refusal.ts";
 import { removeDiskEntry } from "../remove.ts";
 import { cutDiskFile } from "./cut.ts";
@@ -62,6 +63,7 @@ async function readItem(disk: Disk, { change, number }: KeptItem, range: ByteRan
     const file = disk.access.step(() => disk.staging.trash().openOwn(name));
     if (file === null) return failure({ reason: "not_found" });
     try {
+      if (hasHiddenName(disk, file)) return failure({ reason: "denied", because: "hard_link" });
       const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
       let filled = 0;
       while (filled < bytes.byteLength) {
