@@ -22,6 +22,22 @@ const moreAttempts: typeof attempts = {
   "open a directory outside by the worker's descriptors": async () => (await kernelOfWorker()).open("/etc"),
   "leave the workspace by the worker's descriptors": async ({ workspaceDir }) =>
     (await kernelOfWorker()).open(`${workspaceDir}/../`),
+  "lead a link outside by methods that it replaces": async ({ workspaceDir, secretPath }) => {
+    const root = (await kernelOfWorker()).open(workspaceDir);
+    const { [Symbol.iterator]: iterate } = String.prototype;
+    const act = function (this: string) {
+      root.tryOpen(`${"../".repeat(99)}${secretPath}`, "read"); // leaves its path where the first name was
+      return iterate.call(this);
+    };
+    Object.defineProperty(String.prototype, Symbol.iterator, { value: act, configurable: true, writable: true });
+    try {
+      root.link("absent", root, "taken\udcff");
+    } finally {
+      Object.defineProperty(String.prototype, Symbol.iterator, { value: iterate, configurable: true, writable: true });
+      root.close();
+    }
+    return "linked";
+  },
   "learn of a file outside by the worker's watch for commits": async ({ secretPath }) => {
     const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
     if (!workspaceKernel.available || workspaceKernel.watchCommits(secretPath) === null) throw new Error("nothing");

@@ -3,6 +3,7 @@ export const kernelAttempts: readonly (readonly [what: string, reason: RegExp])[
   ["load the binding again", /not available/],
   ["open a directory outside by the worker's descriptors", /EACCES/],
   ["leave the workspace by the worker's descriptors", /EXDEV/],
+  ["lead a link outside by methods that it replaces", /ENOENT/],
   ["make a descriptor from a number", /TypeError/],
   ["learn of a file outside by the worker's watch for commits", /nothing/],
   ["get at the memory of the screener", /none is there/],
