@@ -24,6 +24,8 @@ export type WatchCommits = (path: string) => (() => boolean) | null;
 
 /** One of the header's two copies: the one that a commit writes last. */
 const headerBytes = 48n;
+const headerWords = 12;
+const Words = Int32Array; // other code could have it make smaller ones
 const walIndexVersion = 3_007_000;
 const maxDescriptors = 65_536;
 
@@ -49,8 +51,8 @@ export function createCommitWatch(libc: Libc): WatchCommits {
   return (path) => {
     const descriptor = findDescriptor(path);
     if (descriptor === null) return null;
-    const header = new Int32Array(Number(headerBytes) / 4);
-    const last = new Int32Array(header.length);
+    const header = new Words(headerWords);
+    const last = new Words(headerWords);
     const address = libc.mmap(0n, headerBytes, PROT_READ, MAP_SHARED, descriptor, 0n);
     if (address === MAP_FAILED) return null;
     libc.copyMapped(header, address, headerBytes);

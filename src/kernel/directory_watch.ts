@@ -17,7 +17,7 @@ import {
   IN_Q_OVERFLOW,
   inotifyLayout,
 } from "./numbers.ts";
-import { cPath } from "./path_bytes.ts";
+import { cPath, lengthOf, pathMax } from "./path_bytes.ts";
 import { toName } from "./stored_name.ts";
 
 /** An entry of a directory, and what became of it. */
@@ -34,11 +34,14 @@ type WatchDirectory = (descriptor: number, onChange: OnEntryChange) => () => voi
 
 const eventMask = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB |
   IN_ONLYDIR;
-const eventsBytes = 65_536n;
+const eventsBytes = 65_536;
+const toBigInt = BigInt;
+const Bytes = Uint8Array; // other code could have it make smaller ones
 
 /** Binds the watch to the library. The instance stays: its number is never another file's while a thread reads it. */
 export function createDirectoryWatch(libc: Libc): WatchDirectory {
   const watched = new Map<number, Set<OnEntryChange>>();
+  const linkBytes = new Uint8Array(pathMax); // its own: other code can import the one of paths, and read the number
   let instance = -1;
   let isReading = false;
 
@@ -57,11 +60,11 @@ export function createDirectoryWatch(libc: Libc): WatchDirectory {
     }
   };
   const read = async (): Promise<void> => {
-    const bytes = new Uint8Array(Number(eventsBytes));
+    const bytes = new Bytes(eventsBytes);
     isReading = true;
     while (watched.size > 0) {
       // the end of the last watch is an event, too
-      const length = await libc.readLater(instance, bytes, eventsBytes);
+      const length = await libc.readLater(instance, bytes, toBigInt(lengthOf(bytes)));
       if (length > 0) tell(bytes, length);
       else fail();
     }
@@ -75,7 +78,9 @@ export function createDirectoryWatch(libc: Libc): WatchDirectory {
   return (descriptor, onChange) => {
     if (instance < 0) instance = libc.inotifyInit(IN_CLOEXEC);
     // by its magic link: there is no such call by descriptor
-    const watch = instance < 0 ? -1 : libc.inotifyAdd(instance, cPath(`/proc/self/fd/${descriptor}`), eventMask);
+    const watch = instance < 0
+      ? -1
+      : libc.inotifyAdd(instance, cPath(`/proc/self/fd/${descriptor}`, linkBytes), eventMask);
     if (watch < 0) throw errorOf(libc);
     const listeners = watched.get(watch) ?? new Set(); // one watch an inode, however often it is asked for
     watched.set(watch, listeners.add(onChange));

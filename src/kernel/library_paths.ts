@@ -1,12 +1,12 @@
 /** Where distributions keep glibc: with a list of paths, Deno permits the library under one of them only. */
 
-export const libraryPaths: readonly string[] = [
+export const libraryPaths: readonly string[] = Object.freeze([
   "/lib/x86_64-linux-gnu/libc.so.6",
   "/lib/aarch64-linux-gnu/libc.so.6",
   "/lib64/libc.so.6",
   "/usr/lib64/libc.so.6",
   "/usr/lib/libc.so.6",
-];
+]);
 
 /** The permission that a program which serves files starts with. A test holds that the tasks have the same. */
 export const libraryFlag = `--allow-ffi=${libraryPaths.join(",")}`;

@@ -1,5 +1,7 @@
 /** Numbers and layouts of Linux's interface. tests/kernel/ compares them with the headers of each architecture. */
 
+const { freeze } = Object; // other code of the isolate can import these
+
 /** The architectures whose numbers are here; both are little-endian. */
 export type Architecture = "x86_64" | "aarch64";
 
@@ -31,10 +33,10 @@ const sharedFlags = {
 };
 
 /** From asm/fcntl.h: the only numbers in use that differ between the architectures. */
-export const openFlags: Readonly<Record<Architecture, OpenFlags>> = {
-  x86_64: { ...sharedFlags, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 },
-  aarch64: { ...sharedFlags, O_DIRECTORY: 0o40000, O_NOFOLLOW: 0o100000 },
-};
+export const openFlags: Readonly<Record<Architecture, OpenFlags>> = freeze({
+  x86_64: freeze({ ...sharedFlags, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 }),
+  aarch64: freeze({ ...sharedFlags, O_DIRECTORY: 0o40000, O_NOFOLLOW: 0o100000 }),
+});
 
 /** From asm/unistd.h: a call without a function in glibc. New calls have one number everywhere. */
 export const SYS_openat2 = 437;
@@ -59,7 +61,7 @@ export const LOCK_NB = 4;
 export const LOCK_UN = 8;
 
 /** From sys/inotify.h: `struct inotify_event`, with offsets in bytes; the name is filled up with zero bytes. */
-export const inotifyLayout = { bytes: 16, wd: 0, mask: 4, len: 12 } as const;
+export const inotifyLayout = freeze({ bytes: 16, wd: 0, mask: 4, len: 12 } as const);
 export const IN_CLOEXEC = 0o2000000;
 export const IN_MODIFY = 0x2;
 export const IN_ATTRIB = 0x4;
@@ -78,21 +80,23 @@ export const MAP_SHARED = 1;
 export const MAP_FAILED = -1n;
 
 /** From linux/stat.h: `struct statx`, with offsets in bytes. */
-export const statxLayout = {
-  bytes: 256,
-  stx_nlink: 16,
-  stx_uid: 20,
-  stx_gid: 24,
-  stx_mode: 28,
-  stx_ino: 32,
-  stx_size: 40,
-  stx_btime: 80,
-  stx_ctime: 96,
-  stx_mtime: 112,
-  stx_dev_major: 136,
-  stx_dev_minor: 140,
-  stx_mnt_id: 144,
-} as const;
+export const statxLayout = freeze(
+  {
+    bytes: 256,
+    stx_nlink: 16,
+    stx_uid: 20,
+    stx_gid: 24,
+    stx_mode: 28,
+    stx_ino: 32,
+    stx_size: 40,
+    stx_btime: 80,
+    stx_ctime: 96,
+    stx_mtime: 112,
+    stx_dev_major: 136,
+    stx_dev_minor: 140,
+    stx_mnt_id: 144,
+  } as const,
+);
 export const STATX_BASIC_STATS = 0x7ff;
 export const STATX_BTIME = 0x800;
 export const STATX_MNT_ID = 0x1000;
@@ -102,14 +106,14 @@ export const S_IFREG = 0o100000;
 export const S_IFLNK = 0o120000;
 
 /** From dirent.h: `struct dirent64`, with offsets in bytes; the name ends with a zero byte. */
-export const direntLayout = { d_reclen: 16, d_type: 18, d_name: 19 } as const;
+export const direntLayout = freeze({ d_reclen: 16, d_type: 18, d_name: 19 } as const);
 export const DT_UNKNOWN = 0;
 export const DT_DIR = 4;
 export const DT_REG = 8;
 export const DT_LNK = 10;
 
 /** From asm-generic/errno.h and errno-base.h. Others become `E` and their number. */
-export const errorNames: Readonly<Record<number, string>> = {
+export const errorNames: Readonly<Record<number, string>> = freeze({
   1: "EPERM",
   2: "ENOENT",
   4: "EINTR",
@@ -141,4 +145,4 @@ export const errorNames: Readonly<Record<number, string>> = {
   95: "EOPNOTSUPP",
   116: "ESTALE",
   122: "EDQUOT",
-};
+});

@@ -52,10 +52,13 @@ export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper
     if (load(words, asleepAt) === 1) notify(words, wakeAt);
   };
 
+  const hasPlace = (): boolean => handed - told < places && !isHeld(placeOf(handed));
+
   const screening: Screening = {
-    isFull: () => handed - told === places || !isRunning() || isHeld(placeOf(handed)),
+    isFull: () => !hasPlace() || !isRunning(),
     hand(file, sizeBytes) {
       if (typeof sizeBytes !== "number") throw new TypeError("a size is a number"); // valueOf() could hand another over
+      if (!hasPlace()) throw new RangeError("no place is free"); // its descriptor would have two owners
       const number = take(file);
       const at = placeOf(handed++);
       words[at + 1] = number;

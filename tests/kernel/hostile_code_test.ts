@@ -1,7 +1,9 @@
 /** Code of the same isolate, such as a broken tool, that replaces the language's methods to lead a call elsewhere. */
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import type { Descriptor } from "../../src/kernel/descriptor.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
+import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { until } from "../fixtures/until.ts";
 
 const kernel = loadKernel();
@@ -119,6 +121,69 @@ test("a position or a purpose that is an object does not close a file on the way
   assert.throws(() => file.tryOpen("x", closing as "read"), { code: "EBADF" });
 });
 
+/** Replaces what makes a buffer by what makes a short one, and tells what was written beyond its end. */
+function shortBuffers(kind: "Uint8Array" | "Int32Array"): { readonly overflown: () => number } & Disposable {
+  const Original = globalThis[kind];
+  const beyond: Uint8Array[] = [];
+  const short = function (): ArrayBufferView {
+    const whole = new ArrayBuffer(1_000_000);
+    beyond.push(new Uint8Array(whole, 16));
+    return new Original(whole, 0, 1);
+  };
+  Reflect.set(globalThis, kind, short);
+  return {
+    overflown: () => beyond.reduce((sum, bytes) => sum + bytes.filter((byte) => byte !== 0).length, 0),
+    [Symbol.dispose]: () => void Reflect.set(globalThis, kind, Original),
+  };
+}
+
+test("code that replaces what makes buffers has no call write beyond one", async (root, path) => {
+  assert.ok(kernel.available);
+  using database = new DatabaseSync(`${path}/db`);
+  database.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (a)");
+  const directory = root.open(".", "list");
+  const changes: unknown[] = [];
+  const { read, watched, overflown } = (() => {
+    using words = shortBuffers("Int32Array");
+    using bytes = shortBuffers("Uint8Array");
+    const hasChanged = kernel.watchCommits(`${path}/db`);
+    const end = directory.watch((changed) => void changes.push(changed));
+    return { read: hasChanged, watched: end, overflown: () => words.overflown() + bytes.overflown() };
+  })();
+  for (let n = 0; n < 50; n++) Deno.writeTextFileSync(`${path}/${"long".repeat(20)}-${n}`, "");
+  await until("the changes", () => changes.length >= 50);
+  assert.ok(read !== null && read() && !read());
+  watched();
+  directory.close();
+  assert.equal(overflown(), 0);
+});
+
+test("what other code can import of the binding are functions, and tables that nothing can change", async () => {
+  for (const { name } of Deno.readDirSync(new URL("../../src/kernel", import.meta.url))) {
+    const exported: Record<string, unknown> = await import(`../../src/kernel/${name}`);
+    for (const [what, value] of Object.entries(exported)) {
+      const isTable = typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
+      if (isTable) { for (const each of [value, ...Object.values(value)]) assert.ok(Object.isFrozen(each), what); }
+    }
+  }
+});
+
+test("a file that is handed to the screener without a free place stays its owner's", async (_root, path) => {
+  const screened = loadScreenedKernel(50).kernel;
+  assert.ok(screened.available && screened.roots.screen !== null);
+  Deno.writeTextFileSync(`${path}/f`, "hay\n");
+  const root = screened.roots.open(path);
+  const { screen } = screened.roots;
+  const screening = await until("a screener", () => screen([/needle/]));
+  while (!screening.isFull()) screening.hand(root.open("f", "read"), 4);
+  const file = root.open("f", "read");
+  assert.throws(() => screening.hand(file, 4), RangeError);
+  assert.equal(file.read(new Uint8Array(4), 0), 4);
+  file.close();
+  screening.end();
+  root.close();
+});
+
 test("the watch for commits learns of no file but the one that SQLite keeps beside a database", (_root, path) => {
   assert.ok(kernel.available);
   Deno.writeTextFileSync(`${path}/secret`, "x");
@@ -130,6 +195,8 @@ function test(name: string, body: (root: Descriptor, path: string) => unknown): 
   Deno.test({
     name,
     ignore: !kernel.available,
+    sanitizeResources: false, // a screener ends once it is idle
+    sanitizeOps: false,
     async fn() {
       assert.ok(kernel.available);
       const path = await Deno.realPath(await Deno.makeTempDir());
