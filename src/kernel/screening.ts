@@ -22,8 +22,8 @@ const { add, compareExchange, load, notify, store } = Atomics;
 const { stringify } = JSON;
 const { stateAt, wakeAt, asleepAt, roundAt, screensLengthAt, maxScreensLength, placesAt, placeWords, places } =
   memoryLayout;
-/** Waking a thread costs as much as opening a file or two. */
-const handedPerWake = 8;
+/** Waking a thread costs as much as opening a few files. */
+const handedPerWake = 16;
 
 export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper): BeginScreening {
   const memory = new SharedArrayBuffer(screenerMemoryBytes);
