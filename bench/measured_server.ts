@@ -65,7 +65,7 @@ export async function measure(
 }
 
 /** Makes an access token for the server that will run in this place. */
-export async function makeToken({ dataDir }: ServerPlace): Promise<string> {
+export async function makeToken({ dataDir }: Pick<ServerPlace, "dataDir">): Promise<string> {
   const { code, stdout, stderr } = await runCommand(
     ["token", "create", "--scope", "files:read", "--data-dir", dataDir],
   );

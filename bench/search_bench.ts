@@ -1,13 +1,16 @@
 /**
  * `deno task bench:search`: what an agent does with many files or large ones, asked of `main.ts stdio`, of the official
- * @modelcontextprotocol/server-filesystem and of the Unix tool that does the same, in turn. Everything runs on one core,
- * ripgrep on two as well; this program, which waits for the answers, on the other. Each answer is checked. A Unix tool's
- * time holds its start; that of `true` shows how long a start takes. BENCH_ROUNDS=n, BENCH_ONLY=words as elsewhere.
+ * @modelcontextprotocol/server-filesystem and of the Unix tool that does the same, in turn. Everything runs on one core;
+ * this program, which waits for the answers, on the other. Searches are then asked of `main.ts serve` on all cores, and of
+ * ripgrep. Each answer is checked. A Unix tool's time holds its start; that of `true` shows how long a start takes.
+ * BENCH_ROUNDS=n, BENCH_ONLY=words as elsewhere.
  */
 import process from "node:process";
 import { serverFlags } from "../tests/fixtures/running_server.ts";
 import { separateCores } from "./cores.ts";
 import { installOfficialFilesystem } from "./official_filesystem.ts";
+import { endServer, makeToken, startServer } from "./measured_server.ts";
+import { requestFor } from "./mcp_request.ts";
 import { connectPlainly, type PlainClient } from "./plain_stdio.ts";
 import { makeSearchedFiles, searchCases, type UnixTool } from "./search_cases.ts";
 import { median, print } from "./table.ts";
@@ -15,6 +18,7 @@ import { median, print } from "./table.ts";
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "15");
 const warmUpRounds = 2; // an even number: every second round takes back what the one before changed
 const only = process.env["BENCH_ONLY"] ?? "";
+const allCores = ["taskset", "-c", `0-${navigator.hardwareConcurrency - 1}`];
 
 /** One way to do the same. */
 interface Side {
@@ -34,20 +38,31 @@ try {
   print("medians in milliseconds; how many times the other's time ours is, round by round: median (quartiles)\n\n");
   const env = { DATA_DIR: `${base}/data`, WORKSPACE_DIR: root, MCP_RATE_LIMIT: "1000000000" };
   const main = new URL("../main.ts", import.meta.url).pathname;
+  const token = await makeToken({ dataDir: `${base}/served` });
+  const served = await startServer([...allCores, Deno.execPath(), "run", ...serverFlags, main, "serve"], {
+    env: { ...env, DATA_DIR: `${base}/served`, PORT: "0" },
+  });
   await using ours = await start([...cores.serverPrefix, Deno.execPath(), "run", ...serverFlags, main, "stdio"], env);
   const program = "missing" in installed ? null : installed.program;
   await using official = program === null ? null : await start([...cores.serverPrefix, "node", program, root], env);
   for (const each of searchCases(root)) {
     if (!each.name.includes(only)) continue;
+    const { together = [], alone = [] } = Object.groupBy(each.unix, (tool) => tool.onAllCores ? "together" : "alone");
     const sides = [
       side("ours", each.proof, (round) => ask(ours, each.ours(round))),
       ...official === null || each.official === undefined
         ? []
         : [side("official", each.official.proof, (round) => ask(official, each.official?.call(round) ?? ["", {}]))],
-      ...each.unix.map((tool) => side(tool.name, tool.proof, () => run(tool, cores.serverPrefix))),
+      ...alone.map((tool) => side(tool.name, tool.proof, () => run(tool, cores.serverPrefix))),
     ];
     await compare(each.name, sides);
+    if (together.length === 0 || cores.serverPrefix.length === 0) continue;
+    await compare(`${each.name}, all cores`, [
+      side("ours", each.proof, (round) => askServed(served.port, token, each.ours(round))),
+      ...together.map((tool) => side(tool.name, tool.proof, () => run(tool, allCores))),
+    ]);
   }
+  await endServer(served);
 } finally {
   Deno.removeSync(base, { recursive: true });
 }
@@ -92,12 +107,23 @@ async function ask(client: PlainClient, [name, input]: readonly [string, Record<
   return await new Blob(pieces.map((piece) => new Uint8Array(piece))).text();
 }
 
-async function run(
-  { command, exitCode = 0, onAllCores = false }: UnixTool,
-  prefix: readonly string[],
+async function askServed(
+  port: number,
+  token: string,
+  [name, input]: readonly [string, Record<string, unknown>],
 ): Promise<string> {
-  const allCores = ["taskset", "-c", `0-${navigator.hardwareConcurrency - 1}`];
-  const [program = "", ...args] = [...prefix.length === 0 ? [] : onAllCores ? allCores : prefix, ...command];
+  const { path, headers, body, check } = requestFor(
+    { name, method: "tools/call", params: { name, arguments: input } },
+    token,
+  );
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method: "POST", headers, body });
+  const answer = await response.text();
+  check(response.status, answer);
+  return answer;
+}
+
+async function run({ command, exitCode = 0 }: UnixTool, prefix: readonly string[]): Promise<string> {
+  const [program = "", ...args] = [...prefix, ...command];
   const { code, stdout } = await new Deno.Command(program, { args, stdin: "null", stderr: "null" }).output();
   if (code !== exitCode) throw new Error(`${command.join(" ")} ended with ${code}`);
   return new TextDecoder().decode(stdout);

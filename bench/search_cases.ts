@@ -62,7 +62,7 @@ export function searchCases(root: string): readonly Case[] {
         { name: "grep", command: ["grep", "-rn", ...grep, tree], proof, exitCode },
         { name: "rg", command: ["rg", "-j1", "-n", ...grep.filter((flag) => flag !== "-E"), tree], proof, exitCode },
         {
-          name: "rg on two cores",
+          name: "rg",
           command: ["rg", "-n", ...grep.filter((flag) => flag !== "-E"), tree],
           proof,
           exitCode,
