@@ -57,6 +57,21 @@ testInEachMode(
 );
 
 testInEachMode(
+  "the watch goes on beside a directory whose name is not UTF-8",
+  () =>
+    withWatch({}, async ({ root, seen }) => {
+      const made = await new Deno.Command("sh", { args: ["-c", `mkdir "$1/$(printf 'a\\377')"`, "sh", root] }).output();
+      assert.ok(made.success);
+      Deno.mkdirSync(`${root}/d`);
+      for (let n = 0; !seen().some((path) => path.startsWith("d/f-")); n++) { // once the watch is made anew
+        assert.ok(n < 2_000, "not told of a file");
+        Deno.writeTextFileSync(`${root}/d/f-${n}`, "");
+        await pause();
+      }
+    }),
+);
+
+testInEachMode(
   "many changes are told together, and too many as partial",
   () =>
     withWatch({ maxPaths: 10 }, async ({ root, changes }) => {

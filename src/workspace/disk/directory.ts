@@ -3,6 +3,7 @@
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
 import type { Screening } from "../../kernel/descriptor.ts";
+import type { OnEntryChange } from "../../kernel/directory_watch.ts";
 import type { EntryKind } from "../listing.ts";
 
 /** What the system says of an entry, a link itself. */
@@ -137,6 +138,8 @@ export interface DiskAccess {
    * Absent where there is no such call. With `isRootSeen` the root is not looked at once more.
    */
   openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
+  /** Tells of changes in a directory until the returned function is called. Absent where there is no such call. */
+  watch?(path: string, onChange: OnEntryChange): () => void;
   /** Has the files of one search looked through by another thread; `null` where there is none. */
   screen?(screens: readonly RegExp[]): DiskScreening | null;
   close(): void;

@@ -10,15 +10,8 @@ import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths } from ".
 import { isReserved } from "../path.ts";
 import type { KernelRoots } from "../../kernel/descriptor.ts";
 import type { WatchWorkspace } from "../watch.ts";
-import {
-  entriesOf,
-  forgetDirectory,
-  haveSameFiles,
-  infoOf,
-  readWatchedTree,
-  type WatchedTree,
-} from "./watched_tree.ts";
-import { openWatcher } from "./watcher.ts";
+import { forgetDirectory, haveSameFiles, readWatchedTree, type WatchedTree } from "./watched_tree.ts";
+import { createTreeWatcher, type TreeWatcher } from "./watcher.ts";
 
 interface DiskWatchOptions {
   /** The workspace's directory. */
@@ -51,18 +44,19 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
   const { isDenied } = createAccessRules(options.access);
   return (onChange) => {
     const root = Deno.realPathSync(options.root);
+    const look = createTreeWatcher(root, kernel);
     const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
     const isHidden = (path: string): boolean => {
       const segments = toSegments(root, path);
       return segments === null || isReserved(segments) || isDenied(segments);
     };
-    const readTree = (): WatchedTree => readWatchedTree(root, { maxDirectories, maxFiles, isHidden });
+    const readTree = (): WatchedTree => readWatchedTree(look, root, { maxDirectories, maxFiles, isHidden });
     let end: () => void = () => {};
     const closed = new AbortController();
     let known = readTree();
 
     const note = (path: string, kind: Deno.FsEvent["kind"]): void => {
-      const info = infoOf(path);
+      const info = look.infoOf(path);
       const mayBeAnother = kind !== "modify" && kind !== "access";
       const slash = path.lastIndexOf("/");
       const files = known.get(path.slice(0, slash));
@@ -81,13 +75,13 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
     };
     const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
       const watched = isFirst ? known : readTree();
-      const watcher = openWatcher([...watched.keys()], kernel);
+      const watcher = look.open([...watched.keys()]);
       if (watcher === null) return;
       end = watcher.close;
       const now = readTree(); // what appeared before the watch was there
       for (const directory of now.keys()) {
         if (!watched.has(directory)) end();
-        if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(root, directory));
+        if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(look, root, directory));
       }
       // changes between two watches, and beyond the limit, went unseen
       if (!isFirst || now.size === maxDirectories) notices.addUnknown();
@@ -117,13 +111,14 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
         notices.close();
         end();
         await running;
+        look.close();
         notices.close(); // something may have been added at the end
       },
     };
   };
 }
 
-function* namesBelow(root: string, directory: string): Generator<readonly string[]> {
+function* namesBelow({ entriesOf }: TreeWatcher, root: string, directory: string): Generator<readonly string[]> {
   for (const { name } of entriesOf(directory)) yield toSegments(root, `${directory}/${name}`) ?? [];
 }
 

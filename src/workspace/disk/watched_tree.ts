@@ -1,4 +1,5 @@
 /** What a watch of a disk workspace knows of the tree, to tell what appeared from what only changed. */
+import type { TreeWatcher } from "./watcher.ts";
 
 /** The names of the files in each directory, the root first; `null` where there are too many to remember. */
 export type WatchedTree = Map<string, Set<string> | null>;
@@ -13,12 +14,16 @@ interface WatchedTreeLimits {
 }
 
 /** The tree as it is now; links are not followed. */
-export function readWatchedTree(root: string, { maxDirectories, maxFiles, isHidden }: WatchedTreeLimits): WatchedTree {
+export function readWatchedTree(
+  look: TreeWatcher,
+  root: string,
+  { maxDirectories, maxFiles, isHidden }: WatchedTreeLimits,
+): WatchedTree {
   const tree: WatchedTree = new Map();
   const pending = [root];
   let fileCount = 0;
   for (let path = pending.shift(); path !== undefined && tree.size < maxDirectories; path = pending.shift()) {
-    const entries = path === root ? entriesOf(path) : entriesOrNull(path);
+    const entries = path === root ? look.entriesOf(path) : entriesOrNull(look, path);
     // what may not be read cannot be watched, nor be read by anyone who would want to know
     if (entries === null) continue;
     const visible = entries.filter(({ name }) => !isHidden(`${path}/${name}`));
@@ -50,26 +55,7 @@ export function forgetDirectory(tree: WatchedTree, path: string): boolean {
   return hadFiles;
 }
 
-/** The names in a directory; none when it is gone by now. */
-export function entriesOf(directory: string): readonly Deno.DirEntry[] {
-  try {
-    return [...Deno.readDirSync(directory)];
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory) return [];
-    throw error;
-  }
-}
-
-/** What is at the path, or `null` when it is gone by now or not for us to see. */
-export function infoOf(path: string): Deno.FileInfo | null {
-  try {
-    return Deno.lstatSync(path);
-  } catch {
-    return null; // there is nothing to tell of it
-  }
-}
-
-function entriesOrNull(directory: string): readonly Deno.DirEntry[] | null {
+function entriesOrNull({ entriesOf }: TreeWatcher, directory: string): ReturnType<TreeWatcher["entriesOf"]> | null {
   try {
     return entriesOf(directory);
   } catch {

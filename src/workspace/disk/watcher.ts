@@ -2,9 +2,9 @@
  * Tells of changes in single directories: by their descriptors where the kernel confines names, else by their paths.
  */
 import type { KernelRoots } from "../../kernel/descriptor.ts";
-import { Opened } from "./kernel/opened.ts";
+import type { DiskAccess } from "./directory.ts";
+import { createKernelAccess } from "./kernel/kernel_directory.ts";
 import { errorCode } from "./refusal.ts";
-import { infoOf } from "./watched_tree.ts";
 
 /** What became of the entries at these paths. */
 type WatchEvent = Pick<Deno.FsEvent, "kind" | "paths">;
@@ -19,13 +19,81 @@ interface Watcher {
 /** Other file systems, links in the place of a directory, and directories that may not be read are not watched. */
 const unwatched = new Set(["EXDEV", "ELOOP", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG"]);
 
-/** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */
-export function openWatcher(directories: readonly string[], kernel: KernelRoots | undefined): Watcher | null {
-  return (kernel === undefined ? null : openByDescriptors(directories, kernel)) ?? openByPaths(directories);
+/** Looks at a tree, links themselves, and watches its directories. */
+export interface TreeWatcher {
+  /** What is in a directory; none when it is gone by now. */
+  entriesOf(directory: string): readonly LookedEntry[];
+  /** What is at the path, or `null` when it is gone by now or not for us to see. */
+  infoOf(path: string): Omit<LookedEntry, "name"> | null;
+  /** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */
+  open(directories: readonly string[]): Watcher | null;
+  close(): void;
 }
 
-/** `null` as well where there is no /proc. */
-function openByDescriptors([root = "", ...others]: readonly string[], kernel: KernelRoots): Watcher | null {
+interface LookedEntry {
+  readonly name: string;
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+}
+
+/** For the tree below the real path of a directory. */
+export function createTreeWatcher(root: string, kernel: KernelRoots | undefined): TreeWatcher {
+  if (kernel === undefined) return pathWatcher;
+  const access = createKernelAccess(kernel, root);
+  const below = (path: string): string => path.slice(root.length + 1) || ".";
+  return {
+    entriesOf: (directory) =>
+      orNone(() => {
+        using listing = access.root()?.list(below(directory));
+        return Array.from(listing?.entries() ?? [], ({ name, kind }) => {
+          return { name, isFile: kind === "file", isDirectory: kind === "directory" };
+        });
+      }),
+    infoOf(path) {
+      const opened = access.openPlain?.(below(path), "status", true) ?? null;
+      opened?.close();
+      return opened?.info ?? null;
+    },
+    open: (directories) => openByDescriptors(directories, access, below),
+    close: access.close,
+  };
+}
+
+const pathWatcher: TreeWatcher = {
+  entriesOf: (directory) =>
+    orNone(() => {
+      const entries = [...Deno.readDirSync(directory)];
+      // a name that is not UTF-8 reaches nothing
+      return entries.filter(({ name }) =>
+        !name.includes("\ufffd") || pathWatcher.infoOf(`${directory}/${name}`) !== null
+      );
+    }),
+  infoOf(path) {
+    try {
+      return Deno.lstatSync(path);
+    } catch {
+      return null; // there is nothing to tell of it
+    }
+  },
+  open: openByPaths,
+  close: () => {},
+};
+
+function orNone(look: () => readonly LookedEntry[]): readonly LookedEntry[] {
+  try {
+    return look();
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    throw error;
+  }
+}
+
+function openByDescriptors(
+  directories: readonly string[],
+  access: DiskAccess,
+  below: (path: string) => string,
+): Watcher | null {
   const ends: (() => void)[] = [];
   const told: WatchEvent[] = [];
   let wake = Promise.withResolvers<void>();
@@ -35,28 +103,22 @@ function openByDescriptors([root = "", ...others]: readonly string[], kernel: Ke
     wake.resolve();
     ends.splice(0).forEach((end) => end());
   };
-  try {
-    using top = new Opened(kernel.open(root));
-    const watch = (path: string): void => {
-      using directory = new Opened(top.descriptor.open(path.slice(root.length + 1) || ".", "directory"));
-      ends.push(directory.descriptor.watch((changed) => {
+  for (const path of directories) {
+    try {
+      const end = access.watch?.(below(path), (changed) => {
         if (changed === null) return close();
         told.push({ kind: changed.change, paths: [`${path}/${changed.name}`] });
         wake.resolve();
-      }));
-    };
-    watch(root);
-    for (const path of others) {
-      try {
-        watch(path);
-      } catch (error) {
-        if (!unwatched.has(errorCode(error) ?? "")) throw error;
-      }
+      });
+      if (end !== undefined) ends.push(end);
+    } catch (error) {
+      const code = errorCode(error) ?? "";
+      const isRoot = path === directories[0];
+      if (!isRoot && unwatched.has(code)) continue;
+      close();
+      if (code !== "ENOENT") throw error;
+      return isRoot && access.root() !== null ? openByPaths(directories) : null; // there is no /proc
     }
-  } catch (error) {
-    close();
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
   }
   return {
     async *events() {
@@ -75,18 +137,24 @@ function openByPaths(directories: readonly string[]): Watcher | null {
   try {
     watcher = Deno.watchFs([...directories], { recursive: false });
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound && infoOf(directories[0] ?? "")?.isDirectory) return null;
+    if (error instanceof Deno.errors.NotFound && pathWatcher.infoOf(directories[0] ?? "")?.isDirectory) return null;
     throw error;
   }
   let isOpen = true;
+  const close = (): void => {
+    if (isOpen) watcher.close();
+    isOpen = false;
+  };
   return {
     async *events() {
-      // closed before the loop began: its resource is gone
-      if (isOpen) yield* watcher;
+      try {
+        // closed before the loop began: its resource is gone
+        if (isOpen) yield* watcher;
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error; // Deno's word for a name that is not UTF-8
+        close();
+      }
     },
-    close() {
-      if (isOpen) watcher.close();
-      isOpen = false;
-    },
+    close,
   };
 }

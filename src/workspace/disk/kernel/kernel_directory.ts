@@ -61,6 +61,11 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
       if (typeof opened === "string") return null;
       return openAny(opened);
     },
+    watch(path, onChange) {
+      if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
+      using directory = new Opened(descriptor.open(path, "directory"));
+      return directory.descriptor.watch(onChange);
+    },
     screen(screens) {
       const screening = roots.screen?.(screens) ?? null;
       if (screening === null) return null;
