@@ -57,8 +57,9 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
       lost += 1;
       return;
     }
+    const wasFull = queue.isFull;
     queue.add(line);
-    if (writing !== null) return;
+    if (writing !== null || wasFull) return;
     if (queue.isFull) writeSoon(0);
     else if (stopTimer === undefined) writeSoon(gatherMs);
   };
