@@ -10,7 +10,8 @@ import { searchAudit } from "../src/audit/search.ts";
 import { verifyAudit } from "../src/audit/verify.ts";
 import { createChainWriter } from "../src/audit/chain_writer.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
-import { auditLineEnd, emptyLine, encodeLine } from "../src/audit/line.ts";
+import { createBatchEncoder } from "../src/audit/batch_text.ts";
+import { emptyLine } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secret_box.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";
@@ -38,8 +39,9 @@ try {
   let storing = 0;
   for (let at = 0; at < lines; at += linesOfBatch) {
     const encodingFrom = process.cpuUsage();
+    const encoder = createBatchEncoder();
     let text = "";
-    for (let line = at; line < at + linesOfBatch; line++) text += encodeLine(lineAt(line)) + auditLineEnd;
+    for (let line = at; line < at + linesOfBatch; line++) text += encoder.encode(lineAt(line));
     encoding += spent(encodingFrom);
     now = begin + (at + linesOfBatch) * step;
     const storingFrom = process.cpuUsage();

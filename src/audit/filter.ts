@@ -23,8 +23,8 @@ const outcomeGroups: Readonly<Record<string, readonly string[]>> = {
 
 /** The filter, ready to be used on many lines. */
 interface PreparedFilter {
-  /** Whether a text of one or more lines may hold one that fits: much faster than reading them. */
-  mayHold(text: string): boolean;
+  /** Whether a text of one or more lines, with what one of them leaves out, may hold one that fits: much faster than reading them. */
+  mayHold(text: string, spelled?: string): boolean;
   fits(line: AuditLine): boolean;
 }
 
@@ -38,9 +38,11 @@ export function prepareFilter(
   const isAbsent = (wanted: string | undefined, found: string | null): boolean =>
     wanted !== undefined && wanted !== found;
   return {
-    mayHold: (text) =>
-      needles.every((needle) => text.includes(needle)) &&
-      (outcomeNeedles === undefined || outcomeNeedles.some((needle) => text.includes(needle))),
+    mayHold(text, spelled = text) {
+      const holds = (needle: string): boolean =>
+        text.includes(needle) || (spelled !== text && spelled.includes(needle));
+      return needles.every(holds) && (outcomeNeedles === undefined || outcomeNeedles.some(holds));
+    },
     fits(line) {
       if (isAbsent(person, line.person) || isAbsent(client, line.client) || isAbsent(tool, line.tool)) return false;
       if (outcomes !== null && !outcomes.includes(line.outcome ?? "")) return false;

@@ -47,7 +47,6 @@ const maxCharacters = 200;
 /** Between lines of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
 export const auditLineEnd = "~";
 const fieldEnd = "|";
-const noFields = fieldEnd + fieldEnd;
 // What JSON would escape, and our own marks.
 // deno-lint-ignore no-control-regex
 const escaped = /[%"\\|~\u0000-\u001f\u007f-\u009f]/g;
@@ -84,57 +83,56 @@ function keptField(text: string | null): string {
   return encoded;
 }
 
-type Caller = Pick<AuditLine, "person" | "client" | "grant">;
-const keptCallers = boundedMap<string, Caller & { readonly text: string }>(maxKeptFields);
-
-/** Person, client and grant: the same for all calls of a grant. */
-function callerFields(caller: Caller): string {
-  const { person, client, grant } = caller;
-  const kept = grant === null ? undefined : keptCallers.get(grant);
-  if (kept !== undefined && kept.person === person && kept.client === client) return kept.text;
-  const text = `${field(person)}${field(client)}${field(grant)}`;
-  if (grant !== null && text.length <= maxCharacters) keptCallers.set(grant, { person, client, grant, text });
-  return text;
-}
+/** What is the same for many lines. */
+export type SharedFields = Pick<
+  AuditLine,
+  "event" | "person" | "client" | "grant" | "tool" | "address" | "outcome" | "code"
+>;
 
 /** The stored text, without its end. */
 export function encodeLine(line: AuditLine): string {
-  const { event, tool, target, address, outcome, code, durationMs, change } = line;
-  const duration = durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
-  const what = target === null && address === null ? noFields : field(target) + field(address);
-  return `${line.time}${keptField(event)}${callerFields(line)}${keptField(tool)}${what}` +
-    `${keptField(outcome)}${keptField(code)}|${duration}${field(change)}${field(line.requestId)}`;
+  const { event, tool, target, address, outcome, code, change } = line;
+  return `${line.time}${keptField(event)}${keptField(line.person)}${keptField(line.client)}${keptField(line.grant)}${
+    keptField(tool)
+  }${field(target)}${field(address)}` +
+    `${keptField(outcome)}${keptField(code)}|${durationText(line)}${field(change)}${field(line.requestId)}`;
 }
 
-/** The inverse of {@link encodeLine}. */
-export function decodeLine(text: string): AuditLine {
-  const fields = text.split(fieldEnd);
-  const at = (index: number): string | null => {
-    const found = fields[index] ?? "";
-    if (found === "") return null;
-    return found.includes("%")
-      ? found.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-      : found;
-  };
-  const duration = at(10);
+/** The same without {@link SharedFields}. */
+export function encodeShortLine(line: AuditLine): string {
+  return `${line.time}|||||${field(line.target)}||||${durationText(line)}${field(line.change)}${field(line.requestId)}`;
+}
+
+function durationText({ durationMs }: AuditLine): string {
+  return durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
+}
+
+/** The inverse of {@link encodeLine}, and of {@link encodeShortLine} with the text of a line that has its other fields. */
+export function decodeLine(text: string, spelled = text): AuditLine {
+  const own = text.split(fieldEnd);
+  const shared = spelled === text ? own : spelled.split(fieldEnd);
+  const duration = fieldAt(own, 10);
   return {
-    time: Number(fields[0]),
-    event: at(1) ?? "",
-    person: at(2),
-    client: at(3),
-    grant: at(4),
-    tool: at(5),
-    target: at(6),
-    address: at(7),
-    outcome: at(8),
-    code: at(9),
+    time: Number(own[0]),
+    event: fieldAt(shared, 1) ?? "",
+    person: fieldAt(shared, 2),
+    client: fieldAt(shared, 3),
+    grant: fieldAt(shared, 4),
+    tool: fieldAt(shared, 5),
+    target: fieldAt(own, 6),
+    address: fieldAt(shared, 7),
+    outcome: fieldAt(shared, 8),
+    code: fieldAt(shared, 9),
     durationMs: duration === null ? null : Number(duration),
-    change: at(11),
-    requestId: at(12),
+    change: fieldAt(own, 11),
+    requestId: fieldAt(own, 12),
   };
 }
 
-/** The lines of a batch. */
-export function decodeLines(lines: string): readonly AuditLine[] {
-  return lines.split(auditLineEnd).slice(0, -1).map(decodeLine);
+function fieldAt(fields: readonly string[], index: number): string | null {
+  const found = fields[index] ?? "";
+  if (found === "") return null;
+  return found.includes("%")
+    ? found.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+    : found;
 }

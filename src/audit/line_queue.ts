@@ -4,7 +4,8 @@
  */
 import { gatherText } from "../lib/log/gathered_text.ts";
 import type { NewBatch } from "./chain_writer.ts";
-import { type AuditLine, auditLineEnd, callEvent, encodeLine } from "./line.ts";
+import { type BatchEncoder, createBatchEncoder } from "./batch_text.ts";
+import { type AuditLine, callEvent } from "./line.ts";
 
 interface LineQueue {
   /** Lines that wait. */
@@ -20,12 +21,13 @@ interface LineQueue {
 type WaitingBatch = Omit<NewBatch, "lines"> & { readonly bytes: Uint8Array };
 
 interface OpenBatch {
+  readonly encoder: BatchEncoder;
   readonly from: number;
   count: number;
   readonly calls: Record<string, number>;
 }
 
-/** Some 3,300 lines. The last few are counted before they are bytes, of which a character takes three at most. */
+/** Some 5,000 lines. The last few are counted before they are bytes, of which a character takes three at most. */
 const maxBatchBytes = 380_000;
 const decoder = new TextDecoder();
 
@@ -35,7 +37,9 @@ export function createLineQueue(): LineQueue {
   let open: OpenBatch | null = null;
   let count = 0;
   const closeBatch = (): void => {
-    if (open !== null) full.push({ ...open, bytes: gathered.take() });
+    if (open === null) return;
+    const { from, count, calls } = open;
+    full.push({ from, count, calls, bytes: gathered.take() });
     open = null;
   };
   return {
@@ -46,16 +50,15 @@ export function createLineQueue(): LineQueue {
       return full.length > 0;
     },
     add(line) {
-      const text = encodeLine(line) + auditLineEnd;
-      if (gathered.size + text.length > maxBatchBytes) closeBatch();
-      open ??= { from: line.time, count: 0, calls: {} };
-      gathered.add(text);
+      open ??= { encoder: createBatchEncoder(), from: line.time, count: 0, calls: {} };
+      gathered.add(open.encoder.encode(line));
       open.count += 1;
       count += 1;
       if (line.event === callEvent) {
         const outcome = line.outcome ?? "";
         open.calls[outcome] = (open.calls[outcome] ?? 0) + 1;
       }
+      if (gathered.size >= maxBatchBytes) closeBatch();
     },
     first() {
       if (full.length === 0) closeBatch();

@@ -8,7 +8,8 @@ import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/port.ts";
 import { chainsKey, maxChains } from "./chain.ts";
 import { type AuditFilter, prepareFilter } from "./filter.ts";
-import { type AuditLine, auditLineEnd, decodeLine } from "./line.ts";
+import { spelledFor, splitLines } from "./batch_text.ts";
+import { type AuditLine, decodeLine } from "./line.ts";
 import { batchesOf } from "./stored_batches.ts";
 
 /** A line, and where it stands. */
@@ -50,6 +51,8 @@ interface ChainScan {
 
 interface Candidate {
   readonly text: string;
+  /** See {@link spelledFor}. */
+  readonly spelled: string;
   readonly position: Position;
   /** Once read. */
   line?: FoundLine;
@@ -79,8 +82,11 @@ export async function searchAudit(
     scan.next = [batch.from, seq, -1];
     scan.bound = batch.from;
     if (mayHold(batch.lines)) {
-      batch.lines.split(auditLineEnd).slice(0, -1).forEach((text, index) => {
-        if (index <= last && mayHold(text)) scan.found.push({ text, position: [batch.from, seq, index] });
+      const texts = splitLines(batch.lines);
+      texts.forEach((text, index) => {
+        const spelled = spelledFor(texts, text);
+        if (index > last || !mayHold(text, spelled)) return;
+        scan.found.push({ text, spelled, position: [batch.from, seq, index] });
       });
     }
     if (batch.from < since && nextOf(scan) === null) endScan(scan);
@@ -89,7 +95,7 @@ export async function searchAudit(
   const nextOf = ({ name, found }: ChainScan): FoundLine | null => {
     for (let next = found.at(-1); next !== undefined; next = found.at(-1)) {
       if (next.line !== undefined) return next.line;
-      const line = { ...decodeLine(next.text), instance: name, batch: next.position[1] };
+      const line = { ...decodeLine(next.text, next.spelled), instance: name, batch: next.position[1] };
       if (fits(line)) return next.line = line;
       found.pop();
     }

@@ -8,7 +8,8 @@ import { limitStrangers } from "../../audit/stranger_limit.ts";
 import { trimAudit } from "../../audit/retention.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import type { Log } from "../../lib/log/log.ts";
-import { type AuditLine, decodeLines } from "../../audit/line.ts";
+import { decodeLines } from "../../audit/batch_text.ts";
+import type { AuditLine } from "../../audit/line.ts";
 import type { LogExport } from "../../telemetry/log_export.ts";
 import type { TakeAudit } from "../../mcp/audit.ts";
 
