@@ -31,6 +31,8 @@ export const intakeRetrySeconds = 1;
 const leastIntakeBytes = 64 * 1_048_576;
 /** So many of the largest bodies or answers fit in at once. */
 const largestAtOnce = 16;
+/** Callers that are kept with nothing in flight: a map that loses and gains an entry for each request rehashes. */
+const maxKeptCallers = 1_000;
 
 /** The bound for a server whose largest body or answer has this size. */
 export function intakeBytesFor(largestBytes: number): number {
@@ -66,7 +68,7 @@ export function createBodyIntake(maxBytes: number): BodyIntake {
     release(caller, bytes) {
       total -= bytes;
       const rest = (held.get(caller) ?? 0) - bytes;
-      if (rest > 0) held.set(caller, rest);
+      if (rest > 0 || held.size <= maxKeptCallers) held.set(caller, rest);
       else held.delete(caller);
     },
     async stop(milliseconds) {

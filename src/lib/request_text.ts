@@ -55,17 +55,17 @@ export function readRequestText(
     const reading = declared !== null && declared <= readAtOnceBytes
       ? { bytes: request.bytes(), stop: () => {} }
       : readPieces(request.body, bounds.maxBytes, declared === null ? options : {});
-    const meet = startDeadline(bounds.timeoutMs, () => {
+    const deadline = startDeadline(bounds.timeoutMs, () => {
       resolve(failure("too_slow"));
       reading.stop();
     });
     reading.bytes.then(
       (bytes) => {
-        meet();
+        deadline.meet();
         resolve(typeof bytes === "string" ? failure(bytes) : decode(bytes));
       },
       () => {
-        meet();
+        deadline.meet();
         resolve(failure("unreadable")); // the sender hung up, or broke the framing
       },
     );

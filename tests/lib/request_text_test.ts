@@ -71,9 +71,9 @@ Deno.test("startDeadline() ends what is not met, oldest first, and nothing else"
   const ended: string[] = [];
   const last = Promise.withResolvers<void>();
   startDeadline(20, () => ended.push("a"));
-  const meet = startDeadline(20, () => ended.push("met"));
+  const early = startDeadline(20, () => ended.push("met"));
   startDeadline(20, () => ended.push("b"));
-  meet();
+  early.meet();
   startDeadline(20, () => {
     // one that begins while others end
     startDeadline(20, last.resolve);

@@ -5,27 +5,51 @@
 
 const parts = 8;
 
+/** A deadline that is open, in a ring with the others of its length. A set would rehash every few requests. */
+class Deadline {
+  next: Deadline = this;
+  previous: Deadline = this;
+  readonly part: number;
+  readonly expire: () => void;
+
+  constructor(part: number, expire: () => void) {
+    this.part = part;
+    this.expire = expire;
+  }
+
+  /** It was met, and ends no more. */
+  meet(): void {
+    this.previous.next = this.next;
+    this.next.previous = this.previous;
+    this.next = this.previous = this;
+  }
+}
+
 interface Queue {
-  /** What to do at the end, by the part of time in which it began; the newest last. */
-  slots: Set<() => void>[];
+  /** Before the oldest and after the newest. */
+  readonly ends: Deadline;
   readonly partMs: number;
+  /** Counts the parts of time. */
+  part: number;
   isArmed: boolean;
 }
 
 const queues = new Map<number, Queue>();
 
-/** Calls `expire` after so many milliseconds, unless the returned function is called before. Keeps no process alive. */
-export function startDeadline(milliseconds: number, expire: () => void): () => void {
+/** Calls `expire` after so many milliseconds, unless it is met before. Keeps no process alive. */
+export function startDeadline(milliseconds: number, expire: () => void): Pick<Deadline, "meet"> {
   let queue = queues.get(milliseconds);
   if (queue === undefined) {
-    queue = { slots: [new Set()], partMs: milliseconds / parts, isArmed: false };
+    queue = { ends: new Deadline(0, () => {}), partMs: milliseconds / parts, part: 0, isArmed: false };
     queues.set(milliseconds, queue);
   }
-  const slot = queue.slots.at(-1) as Set<() => void>;
-  const end = (): void => expire(); // a key of its own, whatever the caller passes
-  slot.add(end);
+  const { ends } = queue;
+  const deadline = new Deadline(queue.part, expire);
+  deadline.next = ends;
+  deadline.previous = ends.previous;
+  ends.previous = ends.previous.next = deadline;
   if (!queue.isArmed) arm(queue);
-  return () => void slot.delete(end);
+  return deadline;
 }
 
 function arm(queue: Queue): void {
@@ -35,13 +59,15 @@ function arm(queue: Queue): void {
 
 /** The timer is not stopped when the last deadline is met: it then finds nothing, and rests. */
 function endThoseDue(queue: Queue): void {
-  if (queue.slots.every(({ size }) => size === 0)) {
-    queue.slots = [new Set()];
+  const { ends } = queue;
+  if (ends.next === ends) {
     queue.isArmed = false;
     return;
   }
-  queue.slots.push(new Set());
+  queue.part += 1;
   arm(queue);
-  if (queue.slots.length <= parts + 1) return;
-  for (const end of queue.slots.shift() ?? []) end();
+  for (let oldest = ends.next; oldest !== ends && queue.part - oldest.part > parts; oldest = ends.next) {
+    oldest.meet();
+    oldest.expire();
+  }
 }
