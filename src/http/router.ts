@@ -3,6 +3,7 @@ import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log/log.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
+import { headerOf } from "../lib/network/served_request.ts";
 import { wantsPage } from "../lib/page/wants_page.ts";
 import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
@@ -58,7 +59,7 @@ export function createRouter(
   };
 
   const mcp: Endpoint = (request, peer) => {
-    const origin = request.headers.get("origin");
+    const origin = headerOf(request, "origin");
     if (origin === null) return request.method === "OPTIONS" ? noOrigin() : mcpEndpoint(request, peer);
     if (!isKnownOrigin(origin, names)) {
       arrivals?.noteForeign(request, peer, "unknown_origin");

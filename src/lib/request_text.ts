@@ -1,4 +1,5 @@
 /** Reads a request's body as text: within a size, within a time, and only if it is UTF-8. */
+import { bytesAtHand, type HeaderHolder, headerOf } from "./network/served_request.ts";
 import { collectBytes } from "./bounded_body.ts";
 import { startDeadline } from "./time/deadline.ts";
 import { pause } from "./time/pause.ts";
@@ -23,8 +24,8 @@ export interface BodyOptions {
   admitMore?(bytes: number): boolean;
 }
 
-export function declaredLength({ headers }: Pick<Request, "headers">): number | null {
-  const declared = headers.get("content-length");
+export function declaredLength(request: HeaderHolder): number | null {
+  const declared = headerOf(request, "content-length");
   return declared === null ? null : Number(declared);
 }
 
@@ -70,6 +71,21 @@ export function readRequestText(
       },
     );
   });
+}
+
+/** The same, given to `use`: at once where the body is there and small, as nearly all are. */
+export function withRequestText<T>(
+  request: Request,
+  bounds: BodyBounds,
+  options: BodyOptions & { readonly declared: number | null },
+  use: (read: Result<string, BodyRefusal>) => T | Promise<T>,
+): T | Promise<T> {
+  const { declared } = options;
+  if (declared !== null && declared <= Math.min(readAtOnceBytes, bounds.maxBytes)) {
+    const bytes = bytesAtHand(request);
+    if (bytes !== null) return use(decode(bytes));
+  }
+  return readRequestText(request, bounds, options).then(use);
 }
 
 type PieceRefusal = "too_large" | "too_fragmented" | "over_share";

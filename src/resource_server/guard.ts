@@ -4,6 +4,7 @@
  * process moves that count, and the next request looks the grant up again.
  */
 import { boundedMap } from "../lib/bounded_map.ts";
+import { headerOf } from "../lib/network/served_request.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { AuthOutcome } from "../lib/principal.ts";
 import type { Challenges } from "./challenge.ts";
@@ -66,7 +67,7 @@ export function createGuard(options: {
 
   return {
     authenticate(request) {
-      const header = request.headers.get("authorization");
+      const header = headerOf(request, "authorization");
       if (header === null) return noToken;
       const entry = cache.get(header);
       if (entry === undefined) {

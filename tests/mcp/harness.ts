@@ -1,6 +1,7 @@
 /** A protocol server with a few tools of every temper, behind the real endpoint, for the tests of this folder. */
 import { z } from "zod";
-import { createMcpEndpoint, type McpEndpoint, type McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
+import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
+import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
@@ -101,7 +102,7 @@ export function harnessTools(): Tool[] {
 export interface Harness {
   readonly tools: ToolRegistry;
   readonly mcp: McpServer;
-  readonly endpoint: McpEndpoint;
+  readonly endpoint: Endpoint;
   readonly audit: AuditEntry[];
   readonly logged: { readonly event: string; readonly fields: LogFields | undefined }[];
   /** Posts a body (text as it is, anything else as JSON) with a token of all scopes unless told otherwise. */

@@ -1,4 +1,5 @@
 /** What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call. */
+import { headerOf } from "../../lib/network/served_request.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Exchange, PublicExchange } from "../../mcp/exchange.ts";
 import type { Profile } from "../../mcp/sessions/profile.ts";
@@ -17,7 +18,7 @@ export class PublicHttpExchange implements PublicExchange {
   }
 
   header(name: string): string | null {
-    return this.request.headers.get(name);
+    return headerOf(this.request, name);
   }
 }
 
@@ -31,7 +32,7 @@ export class HttpExchange extends PublicHttpExchange implements Exchange {
   }
 
   get acceptsStream(): boolean {
-    return acceptsEventStream(this.request.headers.get("accept"));
+    return acceptsEventStream(headerOf(this.request, "accept"));
   }
 
   get disconnected(): AbortSignal {

@@ -3,13 +3,21 @@
  * body it is decided on the same single parse that is dispatched.
  */
 import type { Throttled } from "../../lib/admission.ts";
-import type { Peer } from "../../lib/endpoint.ts";
+import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { parseJson } from "../../lib/json.ts";
 import { whenReady } from "../../lib/when_ready.ts";
+import type { Result } from "../../lib/result.ts";
 import { type AuthOutcome, callerKey, type Principal } from "../../lib/principal.ts";
 import { StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
-import { bodyTimeoutMs, declaredLength, readRequestText } from "../../lib/request_text.ts";
+import {
+  type BodyRefusal,
+  bodyTimeoutMs,
+  declaredLength,
+  readRequestText,
+  withRequestText,
+} from "../../lib/request_text.ts";
+import { headerOf, keepHeaders } from "../../lib/network/served_request.ts";
 import { addressKey } from "../../lib/network/address_key.ts";
 import { tooManyCalls } from "../../mcp/calls/refusals.ts";
 import { refusalCode, rpcErrorCode } from "../../mcp/messages/jsonrpc.ts";
@@ -72,10 +80,16 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
 /** The largest body of a caller without a token. */
 export const defaultMaxPublicBodyBytes = 65_536;
 
-/** Answers one request to `/mcp`, of any HTTP method. */
-export type McpEndpoint = (request: Request, peer: Peer) => Promise<Response>;
+/** What a body was posted with. */
+interface PostedBody {
+  readonly request: Request;
+  readonly exchange: HttpExchange;
+  readonly peer: Peer;
+  readonly caller: string;
+}
 
-export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
+/** Answers one request to `/mcp`, of any HTTP method: at once where nothing has to be waited for. */
+export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
   const eventStreams = { ...eventStreamOptions, ...options.eventStreams };
   const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
@@ -115,8 +129,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   };
 
-  const handlePost = async (request: Request, exchange: HttpExchange, peer: Peer): Promise<Response> => {
-    if (!isJson(request.headers.get("content-type"))) {
+  const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
+    if (!isJson(headerOf(request, "content-type"))) {
       return refuse(415, rpcErrorCode.invalidRequest, "Content-Type must be application/json");
     }
     const { principal } = exchange;
@@ -128,22 +142,34 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     const caller = callerKey(principal);
     const hold = holdBody({ intake, caller, declared, bounds });
     if (hold instanceof Response) return hold;
+    let response: Response | Promise<Response> | undefined;
     try {
-      const read = await readRequestText(request, bounds, hold);
-      intake.arrived();
-      if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
-      const body = parseJson(read.value);
-      if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
-      const answer = await mcp.handle(body, exchange);
+      return response = withRequestText(request, bounds, hold, (read) => {
+        intake.arrived();
+        return answerBody(read, { request, exchange, peer, caller });
+      });
+    } finally {
+      if (response instanceof Promise) response.then(() => hold.release(), () => hold.release());
+      else hold.release();
+    }
+  };
+
+  const answerBody = (
+    read: Result<string, BodyRefusal>,
+    { request, exchange, peer, caller }: PostedBody,
+  ): Response | Promise<Response> => {
+    if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
+    const body = parseJson(read.value);
+    if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
+    return whenReady(mcp.handle(body, exchange), (answer) => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
         void peer.answerSent.then(() => intake.release(caller, size));
       }
+      if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
       return toResponse(request, answer);
-    } finally {
-      hold.release();
-    }
+    });
   };
 
   /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */
@@ -182,22 +208,32 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   };
 
-  return async (request, peer) => {
-    try {
-      const auth = await authenticate(request);
-      const response = await handle(request, peer, auth);
+  const answer = (request: Request, peer: Peer, auth: AuthOutcome): Response | Promise<Response> =>
+    whenReady(handle(request, peer, auth), (response) => {
       const { status } = response;
       if (status >= 400 || auth.kind === "no_token") noteOutsider(request, peer, auth, status);
       return response;
+    });
+
+  const fail = (request: Request, peer: Peer, error: unknown): Response => {
+    if (error instanceof StorageUnavailableError) {
+      options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });
+      return refuse(503, refusalCode.unavailable, unavailableText(error), {
+        "retry-after": String(error.retryAfterSeconds),
+      });
+    }
+    log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
+    return refuse(500, rpcErrorCode.internalError, "Internal server error");
+  };
+
+  return (request, peer) => {
+    try {
+      const answered = whenReady(authenticate(request), (auth) => answer(request, peer, auth));
+      if (!(answered instanceof Promise)) return answered;
+      keepHeaders(request);
+      return answered.catch((error) => fail(request, peer, error));
     } catch (error) {
-      if (error instanceof StorageUnavailableError) {
-        options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });
-        return refuse(503, refusalCode.unavailable, unavailableText(error), {
-          "retry-after": String(error.retryAfterSeconds),
-        });
-      }
-      log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
-      return refuse(500, rpcErrorCode.internalError, "Internal server error");
+      return fail(request, peer, error);
     }
   };
 }

@@ -1,5 +1,6 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
 import type { BodyBounds, BodyRefusal } from "../../lib/request_text.ts";
+import { headerOf } from "../../lib/network/served_request.ts";
 import type { McpAnswer } from "../../mcp/answer.ts";
 import { errorText, refusalCode, rpcErrorCode } from "../../mcp/messages/jsonrpc.ts";
 import { intakeRetrySeconds } from "../body_intake.ts";
@@ -30,7 +31,7 @@ export function createAnswerEncoder(
         if (answer.sessionId !== undefined) {
           return respond(answer.status, answer.body, { "mcp-session-id": answer.sessionId });
         }
-        if (answer.status === 200 && acceptsOnlyEventStreams(request.headers.get("accept"))) {
+        if (answer.status === 200 && acceptsOnlyEventStreams(headerOf(request, "accept"))) {
           return toSingleEventResponse(answer.body);
         }
         return answer.status === 200
@@ -43,7 +44,7 @@ export function createAnswerEncoder(
       case "stream":
         return toEventStreamResponse(answer.reader, eventStreams);
       case "late_json":
-        return acceptsOnlyEventStreams(request.headers.get("accept"))
+        return acceptsOnlyEventStreams(headerOf(request, "accept"))
           ? toEventStreamResponse(answer.reader, eventStreams)
           : toLateJsonResponse(answer.reader, eventStreams.keepAliveMs);
       case "method_not_allowed":

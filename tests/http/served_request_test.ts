@@ -1,0 +1,107 @@
+import assert from "node:assert/strict";
+import { bytesAtHand, headerOf, keepHeaders, readsDirectly } from "../../src/lib/network/served_request.ts";
+
+const names = [
+  "host",
+  "authorization",
+  "content-type",
+  "content-length",
+  "accept",
+  "mcp-name",
+  "x-b",
+  "cookie",
+  "absent",
+];
+
+const heads: readonly (readonly string[])[] = [
+  ["Host: one.example", "Content-Type: application/json"],
+  ["HOST: one.example", "AUTHORIZATION: Bearer abc", "accept:\t a , b \t"],
+  ["Host: one.example", "Authorization: Bearer a", "Authorization: Bearer b", "Accept: x", "accept: y", "ACCEPT:"],
+  ["Host: one.example", "X-B:", "Mcp-Name: \u00e4\u00ff", "X-B: ,", "Cookie: a=1", "Cookie: b=2"],
+  ["Host: one.example:80", "Mcp-Name: =?base64?4pyT?=", "Content-Type: application/json ; charset=utf-8"],
+];
+
+/** Sends bytes in pieces, with a pause before each further one, and gives all of the answer. */
+async function exchange(port: number, ...pieces: readonly string[]): Promise<string> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  for (const [index, piece] of pieces.entries()) {
+    if (index > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await connection.write(Uint8Array.from(piece, (sign) => sign.charCodeAt(0)));
+  }
+  return await new Response(connection.readable).text();
+}
+
+/** A server that answers with what `look` finds; errors are answers too. */
+async function serving(look: (request: Request) => unknown, use: (port: number) => Promise<void>): Promise<void> {
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+    const found = await Promise.resolve(request).then(look).catch((error) => ({ error: String(error) }));
+    return Response.json(found, { headers: { connection: "close" } });
+  });
+  await use(server.addr.port);
+  await server.shutdown();
+}
+
+function found(answer: string): unknown {
+  return JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4));
+}
+
+Deno.test("headerOf() gives what the request's headers give, whatever a client sends", async () => {
+  const look = (request: Request): unknown => {
+    const isDirect = readsDirectly(request);
+    const direct = names.map((name) => headerOf(request, name));
+    return { isDirect, direct, standard: names.map((name) => request.headers.get(name)) };
+  };
+  await serving(look, async (port) => {
+    for (const head of heads) {
+      const answer = await exchange(port, `POST /mcp HTTP/1.1\r\n${head.join("\r\n")}\r\nConnection: close\r\n\r\n`);
+      const { isDirect, direct, standard } = found(answer) as Record<string, unknown>;
+      assert.deepEqual(direct, standard);
+      assert.equal(isDirect, true, "this Deno's requests are read directly");
+    }
+  });
+});
+
+Deno.test("bytesAtHand() gives the whole body or nothing, and leaves what it does not give to bytes()", async () => {
+  const look = async (request: Request): Promise<unknown> => {
+    const bytes = bytesAtHand(request);
+    const isUsed = request.bodyUsed;
+    return { atHand: bytes !== null, isUsed, text: new TextDecoder().decode(bytes ?? await request.bytes()) };
+  };
+  const head = "POST /mcp HTTP/1.1\r\nHost: one.example\r\nConnection: close\r\n";
+  await serving(look, async (port) => {
+    const text = "12345678";
+    const whole = found(await exchange(port, `${head}Content-Length: 8\r\n\r\n${text}`));
+    assert.deepEqual(whole, { atHand: true, isUsed: true, text });
+    const later = found(await exchange(port, `${head}Content-Length: 8\r\n\r\n1234`, "5678"));
+    assert.deepEqual(later, { atHand: false, isUsed: false, text });
+    const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n4\r\n1234\r\n`;
+    const inChunks = found(await exchange(port, chunked, "4\r\n5678\r\n0\r\n\r\n")) as { text: string };
+    assert.equal(inChunks.text, text);
+    const empty = found(await exchange(port, `${head}Content-Length: 0\r\n\r\n`)) as { text: string };
+    assert.equal(empty.text, "");
+  });
+});
+
+Deno.test("a header that was kept can still be asked for when the request has been answered", async () => {
+  const asked = Promise.withResolvers<string | null>();
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request, info) => {
+    keepHeaders(request);
+    void info.completed.then(() => asked.resolve(headerOf(request, "x-b")), asked.reject);
+    return new Response("", { headers: { connection: "close" } });
+  });
+  await exchange(
+    server.addr.port,
+    "GET / HTTP/1.1\r\nHost: one.example\r\nX-B: still here\r\nConnection: close\r\n\r\n",
+  );
+  const value = await asked.promise.catch((error) => error);
+  await server.shutdown();
+  assert.equal(value, "still here");
+});
+
+Deno.test("a request that no server received is read the standard way", async () => {
+  const request = new Request("http://one.example/", { method: "POST", body: "text", headers: { "x-b": "c" } });
+  assert.equal(readsDirectly(request), false);
+  assert.equal(headerOf(request, "x-b"), "c");
+  assert.equal(bytesAtHand(request), null);
+  assert.equal(await request.text(), "text");
+});
