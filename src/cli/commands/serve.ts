@@ -8,7 +8,7 @@ import {
 } from "../../composition/workers/sandboxed_server.ts";
 import { loadProgramModule } from "../../lib/program/program_module.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
-import { missingParts } from "../missing_parts.ts";
+import { lookForParts } from "../missing_parts.ts";
 import { stopRequested } from "../stop_requested.ts";
 import { welcomeText } from "../welcome.ts";
 
@@ -55,7 +55,7 @@ export async function serve(
   const server = config.server.workers > 1
     ? await startWorkers(config, entry, say)
     : startSandboxedServer(config, entry, say);
-  const missing = missingParts(config); // before the worker is there, and this thread may connect no more
+  const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
   if (started.kind === "refused") {
@@ -67,7 +67,7 @@ export async function serve(
     return 1;
   }
   const { serverUrl, setUpLink } = started;
-  say(welcomeText({ config, serverUrl, setUpLink, missing: await missing }));
+  say(welcomeText({ config, serverUrl, setUpLink, missing: await missingParts() }));
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();
