@@ -4,6 +4,8 @@
  * written into one of them. Uncommitted changes leave the commit out: such a file is no commit's.
  */
 import { basename, dirname, join, relative } from "node:path";
+import { bundledFiles, runBundler } from "./bundler.ts";
+import { mergePieces, type Together } from "./merge_pieces.ts";
 
 /** The root of the repository. */
 export const root: string = new URL("..", import.meta.url).pathname;
@@ -17,16 +19,26 @@ const commandEntries: readonly string[] = [
 ];
 const workerEntry = "src/composition/workers/server_worker.ts";
 
-/** What is bundled together, and shares pieces. The worker's code apart: a start reads 29 pieces of it instead of 79. */
+/** What is bundled together, and shares pieces. The worker has its own: what commands share with it would cut it smaller. */
 const parts: readonly Part[] = [
-  { directory: ".", entries: ["main.ts", ...commandEntries] },
-  { directory: dirname(workerEntry), entries: [workerEntry] },
+  {
+    directory: ".",
+    entries: ["main.ts", ...commandEntries],
+    together: [{ name: "serve", entries: ["src/cli/run_command.js", "src/cli/commands/serve.js"], except: "main.js" }],
+  },
+  {
+    directory: dirname(workerEntry),
+    entries: [workerEntry],
+    together: [{ name: "server", entries: [/^run_in_worker-/], except: "server_worker.js" }],
+  },
 ];
 
 interface Part {
   /** Where it lies in the bundle. */
   readonly directory: string;
   readonly entries: readonly string[];
+  /** What a start loads of it at once. */
+  readonly together: readonly Together[];
 }
 
 const toScript = (entry: string): string => entry.replace(/ts$/, "js");
@@ -42,7 +54,8 @@ export async function bundleProgram(output: string, commit: string | null, direc
   const stamps = new Map([[commitStamp, 0], [rootStamp, 0]]);
   for (const part of parts) {
     const place = join(output, part.directory);
-    await bundlePart(part, place, directory);
+    await runBundler(["--frozen", "--code-splitting", "--outdir", place, ...part.entries], directory);
+    for (const together of part.together) await mergePieces(place, together);
     const numbers = await numberPieces(part, place);
     const renumbered = (text: string): string => text.replaceAll(pieceName, (name) => numbers.get(name) ?? name);
     for (const path of await bundledFiles(place)) {
@@ -56,18 +69,6 @@ export async function bundleProgram(output: string, commit: string | null, direc
   if (stamps.get(commitStamp) !== parts.length || stamps.get(rootStamp) !== 1) {
     throw new Error("each part of the bundle has to hold the commit's place once, and the first that of the root");
   }
-}
-
-async function bundlePart({ entries }: Part, place: string, directory: string): Promise<void> {
-  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: [
-      ...["bundle", "--quiet", "--frozen", "--platform", "deno", "--minify", "--code-splitting"],
-      ...["--outdir", place, ...entries],
-    ],
-    cwd: directory,
-    stdout: "null",
-  }).output();
-  if (!success) throw new Error(`deno bundle: ${new TextDecoder().decode(stderr)}`);
 }
 
 /** The way from a file of the bundle to its root, as a module names it. */
@@ -91,16 +92,6 @@ async function numberPieces({ entries }: Part, place: string): Promise<ReadonlyM
     }
   }
   return numbers;
-}
-
-/** All files of a bundle. */
-export async function bundledFiles(directory: string): Promise<string[]> {
-  const paths: string[] = [];
-  for await (const { name, isDirectory } of Deno.readDir(directory)) {
-    const path = join(directory, name);
-    paths.push(...isDirectory ? await bundledFiles(path) : [path]);
-  }
-  return paths.sort();
 }
 
 /** The commit that is checked out, or what PORTCULLIS_COMMIT says where there is no repository; `null` when it would be a lie. */

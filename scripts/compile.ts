@@ -8,7 +8,8 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
 import { libraryFlag } from "../src/kernel/library_paths.ts";
-import { bundledFiles, bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
+import { bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
+import { bundledFiles } from "./bundler.ts";
 
 /** What a release is compiled for; Deno itself has no others. */
 export const targets: readonly string[] = ["unknown-linux-gnu", "apple-darwin", "pc-windows-msvc"]

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
-import { bundledFiles, bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
+import { bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
+import { bundledFiles } from "../../scripts/bundler.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
