@@ -38,6 +38,26 @@ testInEachMode(
     }),
 );
 
+testInEachMode({
+  ...skippedUnless(
+    Deno.uid() === 0,
+    "it takes root",
+    "a new file in a directory of a group gets its group, as the system has it",
+  ),
+  fn: () =>
+    inWorkspace(async ({ workspace, root }) => {
+      Deno.mkdirSync(`${root}/shared`);
+      Deno.chownSync(`${root}/shared`, 0, 4242);
+      Deno.chmodSync(`${root}/shared`, 0o2775);
+      for (const name of ["shared/f", "shared/sub/g"]) assert.ok((await workspace.write(path(name), encode("new"))).ok);
+      assert.ok((await workspace.copy(path("shared/f"), path("plain"))).ok);
+      const groups = ["shared/f", "shared/sub", "shared/sub/g", "plain"].map((name) =>
+        Deno.lstatSync(`${root}/${name}`).gid
+      );
+      assert.deepEqual(groups, [4242, 4242, 4242, Deno.lstatSync(root).gid]);
+    }),
+});
+
 testInEachMode(
   "write() replaces a hard link instead of the content it shares",
   () =>

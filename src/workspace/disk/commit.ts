@@ -5,6 +5,7 @@
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskDirectory, type DiskInfo, isSame, versionOf } from "./directory.ts";
+import { toRefusal } from "./refusal.ts";
 import { resolveInside } from "./resolve.ts";
 import type { StagedFile } from "./staging/staging.ts";
 import { type NewContent, placeRecorded, replaceKeeping } from "./trash/keep.ts";
@@ -33,6 +34,7 @@ export interface Expectation {
 }
 
 const writeBits = 0o222;
+const setGroupId = 0o2000;
 const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
 /** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
@@ -81,6 +83,7 @@ export function commitFile(
   const name = names.at(-1) ?? "";
   const place = { parent: parent.value, name, path: segments.join("/"), made: names.length - 1 };
   if (info === null) {
+    takeGroup(disk, staged, parent.value.status());
     const placed = placeRecorded(disk, staged, place, content);
     if (!placed.ok) return placed;
   } else {
@@ -97,6 +100,19 @@ export function commitFile(
   disk.quota.add(growth, newEntries);
   disk.change?.leftAt.set(place.path, versionOf(after));
   return success({ created: info === null });
+}
+
+/** Gives a new file the group of a directory with the set-group-ID bit, as one gets that is made there. */
+function takeGroup({ staging }: Disk, { name, file: { info } }: StagedFile, { mode, gid }: DiskInfo): void {
+  if (((mode ?? 0) & setGroupId) === 0 || gid === null || info.uid === null || gid === info.gid) return;
+  const file = staging.openStaged(name);
+  try {
+    file.setOwner(info.uid, gid);
+  } catch (error) {
+    toRefusal(error); // the group is another's: the file keeps the server's
+  } finally {
+    file.close();
+  }
 }
 
 /** Makes directories with these names, each in the one before, and gives the last one. */
