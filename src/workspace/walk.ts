@@ -4,7 +4,7 @@ import { createFairTurns, type FairTurns } from "./text/fair_turns.ts";
 import { childPath, type WorkspacePath } from "./path.ts";
 import type { Ignored } from "./ignored.ts";
 import type { DirectoryEntry } from "./listing.ts";
-import type { Outcome, Workspace } from "./port.ts";
+import type { Eventually, Outcome, Workspace } from "./port.ts";
 
 /** Levels below its start that a walk of a whole tree goes down. */
 export const maxWalkDepth = 64;
@@ -47,15 +47,31 @@ interface OpenDirectory {
 /** How many entries are given before it is asked whether the turn is over: asking takes as long as giving some. */
 const visitsPerTurn = 16;
 
+/** A walk that is asked for one entry after the other. */
+export interface Walk {
+  /** The next entry, at once where its directory is known; `null` at the end. */
+  next(): Eventually<Outcome<WalkedEntry> | null>;
+}
+
+/** The entries below `path`, as {@link beginWalk} has them. */
+export async function* walk(
+  workspace: Workspace,
+  path: WorkspacePath,
+  options: WalkOptions,
+): AsyncGenerator<Outcome<WalkedEntry>> {
+  const entries = beginWalk(workspace, path, options);
+  for (let step; (step = await entries.next()) !== null;) yield step;
+}
+
 /**
  * The entries below `path`. What can no longer be listed, because it disappeared or may not be read, counts as empty;
  * only for the directory itself is it a refusal.
  */
-export async function* walk(
+export function beginWalk(
   workspace: Workspace,
   path: WorkspacePath,
   { depth, after, details = false, ignored, nextTurn = createFairTurns() }: WalkOptions,
-): AsyncGenerator<Outcome<WalkedEntry>> {
+): Walk {
   const open = (segments: readonly string[], last?: string): OpenDirectory => ({
     path: childPath(path, segments),
     segments,
@@ -65,37 +81,44 @@ export async function* walk(
     hasMore: true,
   });
   const stack = resume(after, depth, open);
-  for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments, null);
+  let hasBegun = false;
   let visited = 0;
-  let directory: OpenDirectory | undefined;
-  while ((directory = stack.at(-1)) !== undefined) {
-    const entry = directory.entries[directory.given];
-    if (entry !== undefined) {
-      directory.given++;
-      directory.last = entry.name;
-      // listings of small directories come at once: without this a long walk would keep everyone else waiting
-      const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
-      if (pause !== undefined) await pause;
-      const segments = [...directory.segments, entry.name];
-      if (ignored?.skips(segments, entry.kind === "directory")) continue;
-      if (entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
-      yield success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });
-      continue;
+  const next = (): Eventually<Outcome<WalkedEntry> | null> => {
+    for (let directory; (directory = stack.at(-1)) !== undefined;) {
+      const entry = directory.entries[directory.given];
+      if (entry !== undefined) {
+        directory.given++;
+        directory.last = entry.name;
+        const segments = [...directory.segments, entry.name];
+        const isSkipped = ignored?.skips(segments, entry.kind === "directory") ?? false;
+        if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
+        const step = isSkipped ? null : success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });
+        // listings of small directories come at once: without this a long walk would keep everyone else waiting
+        const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
+        if (pause !== undefined) return pause.then(() => step ?? next());
+        if (step !== null) return step;
+      } else if (directory.hasMore) {
+        return readOn(directory);
+      } else {
+        stack.pop();
+      }
     }
-    if (!directory.hasMore) {
-      stack.pop();
-      continue;
-    }
+    return null;
+  };
+  const readOn = async (directory: OpenDirectory): Promise<Outcome<WalkedEntry> | null> => {
+    if (!hasBegun) { for (const { segments } of stack.slice(0, -1)) await ignored?.enter(segments, null); }
+    hasBegun = true;
     const { last } = directory;
     const isFirst = directory.entries.length === 0;
     const listing = await workspace.list(directory.path, { details, ...last === undefined ? {} : { after: last } });
-    if (!listing.ok && directory.segments.length === 0) yield listing;
     directory.entries = listing.ok ? listing.value.entries : [];
     directory.given = 0;
     directory.hasMore = listing.ok && listing.value.hasMore;
     const isWhole = last === undefined && !directory.hasMore;
     if (isFirst) await ignored?.enter(directory.segments, isWhole ? directory.entries : null);
-  }
+    return !listing.ok && directory.segments.length === 0 ? listing : await next();
+  };
+  return { next };
 }
 
 function isUnfinished({ entries, given, hasMore }: OpenDirectory): boolean {

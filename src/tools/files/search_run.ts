@@ -9,7 +9,7 @@ import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { createLookAhead } from "../../workspace/screening/look_ahead.ts";
 import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
-import { maxWalkDepth, walk, type WalkedEntry } from "../../workspace/walk.ts";
+import { beginWalk, maxWalkDepth, type Walk, type WalkedEntry } from "../../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
 import { toFailure } from "./refusal.ts";
 import { toAnswer } from "./search_answer.ts";
@@ -45,7 +45,6 @@ interface SearchRun {
 }
 
 type WalkStep = Outcome<WalkedEntry>;
-type Steps = AsyncGenerator<WalkStep>;
 
 /** Searches until everything was searched, or the limit or the time is reached. */
 export async function search(task: SearchRun): Promise<ToolOutcome> {
@@ -67,8 +66,9 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
       const looked = ahead.next();
       if (looked === undefined) {
         if (!isWalked && !ahead.isFull) {
-          const { done, value: step } = await steps.next();
-          if (done === true) isWalked = true;
+          const walked = steps.next();
+          const step = walked instanceof Promise ? await walked : walked;
+          if (step === null) isWalked = true;
           else if (!step.ok) return toFailure("search", path, step.error);
           else ahead.add(step.value, fileOf(task, step.value));
           continue;
@@ -122,7 +122,6 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
     }
   } finally {
     ahead.end();
-    await steps.return?.(undefined);
   }
   // an order other than that of names has no place to go on from
   const canGoOn = !task.newestFirst && !task.last && !(next?.finished === undefined && next?.partial === undefined);
@@ -142,28 +141,42 @@ function fileOf({ isFile, path, matchesName }: SearchRun, { kind, segments }: Wa
 }
 
 /** The files in the order of names or, newest first, of time. */
-function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Steps | Iterator<WalkStep, undefined> {
+function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Walk {
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    return [success({ name, kind: "file" as const, segments: [name], mayHaveNext: false })].values();
+    return stepsOf([{ name, kind: "file", segments: [name], mayHaveNext: false }]);
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
-  const steps = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
-  return details ? newestFirst(task, steps, onCut) : steps;
+  const entries = beginWalk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
+  return details ? newestFirst(task, entries, onCut) : entries;
 }
 
-async function* newestFirst(task: SearchRun, steps: Steps, onCut: () => void): Steps {
-  const entries: WalkedEntry[] = [];
-  for await (const step of steps) {
-    if (!step.ok) return yield step;
-    if (step.value.kind === "file" && task.matchesName(step.value.segments)) entries.push(step.value);
-    if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
-    if (step.value.mayHaveNext) onCut();
-    break;
-  }
-  entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0));
-  for (const value of entries) yield success(value);
+function newestFirst(task: SearchRun, walked: Walk, onCut: () => void): Walk {
+  let sorted: Walk | null = null;
+  const sort = async (): Promise<WalkStep | null> => {
+    const entries: WalkedEntry[] = [];
+    for (let step; (step = await walked.next()) !== null;) {
+      if (!step.ok) return step;
+      if (step.value.kind === "file" && task.matchesName(step.value.segments)) entries.push(step.value);
+      if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
+      if (step.value.mayHaveNext) onCut();
+      break;
+    }
+    sorted = stepsOf(entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0)));
+    return await sorted.next();
+  };
+  return { next: () => sorted === null ? sort() : sorted.next() };
+}
+
+function stepsOf(entries: readonly WalkedEntry[]): Walk {
+  const steps = entries.values();
+  return {
+    next() {
+      const { value } = steps.next();
+      return value === undefined ? null : success(value);
+    },
+  };
 }
 
 function isSamePath(a: readonly string[], b: readonly string[]): boolean {
