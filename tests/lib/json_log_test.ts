@@ -97,6 +97,34 @@ Deno.test("a log that is read slowly drops what is over its bound, counts it, an
   assert.deepEqual(dropped.map((each) => each.lines), [count - kept]);
 });
 
+Deno.test("lines that came while others were written wait for their own time, or for a flush", async () => {
+  const written: string[] = [];
+  const releases: ((isWritten: boolean) => void)[] = [];
+  const log = createJsonLog({
+    write: (lines) => {
+      written.push(textOf(lines));
+      return new Promise((resolve) => releases.push(resolve));
+    },
+    level: "info",
+    clock: () => 0,
+  });
+  log.write("info", "first");
+  await until("the first line", () => written.length === 1);
+  log.write("info", "second");
+  releases[0]?.(true);
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  assert.equal(written.length, 1);
+  await until("the second line", () => written.length === 2);
+  log.write("info", "third");
+  const flushed = log.flush();
+  log.write("info", "fourth");
+  for (const release of releases) release(true);
+  await until("the fourth line", () => written.length === 4);
+  releases[3]?.(true);
+  await flushed;
+  assert.match(written.join(""), /first.*\n.*second.*\n.*third.*\n.*fourth/);
+});
+
 Deno.test("lines that could not be written are counted too, in whichever way the writing failed", async () => {
   const written: string[] = [];
   let fails = true;

@@ -63,7 +63,8 @@ export function createJsonLog(options: {
       if (!isWritten) dropped += reported > 0 ? reported + count - 1 : count;
       if (writing !== done) return;
       writing = null;
-      handOver();
+      // Lines that are not due wait for others: handed over a few at a time, they would wake two threads each time.
+      if (timer === undefined || gathered.size >= gatherBytes) handOver();
     });
     writing = done;
   };
@@ -86,7 +87,9 @@ export function createJsonLog(options: {
       handOver();
       const enough = new AbortController();
       const late = pause(flushMs, enough.signal);
-      while (writing !== null && !await Promise.race([writing.then(() => false), late.then(() => true)]));
+      while (writing !== null && !await Promise.race([writing.then(() => false), late.then(() => true)])) {
+        if (writing === null) handOver();
+      }
       enough.abort();
     },
   };
