@@ -4,7 +4,7 @@ import type { BeginScreening, Descriptor, Screening } from "../../src/kernel/des
 import { loadKernel } from "../../src/kernel/kernel.ts";
 import { permittedLibraries } from "../../src/kernel/library_paths.ts";
 import { screenerModule } from "../../src/kernel/screener.ts";
-import { memoryLayout, screenerMemoryBytes, screenerStates } from "../../src/kernel/screener_memory.ts";
+import { memoryLayout, placeStates, screenerMemoryBytes, screenerStates } from "../../src/kernel/screener_memory.ts";
 import { createScreenerStarter } from "../../src/sandbox/screener_thread.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
@@ -36,7 +36,7 @@ function makeScene(idleMs?: number): Scene {
   };
 }
 
-function kernelTest(name: string, fn: () => Promise<void>): void {
+function kernelTest(name: string, fn: () => void | Promise<void>): void {
   // its thread ends when it was idle, or with the process
   Deno.test({
     ...skippedUnless(loadKernel().available, "no openat2", name),
@@ -58,7 +58,7 @@ async function told(screening: Screening): Promise<string> {
 }
 
 /** The descriptors of files in the directory: threads open and close others. */
-function openFiles({ directory }: Scene): number {
+function openFiles({ directory }: Pick<Scene, "directory">): number {
   const links = Array.from(Deno.readDirSync("/proc/self/fd"), ({ name }) => targetOf(`/proc/self/fd/${name}`));
   return links.filter((target) => target.startsWith(`${directory}/`)).length;
 }
@@ -145,6 +145,34 @@ kernelTest("a screener that fails is followed by none, and what it had is closed
   assert.equal(openFiles(scene), 0);
   assert.equal(scene.begin([/x/]), null);
   assert.equal(scene.wanted(), 1);
+});
+
+kernelTest("a screener that hangs in a file keeps that one, and no search waits for it twice", () => {
+  let memory: SharedArrayBuffer | undefined;
+  const kernel = loadKernel({ keep: (made) => memory = made, want: () => {} });
+  assert.ok(kernel.available && kernel.roots.screen !== null && memory !== undefined);
+  const words = new Int32Array(memory, 0, memoryLayout.placesAt + 3 * memoryLayout.placeWords);
+  const directory = Deno.makeTempDirSync();
+  Deno.writeTextFileSync(`${directory}/a`, "hay\n");
+  const root = kernel.roots.open(directory);
+  const { screen } = kernel.roots;
+  assert.equal(screen([/x/]), null);
+  words[memoryLayout.stateAt] = screenerStates.running; // the test is the screener
+  const screening = screen([/x/]) ?? assert.fail("busy");
+  for (let n = 0; n < 3; n++) screening.hand(root.open("a", "read"), 4);
+  words[memoryLayout.placesAt] = placeStates.taken;
+  assert.equal(screening.next(), "waiting");
+  screening.end();
+  assert.equal(openFiles({ directory }), 1);
+  assert.equal(screen([/x/]), null, "it may be reading the screens");
+  words[memoryLayout.placesAt] = placeStates.look; // it comes back, and has closed the file
+  const next = screen([/x/]) ?? assert.fail("still busy");
+  next.hand(root.open("a", "read"), 4);
+  assert.equal(words[memoryLayout.placesAt + memoryLayout.placeWords], placeStates.offered, "where it waits");
+  next.end();
+  assert.equal(openFiles({ directory }), 1);
+  root.close();
+  Deno.removeSync(directory, { recursive: true });
 });
 
 kernelTest("an idle screener ends, and the next search has a new one", async () => {
