@@ -26,3 +26,13 @@ export function requestFor({ method, params }: Case, bearer: string): LoadReques
     },
   };
 }
+
+/** Posts a message to `/mcp`. */
+export function post(port: number, headers: Readonly<Record<string, string>>, body: unknown): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
+/** The result in an answer of either form. */
+export function resultIn(answer: string): Record<string, unknown> | undefined {
+  return JSON.parse(/^data: (.*)$/m.exec(answer)?.[1] ?? answer).result;
+}

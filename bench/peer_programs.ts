@@ -1,6 +1,7 @@
 /**
  * The servers that Portcullis is measured beside, each with the tools `echo` and `file_read`, written as its own
  * documentation shows. The second reads the file that `PEER_FILE` names, whatever its arguments, and confines nothing.
+ * With `PEER_TOOLS`, a file of definitions as `tools/list` shows them, they have these tools instead, which nothing calls.
  * They are installed for a run of the benchmark and are no dependencies of ours.
  */
 
@@ -26,23 +27,34 @@ export interface PeerProgram {
   readonly source: string;
 }
 
+/** The definitions, parsed once. */
+const listedTools = `
+import { readFileSync } from "node:fs";
+import { env } from "node:process";
+const listed = env.PEER_TOOLS === undefined ? [] : JSON.parse(readFileSync(env.PEER_TOOLS, "utf8"));
+`;
+
 /** `mcp-lite`, without sessions: its README's quick start, on Deno.serve instead of Hono. */
 export const mcpLite: PeerProgram = {
   runtime: "deno",
   source: `
 import { McpServer, StreamableHttpTransport } from "mcp-lite";
 import * as z from "zod";
+${listedTools}
 const mcp = new McpServer({ name: "echo", version: "1.0.0", schemaAdapter: (schema) => z.toJSONSchema(schema) });
-mcp.tool("echo", {
-  description: "Answers with the text it was given.",
-  inputSchema: z.object({ text: z.string().describe("What to answer with") }),
-  handler: ({ text }) => ({ content: [{ type: "text", text }] }),
-});
-mcp.tool("file_read", {
-  description: "Reads a file.",
-  inputSchema: z.object({ filename: z.string() }),
-  handler: async () => ({ content: [{ type: "text", text: await Deno.readTextFile(Deno.env.get("PEER_FILE")) }] }),
-});
+if (listed.length === 0) {
+  mcp.tool("echo", {
+    description: "Answers with the text it was given.",
+    inputSchema: z.object({ text: z.string().describe("What to answer with") }),
+    handler: ({ text }) => ({ content: [{ type: "text", text }] }),
+  });
+  mcp.tool("file_read", {
+    description: "Reads a file.",
+    inputSchema: z.object({ filename: z.string() }),
+    handler: async () => ({ content: [{ type: "text", text: await Deno.readTextFile(Deno.env.get("PEER_FILE")) }] }),
+  });
+}
+for (const { name, ...definition } of listed) mcp.tool(name, { ...definition, handler: () => ({ content: [] }) });
 const handler = new StreamableHttpTransport().bind(mcp);
 const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => handler(request));
 console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
@@ -50,6 +62,12 @@ console.log("listening on http://127.0.0.1:" + server.addr.port + " ");
 };
 
 const sdkV1 = `
+${listedTools}
+const schemas = listed.map(({ inputSchema, outputSchema, ...definition }) => ({
+  ...definition,
+  inputSchema: z.fromJSONSchema(inputSchema),
+  ...(outputSchema === undefined ? {} : { outputSchema: z.fromJSONSchema(outputSchema) }),
+}));
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
@@ -59,6 +77,8 @@ import { isInitializeRequest } from "@modelcontextprotocol/sdk/types.js";
 import * as z from "zod/v4";
 const getServer = () => {
   const server = new McpServer({ name: "echo", version: "1.0.0" });
+  for (const { name, ...definition } of schemas) server.registerTool(name, definition, () => ({ content: [] }));
+  if (schemas.length > 0) return server;
   server.registerTool("echo", {
     description: "Answers with the text it was given.",
     inputSchema: { text: z.string().describe("What to answer with") },
@@ -109,12 +129,20 @@ app.post("/mcp", async (req, res) => {
 };
 
 const sdkV2Handler = `
-import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { createMcpHandler, fromJsonSchema, McpServer } from "@modelcontextprotocol/server";
 import * as z from "zod/v4";
 import { readFile } from "node:fs/promises";
 import process from "node:process";
+${listedTools}
+const schemas = listed.map(({ inputSchema, outputSchema, ...definition }) => ({
+  ...definition,
+  inputSchema: fromJsonSchema(inputSchema),
+  ...(outputSchema === undefined ? {} : { outputSchema: fromJsonSchema(outputSchema) }),
+}));
 const handler = createMcpHandler(() => {
   const server = new McpServer({ name: "echo", version: "1.0.0" });
+  for (const { name, ...definition } of schemas) server.registerTool(name, definition, () => ({ content: [] }));
+  if (schemas.length > 0) return server;
   server.registerTool("echo", {
     description: "Answers with the text it was given.",
     inputSchema: z.object({ text: z.string().describe("What to answer with") }),

@@ -11,6 +11,7 @@ import { makeServerPlace } from "../tests/fixtures/running_server.ts";
 import { separateCores } from "./cores.ts";
 import type { LoadRequest } from "./http_load.ts";
 import { installPeers } from "./install_peers.ts";
+import { post, resultIn } from "./mcp_request.ts";
 import {
   connections,
   denoScript,
@@ -21,6 +22,7 @@ import {
   serverEnvironment,
   startServer,
 } from "./measured_server.ts";
+import { residentMegabytes } from "./process_memory.ts";
 import { median, print, row } from "./table.ts";
 import { mcpLite, peerPackages, type PeerProgram, sdkV1Stateful, sdkV1Stateless, sdkV2 } from "./peer_programs.ts";
 
@@ -100,38 +102,46 @@ try {
     servers.push(server);
     return server;
   };
-  const startPeer = async (file: string, { runtime, source }: PeerProgram): Promise<MeasuredServer> => {
+  const startPeer = async (
+    file: string,
+    { runtime, source }: PeerProgram,
+    env: Record<string, string>,
+  ): Promise<MeasuredServer> => {
     await Deno.writeTextFile(`${directory}/${file}`, source);
     const command = runtime === "node" ? ["node", file] : [Deno.execPath(), "run", "--allow-all", "--no-lock", file];
-    return await start(command, { cwd: directory, env: { PEER_FILE: workspaceFile } });
+    return await start(command, { cwd: directory, env: { PEER_FILE: workspaceFile, ...env } });
   };
-
-  const ours = await start(denoScript("server.ts"), { env: serverEnvironment(place) });
-  const authorization = { "Authorization": `Bearer ${token}` };
-  const contenders: Contender[] = [
-    { name: `Portcullis, ${legacyVersion}`, server: ours, version: legacyVersion, headers: authorization },
-    { name: `Portcullis, ${modernVersion}`, server: ours, version: modernVersion, headers: authorization },
-  ];
-  if (installed) {
-    const lite = await startPeer("lite.mjs", mcpLite);
-    const stateless = await startPeer("stateless.mjs", sdkV1Stateless);
-    const stateful = await startPeer("stateful.mjs", sdkV1Stateful);
-    const v2 = await startPeer("v2.mjs", sdkV2);
+  const startPeers = async (env: Record<string, string>): Promise<readonly Contender[]> => {
+    const lite = await startPeer("lite.mjs", mcpLite, env);
+    const stateless = await startPeer("stateless.mjs", sdkV1Stateless, env);
+    const stateful = await startPeer("stateful.mjs", sdkV1Stateful, env);
+    const v2 = await startPeer("v2.mjs", sdkV2, env);
     const session = { "Mcp-Session-Id": await openSession(stateful) };
-    contenders.push(
+    return [
       { name: "mcp-lite on Deno", server: lite, version: "2025-06-18", headers: {} }, // the newest that it knows
       { name: "SDK v1 on Node, stateless", server: stateless, version: legacyVersion, headers: {} },
       { name: "SDK v1 on Node, stateful", server: stateful, version: legacyVersion, headers: session },
       { name: `SDK v2 on Deno, ${legacyVersion}`, server: v2, version: legacyVersion, headers: {} },
       { name: `SDK v2 on Deno, ${modernVersion}`, server: v2, version: modernVersion, headers: {} },
-    );
-  }
+    ];
+  };
+
+  const ours = await start(denoScript("server.ts"), { env: serverEnvironment(place) });
+  const authorization = { "Authorization": `Bearer ${token}` };
+  const own: readonly Contender[] = [
+    { name: `Portcullis, ${legacyVersion}`, server: ours, version: legacyVersion, headers: authorization },
+    { name: `Portcullis, ${modernVersion}`, server: ours, version: modernVersion, headers: authorization },
+  ];
+  const plain = installed ? await startPeers({}) : [];
+  // Apart: the SDKs register all tools for each request, which is no part of a call.
+  const listing = installed ? await startPeers({ PEER_TOOLS: await writeToolList(ours, authorization) }) : [];
   const deadline = performance.now() + maxSeconds * 1_000;
   for (const [index, method] of methods.entries()) {
     const entries: Entry[] = [];
     const waits = method.shows === "file_read 1 kB";
     // The load repeats one id, which a session of SDK v1 tells its concurrent calls apart by, once they wait for anything.
-    const able = contenders.filter(({ headers }) => !(waits && "Mcp-Session-Id" in headers));
+    const peers = method.name === "tools/list" ? listing : plain;
+    const able = [...own, ...peers].filter(({ headers }) => !(waits && "Mcp-Session-Id" in headers));
     for (const contender of able) entries.push(await enter(contender, method));
     const bare = async (name: string, like: Entry | undefined): Promise<void> => {
       if (like === undefined) return;
@@ -140,7 +150,7 @@ try {
       const server = await start(denoScript("bare_server.ts"), { env });
       entries.unshift(await enter({ name, server, version: legacyVersion, headers: {} }, method));
     };
-    // Portcullis lists its other tools too, and its reads tell more: each side has a bare server that answers as much.
+    // Our reads tell more, our list has icons that mcp-lite does not know: each has a bare server that answers as much.
     if (installed && method.shows !== "echo") await bare("bare Deno.serve, Portcullis' answer", entries[0]);
     await bare("bare Deno.serve", entries.find(({ name }) => name.startsWith("mcp-lite")) ?? entries[0]);
     const left = (deadline - performance.now()) / (methods.length - index);
@@ -148,10 +158,19 @@ try {
     report(method, entries);
   }
   print("\nresident memory after the load, MB\n");
-  for (const { name, server } of contenders) print(row(name, await residentMegabytes(server)));
+  for (const { name, server } of [...own, ...plain]) print(row(name, residentMegabytes(server.child.pid)));
 } finally {
   await Promise.all(servers.map(endServer));
   await Deno.remove(directory, { recursive: true });
+}
+
+/** Writes the tools of our list into a file, and names that. */
+async function writeToolList(ours: MeasuredServer, headers: Readonly<Record<string, string>>): Promise<string> {
+  const all = { ...headersFor(legacyVersion, "tools/list", {}), ...headers };
+  const response = await post(ours.port, all, { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+  const file = `${directory}/tools.json`;
+  await Deno.writeTextFile(file, JSON.stringify(resultIn(await response.text())?.["tools"]));
+  return file;
 }
 
 async function openSession({ port }: MeasuredServer): Promise<string> {
@@ -217,20 +236,6 @@ function headersFor(version: string, method: string, params: Record<string, unkn
     ...(version === modernVersion ? { "Mcp-Method": method } : {}),
     ...(version === modernVersion && typeof params["name"] === "string" ? { "Mcp-Name": params["name"] } : {}),
   };
-}
-
-function post(port: number, headers: Readonly<Record<string, string>>, body: unknown): Promise<Response> {
-  return fetch(`http://127.0.0.1:${port}/mcp`, { method: "POST", headers, body: JSON.stringify(body) });
-}
-
-/** The result in an answer of either form. */
-function resultIn(answer: string): Record<string, unknown> | undefined {
-  return JSON.parse(/^data: (.*)$/m.exec(answer)?.[1] ?? answer).result;
-}
-
-async function residentMegabytes({ child }: MeasuredServer): Promise<number> {
-  const status = await Deno.readTextFile(`/proc/${child.pid}/status`).catch(() => "");
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024;
 }
 
 /** The median of the rounds' ratios, with the least and the greatest. */
