@@ -51,7 +51,8 @@ export const statusError = 2;
  */
 export function findTelemetry(): (DenoTelemetry & { readonly exportsOwnSpans: boolean }) | null {
   const api = Reflect.get(globalThis, Symbol.for("opentelemetry.js.api.1")) as { readonly trace?: unknown } | undefined;
+  if (api === undefined) return null; // before Deno loads its code for it
   const telemetry = Deno.telemetry as DenoTelemetry | undefined; // absent before Deno 2.4
-  if (api === undefined || telemetry === undefined) return null;
+  if (telemetry === undefined) return null;
   return { tracerProvider: telemetry.tracerProvider, exportsOwnSpans: api.trace !== undefined };
 }
