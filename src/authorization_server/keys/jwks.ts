@@ -2,21 +2,20 @@
 import * as z from "zod";
 import { isObject, parseJson } from "../../lib/json.ts";
 
-const text = z.string().min(1).max(2_000);
-const common = {
-  kid: z.string().max(200).optional(),
-  alg: z.string().max(20).optional(),
-  use: z.literal("sig").optional(),
-};
-
 // Private members are not listed, so that they are dropped or refused below, never stored.
-const keySchema = z.lazy(() =>
-  z.discriminatedUnion("kty", [
+const keySchema = z.lazy(() => {
+  const text = z.string().min(1).max(2_000);
+  const common = {
+    kid: z.string().max(200).optional(),
+    alg: z.string().max(20).optional(),
+    use: z.literal("sig").optional(),
+  };
+  return z.discriminatedUnion("kty", [
     z.object({ kty: z.literal("RSA"), n: text.min(342), e: text, ...common }), // 2048 bits at least
     z.object({ kty: z.literal("EC"), crv: z.enum(["P-256", "P-384", "P-521"]), x: text, y: text, ...common }),
     z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: text, ...common }),
-  ])
-);
+  ]);
+});
 
 const jwksSchema = z.lazy(() => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1).max(20) }));
 const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];

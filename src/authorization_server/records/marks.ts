@@ -14,14 +14,16 @@ export const signInLinks = defineRecordFamily("sign_in_link", z.object({ userId:
 /** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
 export const invitations = defineRecordFamily(
   "invitation",
-  z.object({
-    userId: z.string(),
-    kind: z.enum(["new", "reset"]),
-    /** The administrator who made it. */
-    by: z.string().optional(),
-    /** Of the user when a reset was made: any later one, or disabling, ends it. */
-    epoch: z.string().optional(),
-  }),
+  z.lazy(() =>
+    z.object({
+      userId: z.string(),
+      kind: z.enum(["new", "reset"]),
+      /** The administrator who made it. */
+      by: z.string().optional(),
+      /** Of the user when a reset was made: any later one, or disabling, ends it. */
+      epoch: z.string().optional(),
+    })
+  ),
 );
 
 /** `["used_assertion", SHA-256 of client and jti]`, expiring. */

@@ -46,19 +46,23 @@ export type Questions<Key extends string = string> = Readonly<Record<Key, Questi
 const maxAnswerParts = 5_000;
 
 const answerShapes = {
-  "elicitation/create": z.looseObject({
-    action: z.enum(["accept", "decline", "cancel"]),
-    content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).nullish(),
-  }),
-  "sampling/createMessage": z.looseObject({
-    role: z.enum(["user", "assistant"]),
-    model: z.string(),
-    content: z.union([z.looseObject({ type: z.string() }), z.array(z.looseObject({ type: z.string() }))]),
-    stopReason: z.string().optional(),
-  }),
-  "roots/list": z.looseObject({
-    roots: z.array(z.looseObject({ uri: z.string(), name: z.string().optional() })),
-  }),
+  "elicitation/create": z.lazy(() =>
+    z.looseObject({
+      action: z.enum(["accept", "decline", "cancel"]),
+      content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).nullish(),
+    })
+  ),
+  "sampling/createMessage": z.lazy(() =>
+    z.looseObject({
+      role: z.enum(["user", "assistant"]),
+      model: z.string(),
+      content: z.union([z.looseObject({ type: z.string() }), z.array(z.looseObject({ type: z.string() }))]),
+      stopReason: z.string().optional(),
+    })
+  ),
+  "roots/list": z.lazy(() =>
+    z.looseObject({ roots: z.array(z.looseObject({ uri: z.string(), name: z.string().optional() })) })
+  ),
 };
 
 /** An answer: which of the three shapes it has follows from the question. */
