@@ -71,7 +71,7 @@ interface AppDependencies extends Installation {
 }
 
 const maxRememberedClients = 100_000;
-/** How often expired records are removed. */
+/** How often expired records are removed, and freed memory is returned. */
 const sweepIntervalMs = 300_000;
 
 /** The authorization server has the client credentials grant, which MCP knows as an extension (ext-auth). */
@@ -201,6 +201,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   });
 
   const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
+    if (given.kernel?.available) given.kernel.returnFreedMemory();
     const now = steadyNow();
     if (now === null) return;
     const sweeping = [storage.sweep(now), toolbox.tidy(now)];

@@ -14,6 +14,8 @@ export type KernelAccess =
     readonly roots: KernelRoots;
     readonly watchCommits: WatchCommits;
     readonly freeSpace: ReadFreeSpace;
+    /** Has the C library return what the process has freed. V8's compilers leave it some 16 MB after the first load. */
+    readonly returnFreedMemory: () => void;
   }
   | {
     readonly available: false;
@@ -44,7 +46,13 @@ export function loadKernel(keeper: ScreenerKeeper | null = null): KernelAccess {
       return unavailable(`the system refuses ${call} (${error.code}): Linux before 5.6, or a seccomp profile`);
     }
   }
-  return { available: true, roots, watchCommits: createCommitWatch(libc), freeSpace: createFreeSpaceReader(libc) };
+  return {
+    available: true,
+    roots,
+    watchCommits: createCommitWatch(libc),
+    freeSpace: createFreeSpaceReader(libc),
+    returnFreedMemory: () => void libc.trimLater?.(0n),
+  };
 }
 
 function unavailable(reason: string): KernelAccess {

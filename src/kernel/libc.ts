@@ -32,6 +32,7 @@ const functions = {
   errnoLocation: { name: "__errno_location", parameters: [], result: "pointer" },
   memcpy: { parameters: ["buffer", "pointer", "usize"], result: "void" },
   mmap: { parameters: ["usize", "usize", "i32", "i32", "i32", "i64"], result: "isize" },
+  trimLater: { name: "malloc_trim", parameters: ["usize"], result: "i32", nonblocking: true, optional: true },
   copyMapped: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "void" },
 } as const;
 

@@ -4,6 +4,7 @@ import "../../src/authorization_server/endpoints.ts";
 import { z } from "zod";
 import { type App, buildApp } from "../../src/composition/app.ts";
 import type { Config } from "../../src/config/config.ts";
+import type { KernelAccess } from "../../src/kernel/kernel.ts";
 import { loadConfig } from "../../src/config/config.ts";
 import { createPause } from "../../src/lib/time/pause.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
@@ -56,18 +57,17 @@ export interface InstanceParts {
   readonly clock: () => number;
   /** Receives every line of the log. */
   readonly onLine: (level: string, event: string, fields: LogFields) => void;
+  readonly kernel?: KernelAccess;
 }
 
 /** Starts it. */
-export async function startInstance({ storage, timers, clock, onLine }: InstanceParts): Promise<App> {
+export async function startInstance({ onLine, ...parts }: InstanceParts): Promise<App> {
   const log: Log = { write: (level, event, fields = {}) => onLine(level, event, fields), flush: () => {} };
   return await buildApp(config, {
-    storage,
+    ...parts,
     secrets,
     serverUrl,
     log,
-    clock,
-    timers,
     telemetry,
     bounds: {
       mcp: { maxTasksPerPrincipal: limits.tasksPerUser, taskTtlMs: limits.taskLifetimeSeconds * 1_000 },
@@ -75,7 +75,7 @@ export async function startInstance({ storage, timers, clock, onLine }: Instance
       sweepIntervalMs: 60_000,
     },
     fetchDocument: () => Promise.reject(new Error("the simulated fleet has no internet")),
-    extraTools: simulatedTools(timers),
+    extraTools: simulatedTools(parts.timers),
   });
 }
 
