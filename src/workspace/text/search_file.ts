@@ -71,8 +71,9 @@ function searchHead(
 /** Whether plain text has no match, as most files: it is then made no more of than one string. */
 function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
   const characters = bytes.toString("latin1");
-  return bytes[0] !== firstByteOfMark && !characters.includes("\0") && isUtf8(bytes) &&
-    (pattern.seesReturns || !characters.includes("\r\n")) &&
+  if (bytes[0] === firstByteOfMark || characters.includes("\0") || !isUtf8(bytes)) return false;
+  if (pattern.screens.some((screen) => !screen.test(characters))) return true; // also where lines end in CRLF
+  return (pattern.seesReturns || !characters.includes("\r\n")) &&
     pattern.findCandidate(characters, 0, characters.length) === -1;
 }
 
