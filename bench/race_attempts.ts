@@ -29,6 +29,7 @@ type Result = "escaped" | "inside" | "refused";
 /** Something raced only if a read without checks is deceived so often, or refused where the kernel stops it. */
 const leastRaces = 50;
 const longestMilliseconds = 60_000;
+const author = { subject: "owner", clientId: "client", grantId: "grant", tool: "file_delete" };
 
 /** Tries each operation for `milliseconds`, and tells how it fared; the read without checks until somebody raced. */
 export async function measureRaces(
@@ -53,6 +54,11 @@ export async function measureRaces(
   await measure("no checks: read", () => readPlainly(`${root}/d/f`), leastRaces);
   await measure("read through a directory", async () => judgeContent(await workspace.read(at("d/f"))));
   await measure("read a file", async () => judgeContent(await workspace.read(at("g"))));
+  const piece = new Uint8Array(64);
+  await measure("read a part", async () => {
+    const part = await workspace.readInto(at("d/f"), piece, 0);
+    return part.ok ? judgeBytes(piece.subarray(0, part.value.lengthBytes)) : "refused";
+  });
   await measure("list", async () => {
     const listing = await workspace.list(at("d"));
     const hasSecret = listing.ok && listing.value.entries.some(({ name }) => name === "SECRET-NAME");
@@ -94,6 +100,15 @@ export async function measureRaces(
   await measure("make a directory", async () => {
     return judgeOutside(["new"], toResult(await workspace.makeDirectory(at("d/new"))));
   });
+  const keeping = openDiskWorkspace({ root, kernel, trash: { keepMs: 3_600_000, maxBytes: 100_000_000 } });
+  await measure("bring back", async () => {
+    await bringBack();
+    let change = "";
+    const removed = await keeping.begin(author, (id) => change = id).remove(at("d/f"));
+    const restored = removed.ok ? await keeping.trash?.restore({ change, number: 1 }, at("d/back")) : removed;
+    return judgeOutside(["back"], toResult(restored ?? removed));
+  });
+  await keeping.close();
   await workspace.close();
 
   async function measure(what: string, attempt: () => Result | Promise<Result>, least = 0): Promise<void> {
@@ -111,8 +126,11 @@ export async function measureRaces(
 }
 
 function judgeContent(content: Outcome<FileContent>): Result {
-  if (!content.ok) return "refused";
-  return new TextDecoder().decode(content.value.bytes).startsWith("SECRET") ? "escaped" : "inside";
+  return content.ok ? judgeBytes(content.value.bytes) : "refused";
+}
+
+function judgeBytes(bytes: Uint8Array): Result {
+  return new TextDecoder().decode(bytes).startsWith("SECRET") ? "escaped" : "inside";
 }
 
 function readPlainly(path: string): Result {
