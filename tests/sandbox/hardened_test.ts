@@ -1,6 +1,7 @@
 /** The server under Landlock. Where the kernel has none, the suite is skipped and says so. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import manifest from "../../deno.json" with { type: "json" };
 import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
@@ -29,8 +30,7 @@ function targetsOf(place: ServerPlace): Targets {
   };
 }
 
-Deno.test("harden starts the server with the flags of `deno task start`", async () => {
-  const manifest = JSON.parse(await Deno.readTextFile(new URL("../../deno.json", import.meta.url)));
+Deno.test("harden starts the server with the flags of `deno task start`", () => {
   assert.equal(manifest.tasks.start, `deno run ${startFlags.join(" ")} main.ts serve`);
 });
 
@@ -103,5 +103,33 @@ Deno.test({
     await call(server, token, "file_write", { filename: "a/b.txt", content: "kept" });
     assert.match(await call(server, token, "file_read", { filename: "a/b.txt" }), /kept/);
     assert.equal((await server.stop("SIGTERM")).code, 0);
+  },
+});
+
+Deno.test({
+  name:
+    "harden starts where Deno has compiled nothing of the server yet, such as in a fresh clone, also with two workers",
+  ignore,
+  async fn() {
+    const cache = await Deno.makeTempDir();
+    try {
+      const packages = `${cache}/npm/registry.npmjs.org`;
+      await Deno.mkdir(packages, { recursive: true });
+      for (const [, name] of Object.values(manifest.imports).map((specifier) => /^npm:(.+)@/.exec(specifier) ?? [])) {
+        const from = `${await denoDir()}/npm/registry.npmjs.org/${name}`;
+        const { success } = await new Deno.Command("cp", { args: ["-a", from, packages] }).output();
+        assert.ok(success, name);
+      }
+      await using place = await makeServerPlace();
+      const server = await startServer(place, {
+        program: "main.ts",
+        flags: launcherFlags,
+        command: "harden",
+        env: { OLLAMA_HOST: "127.0.0.1:1", WORKERS: "2", DENO_DIR: cache },
+      });
+      assert.equal((await server.stop("SIGTERM")).code, 0);
+    } finally {
+      await Deno.remove(cache, { recursive: true });
+    }
   },
 });

@@ -38,6 +38,8 @@ async function fromSource(settings: readonly string[]) {
   const { sourceProgram } = await import("../../sandbox/launch_hardened.ts");
   const denoDir = Deno.env.get("DENO_DIR") ?? cacheOf(homedir()); // Deno's own variable, no setting of ours
   if (denoDir === null) return null;
+  // Deno parses what its cache does not hold yet, and asks /proc for the main thread's stack: under Landlock it would panic
+  await (await import("./serve.ts")).loadWorkerParts();
   const root = new URL("../../..", import.meta.url).pathname;
   return sourceProgram(root, denoDir, [join(root, "main.ts"), "serve", ...settings]);
 }

@@ -86,12 +86,17 @@ export async function serve(
   return 1;
 }
 
-async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
-  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await Promise.all([
+/** What only several workers need. */
+export function loadWorkerParts() {
+  return Promise.all([
     import("../../composition/workers/sandboxed_workers.ts"),
     import("../../composition/stderr_log.ts"),
     import("../../lib/time/timers.ts"),
   ]);
+}
+
+async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
+  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await loadWorkerParts();
   const log = stderrLog(config.server, say);
   return startSandboxedWorkers(config, entry, {
     log,
