@@ -65,9 +65,13 @@ export function keepHeaders(request: Request): void {
 
 /** The whole body, where it is there already; `null` leaves it to `request.bytes()`. */
 export function bytesAtHand(request: Request): Uint8Array | null {
-  const body = servedRequest(request)?.body ?? null;
-  if (body === null || !(body.streamOrStatic?.body instanceof Uint8Array)) return null;
-  if (body.streamOrStatic.consumed !== false || typeof body.consume !== "function") return null;
-  const bytes = body.consume();
-  return bytes instanceof Uint8Array ? bytes : null;
+  try {
+    const body = servedRequest(request)?.body ?? null;
+    if (body === null || !(body.streamOrStatic?.body instanceof Uint8Array)) return null;
+    if (body.streamOrStatic.consumed !== false || typeof body.consume !== "function") return null;
+    const bytes = body.consume();
+    return bytes instanceof Uint8Array ? bytes : null;
+  } catch {
+    return null; // it is gone with its connection, which the public way tells by a rejection
+  }
 }
