@@ -8,10 +8,11 @@ import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { FileContent, Workspace } from "../../../workspace/port.ts";
 import { combineReads, type FileRead } from "../read_answer.ts";
 
-/** Files of all workspaces together. */
-const maxKeptFiles = 64;
 /** The text is kept about ten times: in the answer, and in its JSON for each kind of caller. */
 const maxKeptBytes = 16_384;
+/** Of the files of all workspaces together, with what an answer takes beside its text: 64 large ones, 1,000 small ones. */
+const maxKeptBytesInAll = 64 * maxKeptBytes;
+const bytesBesideText = 1_024;
 
 interface KeptRead {
   readonly workspace: Workspace;
@@ -31,7 +32,10 @@ export interface KeptReads {
 }
 
 export function createKeptReads(): KeptReads {
-  const kept = boundedMap<string, KeptRead>(maxKeptFiles);
+  const kept = boundedMap<string, KeptRead>({
+    maxWeight: maxKeptBytesInAll,
+    weigh: ({ bytes }) => bytes.byteLength + bytesBesideText,
+  });
   return {
     readOf(workspace, path, { bytes, modifiedAt }, make) {
       if (bytes.byteLength > maxKeptBytes) return make();
