@@ -30,7 +30,7 @@ type Side = Grown & MeasuredServer;
 const pairs = Number(process.env["BENCH_PAIRS"] ?? "20");
 const only = process.env["BENCH_ONLY"] ?? "";
 const most = Number(process.env["BENCH_MOST"] ?? "100000");
-const firstRequests = 10_000; // until V8 has compiled what is hot
+const warmUpSlices = 5; // until V8 has compiled what is hot, again where making more of them changed it
 const sizes = [1, 100, 10_000, 100_000].filter((size) => size <= most);
 
 const { serverPrefix, note } = await separateCores();
@@ -57,7 +57,7 @@ async function compare(subject: Subject): Promise<void> {
   for (const size of sizes) {
     turn = all.length; // the new ones first: what the first request of each costs is not what is compared
     all.push(...await subject.grow(large, all.length, size - all.length));
-    const warmUp = Math.max(turn === 0 ? firstRequests : requestsPerSlice, remembersEach ? size - turn : 0);
+    const warmUp = Math.max(warmUpSlices * requestsPerSlice, remembersEach ? size - turn : 0);
     await loadSmall(warmUp);
     await loadLarge(warmUp);
     const costs: { readonly one: number; readonly all: number }[] = [];
