@@ -66,6 +66,16 @@ async function pagesOf(workspace: Workspace, request: Readonly<Record<string, un
   return pages;
 }
 
+/** The kernel's way to files, once its second thread is there. */
+async function startScreening() {
+  const { kernel } = loadScreenedKernel();
+  assert.ok(kernel.available && kernel.roots.screen !== null);
+  const { roots } = kernel;
+  const { screen } = kernel.roots;
+  await until("the thread", () => screen([/x/])).then((first) => first.end());
+  return { roots, screen };
+}
+
 Deno.test({
   ...skippedUnless(
     loadKernel().available,
@@ -75,10 +85,7 @@ Deno.test({
   sanitizeResources: false, // the thread ends when it was idle, or with the process
   sanitizeOps: false,
   async fn() {
-    const { kernel } = loadScreenedKernel();
-    assert.ok(kernel.available && kernel.roots.screen !== null);
-    const { screen } = kernel.roots;
-    await until("the thread", () => screen([/x/])).then((first) => first.end());
+    const { roots, screen } = await startScreening();
     let handed = 0;
     const counting: typeof screen = (screens) => {
       const screening = screen(screens);
@@ -92,8 +99,8 @@ Deno.test({
     };
     const root = Deno.makeTempDirSync();
     makeTree(root);
-    const plain = openDiskWorkspace({ root, access, kernel: { ...kernel.roots, screen: null } });
-    const screened = openDiskWorkspace({ root, access, kernel: { ...kernel.roots, screen: counting } });
+    const plain = openDiskWorkspace({ root, access, kernel: { ...roots, screen: null } });
+    const screened = openDiskWorkspace({ root, access, kernel: { ...roots, screen: counting } });
     try {
       for (const query of queries) {
         const before = handed;
@@ -117,13 +124,10 @@ Deno.test({
   sanitizeResources: false,
   sanitizeOps: false,
   async fn() {
-    const { kernel } = loadScreenedKernel();
-    assert.ok(kernel.available && kernel.roots.screen !== null);
-    const { screen } = kernel.roots;
-    await until("the thread", () => screen([/x/])).then((first) => first.end());
+    const { roots } = await startScreening();
     const root = Deno.realPathSync(Deno.makeTempDirSync());
     makeTree(root);
-    const workspace = openDiskWorkspace({ root, access, kernel: kernel.roots });
+    const workspace = openDiskWorkspace({ root, access, kernel: roots });
     const openBelow = (): number =>
       Array.from(Deno.readDirSync("/proc/self/fd")).filter(({ name }) => targetOf(name)).length;
     const targetOf = (name: string): boolean => {

@@ -1,15 +1,13 @@
 /** Has the files of a search looked through by another thread, which gets them opened and judged. */
+import { memoryLayout } from "../../kernel/screener_memory.ts";
 import type { Disk } from "./context.ts";
 import { openInside } from "./open.ts";
 import type { FileScreening } from "../screening/file_screening.ts";
 
-/** Larger files are searched piece by piece. */
-const maxScreenedBytes = 1_048_576;
-
 export function screenDiskFiles(disk: Disk, screens: readonly RegExp[]): FileScreening | null {
   const screening = disk.access.screen?.(screens) ?? null;
   if (screening === null) return null;
-  const maxBytes = Math.min(maxScreenedBytes, disk.limits.maxFileBytes);
+  const maxBytes = Math.min(memoryLayout.maxFileBytes, disk.limits.maxFileBytes); // larger ones: piece by piece
   return {
     next: screening.next,
     rouse: screening.rouse,
