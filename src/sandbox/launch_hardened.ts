@@ -16,6 +16,10 @@ export const startFlags: readonly string[] = [
   "--allow-sys=homedir,statfs,uid,gid",
   libraryFlag,
 ];
+/** What deno.json asks for, which a bundle has none of; kept the same by a test. */
+export const unstableFlags: readonly string[] = ["no-legacy-abort", "kv", "net", "worker-options"].map(
+  (feature) => `--unstable-${feature}`,
+);
 
 /** What Deno itself reads: its libraries, and what the system says of names, certificates, time and memory. */
 const systemRules: readonly FileRule[] = [
@@ -52,9 +56,9 @@ interface HardenedProgram {
   readonly args: readonly string[];
 }
 
-/** A program that Deno runs: `root` holds its sources and configuration file, `denoDir` is Deno's cache. */
+/** A program that Deno runs: `root` holds its sources, or the bundle that it is, `denoDir` is Deno's cache. */
 export function sourceProgram(root: string, denoDir: string, args: readonly string[]): HardenedProgram {
-  return { reads: [root, denoDir], args: ["run", ...startFlags, ...args] };
+  return { reads: [root, denoDir], args: ["run", ...startFlags, ...unstableFlags, ...args] };
 }
 
 /** Becomes the server: returns only when that fails, with the reason in words. */

@@ -5,7 +5,7 @@ import manifest from "../../deno.json" with { type: "json" };
 import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
-import { startFlags } from "../../src/sandbox/launch_hardened.ts";
+import { startFlags, unstableFlags } from "../../src/sandbox/launch_hardened.ts";
 import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
 import type { Targets } from "./attempts.ts";
 import { call, createToken } from "./call.ts";
@@ -32,6 +32,7 @@ function targetsOf(place: ServerPlace): Targets {
 
 Deno.test("harden starts the server with the flags of `deno task start`", () => {
   assert.equal(manifest.tasks.start, `deno run ${startFlags.join(" ")} main.ts serve`);
+  assert.deepEqual(unstableFlags, manifest.unstable.map((feature) => `--unstable-${feature}`));
 });
 
 Deno.test("harden without the permission for FFI says how to start it, and starts nothing", async () => {

@@ -77,28 +77,30 @@ Deno.test({
   },
 });
 
-Deno.test({
-  ...skippedUnless(
-    missing === null && hasLandlock,
-    missing ?? "there is no Landlock",
-    "the compiled program's harden serves files under Landlock, and stops with status 0",
-  ),
-  async fn() {
-    await using prepared = await prepareForm("binary");
-    const command = prepared.env["PORTCULLIS_PROGRAM"] ?? "";
-    await using place = await makeServerPlace();
-    const env = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, OLLAMA_HOST: "127.0.0.1:1" };
-    const created = await runProcess(
-      { command, args: ["token", "create", "--scope", "files:write"] },
-      { env, stdin: "" },
-    );
-    assert.equal(created.code, 0, created.stderr);
-    const token = created.stdout.trim();
-    await using server = await startProcess({ command, args: ["harden", "--port", "0"] }, place, env);
-    const status = await Deno.readTextFile(`/proc/${server.pid}/status`);
-    assert.match(status, /^NoNewPrivs:\t1$/m); // which Landlock asks for (landlock_restrict_self(2))
-    await call(server, token, "file_write", { filename: "a/b.txt", content: "kept" });
-    assert.match(await call(server, token, "file_read", { filename: "a/b.txt" }), /kept/);
-    assert.equal((await server.stop("SIGTERM")).code, 0);
-  },
-});
+for (const form of ["binary", "bundle"] as const) {
+  Deno.test({
+    ...skippedUnless(
+      whyMissing(form) === null && hasLandlock,
+      whyMissing(form) ?? "there is no Landlock",
+      `harden in the ${form} serves files under Landlock, and stops with status 0`,
+    ),
+    async fn() {
+      await using prepared = await prepareForm(form);
+      const command = prepared.env["PORTCULLIS_PROGRAM"] ?? "";
+      await using place = await makeServerPlace();
+      const env = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, OLLAMA_HOST: "127.0.0.1:1" };
+      const created = await runProcess(
+        { command, args: ["token", "create", "--scope", "files:write"] },
+        { env, stdin: "" },
+      );
+      assert.equal(created.code, 0, created.stderr);
+      const token = created.stdout.trim();
+      await using server = await startProcess({ command, args: ["harden", "--port", "0"] }, place, env);
+      const status = await Deno.readTextFile(`/proc/${server.pid}/status`);
+      assert.match(status, /^NoNewPrivs:\t1$/m); // which Landlock asks for (landlock_restrict_self(2))
+      await call(server, token, "file_write", { filename: "a/b.txt", content: "kept" });
+      assert.match(await call(server, token, "file_read", { filename: "a/b.txt" }), /kept/);
+      assert.equal((await server.stop("SIGTERM")).code, 0);
+    },
+  });
+}

@@ -1,6 +1,7 @@
 /** `harden`: `serve`, in a process from which Linux keeps every file that it does not need. */
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { describeProblems } from "../../config/describe_problems.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
 
@@ -24,8 +25,8 @@ async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitS
   const { launchHardened } = await import("../../sandbox/launch_hardened.ts");
   const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
   const program = Deno.build.standalone ? { reads: [], args: ["serve", ...settings] } : await fromSource(settings);
-  if (program === null) {
-    say("error: this user has no home directory\nhint: set HOME, or DENO_DIR to the cache that Deno uses\n");
+  if (typeof program === "string") {
+    say(program);
     return 1;
   }
   const problem = launchHardened(config.value, program);
@@ -33,15 +34,22 @@ async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitS
   return 1;
 }
 
-/** The program as Deno runs it from its sources; `null` where Deno's cache cannot be found. */
+/** The program as Deno runs it, from its sources or a bundle; in words why it cannot be. */
 async function fromSource(settings: readonly string[]) {
   const { sourceProgram } = await import("../../sandbox/launch_hardened.ts");
   const denoDir = Deno.env.get("DENO_DIR") ?? cacheOf(homedir()); // Deno's own variable, no setting of ours
-  if (denoDir === null) return null;
+  if (denoDir === null) {
+    return "error: this user has no home directory\nhint: set HOME, or DENO_DIR to the cache that Deno uses\n";
+  }
+  if (!Deno.mainModule.startsWith("file:")) {
+    return "error: the program is not on this machine's disk\nhint: download it, and start it from there\n";
+  }
   // Deno parses what its cache does not hold yet, and asks /proc for the main thread's stack: under Landlock it would panic
   await (await import("./serve.ts")).loadWorkerParts();
-  const root = new URL("../../..", import.meta.url).pathname;
-  return sourceProgram(root, denoDir, [join(root, "main.ts"), "serve", ...settings]);
+  const main = fileURLToPath(Deno.mainModule);
+  // a bundle has no configuration file, and Landlock would keep Deno from one that lies above it
+  const config = main.endsWith(".js") ? ["--no-config", "--no-lock", "--no-remote", "--no-npm"] : [];
+  return sourceProgram(dirname(main), denoDir, [...config, main, "serve", ...settings]);
 }
 
 function cacheOf(home: string | null): string | null {
