@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";
 
 const inOneProcess = needing("one process");
 
@@ -39,4 +39,20 @@ Deno.test("stdio warns of a ServiceNow instance whose other settings are missing
   assert.deepEqual([code, stdout], [0, ""], stderr);
   assert.match(stderr, /servicenow_not_configured.*SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing/);
   assert.match(stderr, /Redirect URL http[^;]+\/servicenow\/callback; Public Client not ticked/);
+});
+
+inOneProcess.test("standard output says that the server listens after the welcome, also where both share a pipe", async () => {
+  await using place = await makeServerPlace();
+  const server = spawnServer(place, {
+    launcher: ["sh", "-c", 'exec "$@" 2>&1', "sh"],
+    env: { OLLAMA_HOST: "127.0.0.1:1" },
+  });
+  let text = "";
+  for await (const piece of server.stdout.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    if (text.includes("listening on")) break;
+  }
+  server.kill("SIGTERM");
+  await Promise.all([server.status, server.stderr.cancel()]);
+  assert.match(text, /claude mcp add[^]*\n\nportcullis listening on http:.*\n$/);
 });

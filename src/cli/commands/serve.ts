@@ -67,7 +67,8 @@ export async function serve(
     return 1;
   }
   const { serverUrl, setUpLink } = started;
-  say(welcomeText({ config, serverUrl, setUpLink, missing: await missingParts() }));
+  const welcome = welcomeText({ config, serverUrl, setUpLink, missing: await missingParts() });
+  await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();

@@ -23,7 +23,7 @@ export async function serveOnDeploy(
     return 1;
   }
   const { serverUrl, setUpLink, stop } = started.value;
-  say(welcomeText({ config, serverUrl, setUpLink, missing: [] }));
+  await Promise.race([say(welcomeText({ config, serverUrl, setUpLink, missing: [] })), asked]);
   print(`portcullis listening on ${serverUrl}\n`);
   await asked;
   log.write("info", "stopping");
