@@ -4,6 +4,7 @@ import { makeParents } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { toRefusal } from "./refusal.ts";
 import { resolveInside } from "./resolve.ts";
+import { makeStep } from "./trash/keep.ts";
 import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
@@ -35,16 +36,10 @@ function makeNow(disk: Disk, path: WorkspacePath): Outcome<{ readonly created: b
   const room = disk.quota.check(0, missing.length);
   if (!room.ok) return room;
   const number = disk.change?.next() ?? 0;
-  disk.change?.note(number, {
-    op: "make",
-    path: [...segments, ...missing].join("/"),
-    made: missing.length,
-  });
-  const made = makeParents(directory, missing);
-  if (!made.ok) {
-    disk.change?.withdraw(number);
-    return made;
-  }
+  const step = { op: "make", path: [...segments, ...missing].join("/"), made: missing.length } as const;
+  let made: Outcome<unknown> = success(null);
+  makeStep(disk.change, number, step, () => (made = makeParents(directory, missing)).ok);
+  if (!made.ok) return made;
   disk.quota.add(0, missing.length);
   return success({ created: true });
 }

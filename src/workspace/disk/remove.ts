@@ -5,6 +5,7 @@ import { type DiskInfo, isSame } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside, type Found } from "./resolve.ts";
 import { putBack, type Taken, takeOut, type TreeSize } from "./take_out.ts";
+import { makeStep } from "./trash/keep.ts";
 import { walkTree } from "./tree.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
@@ -53,13 +54,11 @@ function removeEmpty(disk: Disk, path: WorkspacePath, expects: Expects): Outcome
     if (!found.ok) return found;
     const { directory, name, segments } = found.value;
     const number = disk.change?.next() ?? 0;
-    disk.change?.note(number, { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true });
-    try {
+    const step = { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true } as const;
+    makeStep(disk.change, number, step, () => {
       directory.removeDirectory(name);
-    } catch (error) {
-      disk.change?.withdraw(number);
-      throw error;
-    }
+      return true;
+    });
     return success(null);
   };
   const removed = disk.change === null ? disk.access.step(remove) : disk.staging.alone(remove);
@@ -84,18 +83,15 @@ async function removeTree(
   if (!taken.ok) return taken;
   disk.quota.forget();
   // again: until it was out of sight, another process could move a protected entry into it
-  const again = await judgeTree(disk, segments, taken.value.at);
-  if (!again.ok) {
-    disk.access.step(() => putBack(disk, taken.value, found));
-    return again;
-  }
+  let again: Outcome<TreeSize>;
   try {
-    await taken.value.finish?.();
+    again = await judgeTree(disk, segments, taken.value.at);
+    if (again.ok) await taken.value.finish?.();
   } catch (error) {
-    disk.access.step(() => putBack(disk, taken.value, found)); // what is left of it
-    return failure(toRefusal(error));
+    again = failure(toRefusal(error));
   }
-  return success({ entries: again.value.entries });
+  if (!again.ok) disk.access.step(() => putBack(disk, taken.value, found)); // what is left of it
+  return again.ok ? success({ entries: again.value.entries }) : again;
 }
 
 /** What is there and may be moved or deleted. */

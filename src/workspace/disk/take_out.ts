@@ -9,7 +9,7 @@ import type { Outcome } from "../port.ts";
 import type { Disk } from "./context.ts";
 import { type DiskDirectory, type DiskInfo, identityOf, isSame } from "./directory.ts";
 import { findInside, type Found } from "./resolve.ts";
-import { keptOf } from "./trash/keep.ts";
+import { keptOf, makeStep } from "./trash/keep.ts";
 import { itemName, trashDirectoryName } from "./trash/trash_directory.ts";
 
 /** How many names are tried for a version whose own name is taken again. */
@@ -66,13 +66,10 @@ function takeIntoTrash({ staging, change, trash }: Disk, found: Found, size: Tre
   const number = change.next();
   const item = itemName(change.id, number);
   const kept = { ...keptOf(found.info), ...size };
-  change.note(number, { op: "remove", path: found.segments.join("/"), kind: kept.kind, kept });
-  try {
+  makeStep(change, number, { op: "remove", path: found.segments.join("/"), kind: kept.kind, kept }, () => {
     found.directory.rename(found.name, staging.trash(), item);
-  } catch (error) {
-    change.withdraw(number);
-    throw error;
-  }
+    return true;
+  });
   trash.add(size.sizeBytes);
   return success({
     at: [stagingDirectoryName, trashDirectoryName, item],

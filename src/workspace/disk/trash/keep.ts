@@ -4,13 +4,14 @@
  * new one takes its first, so that readers see one or the other at any time.
  */
 import { failure, success } from "../../../lib/result.ts";
-import type { Kept, Left, Passage, PutStep } from "../../change.ts";
+import type { ChangeStep, Kept, Left, Passage, PutStep } from "../../change.ts";
 import type { Outcome } from "../../port.ts";
 import type { Disk } from "../context.ts";
 import { type DiskDirectory, type DiskInfo, identityOf, versionOf } from "../directory.ts";
 import { errorCode } from "../refusal.ts";
 import type { Found } from "../resolve.ts";
-import type { StagedFile } from "../staging/staging.ts";
+import type { StagedFile, Staging } from "../staging/staging.ts";
+import type { DiskChange } from "./disk_trash.ts";
 import { itemName } from "./trash_directory.ts";
 
 /** A new content: its size, and what the record of the change is to say of it. */
@@ -36,12 +37,22 @@ interface Place {
 
 const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
+/** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
+export function makeStep(change: DiskChange | null, number: number, step: ChangeStep, make: () => boolean): boolean {
+  change?.note(number, step);
+  let isMade = false;
+  try {
+    return isMade = make();
+  } finally {
+    if (!isMade) change?.withdraw(number);
+  }
+}
+
 /** Gives a staged file a name that nothing has. */
 export function placeRecorded(disk: Disk, staged: StagedFile, place: Place, content: NewContent): Outcome<null> {
-  disk.change?.note(content.step, { ...putOf(place, staged, content), created: true });
-  if (disk.staging.placeNew(staged.name, place.parent, place.name)) return success(null);
-  disk.change?.withdraw(content.step);
-  return failure({ reason: "already_exists" });
+  const put: PutStep = { ...putOf(place, staged, content), created: true };
+  const putThere = (): boolean => disk.staging.placeNew(staged.name, place.parent, place.name);
+  return makeStep(disk.change, content.step, put, putThere) ? success(null) : failure({ reason: "already_exists" });
 }
 
 /** Puts a staged file in the place of the one that was found there, and keeps that one. */
@@ -62,31 +73,39 @@ export function replaceKeeping(
   const isOwn = change.leftAt.get(path) === versionOf(found);
   if (isOwn || content.isExtended || found.size > trash.maxBytes) {
     const sizeBefore = content.isExtended && !isOwn ? { sizeBefore: found.size } : {};
-    change.note(content.step, { ...put, ...sizeBefore, ...isOwn ? { again: true } : {} });
-    staging.place(staged.name, parent, name);
+    makeStep(change, content.step, { ...put, ...sizeBefore, ...isOwn ? { again: true } : {} }, () => {
+      staging.place(staged.name, parent, name);
+      return true;
+    });
     return success(null);
   }
   const item = itemName(change.id, content.step);
-  change.note(content.step, { ...put, kept: keptOf(found) });
-  const directory = staging.trash();
-  const isExchanged = exchangeOrNull(disk, staged, place);
-  if (isExchanged === null) { // another process has deleted it
-    change.withdraw(content.step);
-    return placeRecorded(disk, staged, place, { ...content, step: change.next() });
-  }
-  if (isExchanged) {
-    if (staging.statusOf(staged.name)?.isFile !== true) { // another process has put a directory or a link there
-      staging.exchange(staged.name, parent, name);
-      change.withdraw(content.step);
-      return changedMeanwhile;
-    }
-    staging.moveToTrash(staged.name, directory, item);
-  } else {
+  let isGone = false;
+  const isPut = makeStep(change, content.step, { ...put, kept: keptOf(found) }, () => {
+    const directory = staging.trash();
+    const isExchanged = exchangeOrNull(disk, staged, place);
+    isGone = isExchanged === null; // another process has deleted it
+    if (isExchanged) return keepExchanged(staging, staged, place, item);
+    if (isGone) return false;
     keepSecondName(parent, name, directory, item);
     staging.place(staged.name, parent, name);
+    return true;
+  });
+  if (isPut) trash.add(found.size);
+  if (isGone) return placeRecorded(disk, staged, place, { ...content, step: change.next() });
+  return isPut ? success(null) : changedMeanwhile;
+}
+
+/** Moves the entry that was exchanged into the trash; exchanges it back where it is no file, or that is refused. */
+function keepExchanged(staging: Staging, { name: own }: StagedFile, { parent, name }: Place, item: string): boolean {
+  let isKept = false;
+  try {
+    if (staging.statusOf(own)?.isFile !== true) return false; // another process has put a directory or a link there
+    staging.moveToTrash(own, staging.trash(), item);
+    return isKept = true;
+  } finally {
+    if (!isKept) staging.exchange(own, parent, name); // what is staged gets deleted
   }
-  trash.add(found.size);
-  return success(null);
 }
 
 /** Moves an entry, and keeps the file that is replaced; `false`: something has taken the free name meanwhile. */
@@ -102,22 +121,21 @@ export function moveKeeping(
   const number = change?.next() ?? 0;
   const { kind } = keptOf(info);
   const left = { identity: identityOf(info) };
-  change?.note(number, { op: "move", path, from: source.segments.join("/"), kind, made, kept, left });
+  const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, left };
   const item = change !== null && kept !== null ? itemName(change.id, number) : null;
-  let isMoved = false;
-  try {
-    if (replaced === null) isMoved = directory.renameNew(source.name, parent, name, info);
-    else {
+  const isDone = makeStep(change, number, step, () => {
+    if (replaced === null) return directory.renameNew(source.name, parent, name, info);
+    let isMoved = false;
+    try {
       if (item !== null) keepSecondName(parent, name, staging.trash(), item);
       directory.rename(source.name, parent, name, info);
-      isMoved = true;
+      return isMoved = true;
+    } finally {
+      if (!isMoved && item !== null) giveUpSecondName(parent, name, staging.trash(), item);
     }
-  } finally {
-    if (!isMoved && item !== null) giveUpSecondName(parent, name, staging.trash(), item);
-    if (!isMoved) change?.withdraw(number);
-  }
+  });
   if (kept !== null) trash?.add(kept.sizeBytes);
-  return isMoved;
+  return isDone;
 }
 
 /** Whether the system could exchange them; `null` when there is none to exchange with any more. */

@@ -12,7 +12,7 @@ import { toRefusal } from "../refusal.ts";
 import { type Expects, judgeTree } from "../remove.ts";
 import { resolveInside } from "../resolve.ts";
 import type { Staging } from "../staging/staging.ts";
-import { giveUpSecondName, keepSecondName, keptOf } from "./keep.ts";
+import { giveUpSecondName, keepSecondName, keptOf, makeStep } from "./keep.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
 
 const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
@@ -92,11 +92,14 @@ function putWhereNothingIs(disk: Disk, { kept, item, info, size }: Restoring, pa
   const parent = makeParents(directory, missing.slice(0, -1));
   if (!parent.ok) return parent;
   const number = disk.change?.next() ?? 0;
-  disk.change?.note(number, { ...putOf(segments, item, info, made), created: true });
-  if (!disk.staging.trash().renameNew(kept, parent.value, missing.at(-1) ?? "")) {
-    disk.change?.withdraw(number);
-    return failure({ reason: "already_exists" });
-  }
+  const put: PutStep = { ...putOf(segments, item, info, made), created: true };
+  const isPut = makeStep(
+    disk.change,
+    number,
+    put,
+    () => disk.staging.trash().renameNew(kept, parent.value, missing.at(-1) ?? ""),
+  );
+  if (!isPut) return failure({ reason: "already_exists" });
   disk.quota.add(size.sizeBytes, size.entries + made);
   return success(null);
 }
@@ -118,8 +121,10 @@ function putInPlaceOf(
   const room = disk.quota.check(info.size - there.size, 0);
   if (!room.ok) return room;
   const number = change.next();
-  change.note(number, { ...putOf(segments, item, info, 0), kept: keptOf(there) });
-  exchangeKept(disk.staging, { from: kept, to: itemName(change.id, number) }, directory, name);
+  makeStep(change, number, { ...putOf(segments, item, info, 0), kept: keptOf(there) }, () => {
+    exchangeKept(disk.staging, { from: kept, to: itemName(change.id, number) }, directory, name);
+    return true;
+  });
   trash.add(there.size - info.size);
   disk.quota.add(info.size - there.size, 0);
   return success(null);
@@ -134,8 +139,13 @@ function exchangeKept(
 ): void {
   const trash = staging.trash();
   trash.rename(from, trash, to);
-  if (staging.exchangeKept(to, directory, name)) return;
-  trash.rename(to, trash, from);
+  let isExchanged = false;
+  try {
+    isExchanged = staging.exchangeKept(to, directory, name);
+  } finally {
+    if (!isExchanged) trash.rename(to, trash, from);
+  }
+  if (isExchanged) return;
   keepSecondName(directory, name, trash, to);
   try {
     trash.rename(from, directory, name);
