@@ -1,27 +1,30 @@
 /** The answer to a request that an endpoint could not answer: the database is lost for now, or we have a bug. */
 import { html } from "../lib/page/html.ts";
+import { type Unavailability, unavailability } from "../lib/storage_unavailable.ts";
 import type { Log } from "../lib/log/log.ts";
 import { pageResponse } from "../lib/page/page.ts";
-import { StorageUnavailableError, unavailableText } from "../lib/storage_unavailable.ts";
 
 /** Which kind of answer the caller reads. */
 type ReaderKind = "program" | "person";
 
-/** 503 with Retry-After while the database is lost, as the guard of the storage has logged; else 500 and a log line. */
+/** 503 with Retry-After while the database is lost or the machine lacks something; else 500. */
 export function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Response {
-  if (error instanceof StorageUnavailableError) {
-    return reader === "person" ? unavailablePage(error) : Response.json(
-      { error: "temporarily_unavailable", error_description: unavailableText(error) },
-      { status: 503, headers: { "retry-after": String(error.retryAfterSeconds), "cache-control": "no-store" } },
+  const unavailable = unavailability(error);
+  if (unavailable?.cause !== "storage_unavailable") {
+    log.write("error", "request_failed", {
+      error: error instanceof Error ? error.stack ?? error.message : String(error),
+    });
+  }
+  if (unavailable !== null) {
+    return reader === "person" ? unavailablePage(unavailable) : Response.json(
+      { error: "temporarily_unavailable", error_description: unavailable.text },
+      { status: 503, headers: { "retry-after": String(unavailable.retryAfterSeconds), "cache-control": "no-store" } },
     );
   }
-  log.write("error", "request_failed", {
-    error: error instanceof Error ? error.stack ?? error.message : String(error),
-  });
   return reader === "person" ? brokenPage() : Response.json({ error: "server_error" }, { status: 500 });
 }
 
-function unavailablePage({ retryAfterSeconds }: StorageUnavailableError): Response {
+function unavailablePage({ cause, text, retryAfterSeconds }: Unavailability): Response {
   const title = "This server cannot answer right now";
   return pageResponse({
     title,
@@ -29,7 +32,7 @@ function unavailablePage({ retryAfterSeconds }: StorageUnavailableError): Respon
     retryAfterSeconds,
     body: html`
       <h1>${title}</h1>
-      <p>Its database is not available. Nothing was changed.</p>
+      <p>${cause === "storage_unavailable" ? "Its database is not available. Nothing was changed." : `${text}.`}</p>
       <p>Wait a moment, then go back and try again. If this page stays, tell the person who runs the server: its log says
         what is wrong.</p>
     `,

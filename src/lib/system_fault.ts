@@ -85,3 +85,43 @@ export function pathRemedy(error: unknown, another: string): string {
       return another;
   }
 }
+
+const soon = "try again in a moment";
+const ask = "ask its operator";
+
+/** For callers of the server: faults of its machine, which are no bug and nothing that they did. */
+const remediesByCode: Readonly<Record<string, string>> = {
+  EMFILE: `the server has too many open files; ${soon}`,
+  ENFILE: `the server's machine has too many open files; ${soon}`,
+  ENOMEM: `the server's machine has no memory left; ${soon}`,
+  ENOSPC: `no space left on the disk; delete what is not needed, or ${ask}`,
+  EDQUOT: `the disk quota is used up; delete what is not needed, or ${ask}`,
+  EROFS: `the server's file system is read-only; ${ask}`,
+  EIO: `the server's disk reported an error; ${ask}`,
+};
+
+/** What was to be loaded could not be, such as a module for want of open files. */
+export class LoadFailure extends Error {
+  override readonly name = "LoadFailure";
+}
+
+/** A file system failed where no answer has a place for a refusal. */
+export class FileSystemFault extends Error {
+  override readonly name = "FileSystemFault";
+  constructor(readonly code: string) {
+    super(`the file system failed: ${code}`);
+  }
+}
+
+/** What happened, and what to do; `null` for an error of another kind. */
+export function machineFaultWords(error: unknown): string | null {
+  if (error instanceof LoadFailure) return `a part of the server could not be loaded; ${soon}`;
+  return error instanceof FileSystemFault
+    ? fileSystemFaultWords(error.code)
+    : remediesByCode[systemCode(error) ?? ""] ?? null;
+}
+
+/** The same as {@link machineFaultWords} for a file system's error by its code, whatever that is. */
+export function fileSystemFaultWords(code: string): string {
+  return remediesByCode[code] ?? `the file system reported an error; ${soon}`;
+}

@@ -1,4 +1,5 @@
 /** The files of the workspace as the resources `workspace:///PATH`. What they hold is data, as it is on the disk. */
+import { fileSystemFaultWords } from "../lib/system_fault.ts";
 import type { ResourceFamily, ResourceOutcome } from "../mcp/resource.ts";
 import { toResourceContents } from "../workspace/file_contents.ts";
 import { fileUriTemplate, parseFileUri } from "../workspace/file_uri.ts";
@@ -57,7 +58,7 @@ function toOutcome(refusal: WorkspaceRefusal): ResourceOutcome {
       `The file has ${sizeBytes} bytes, and a resource at most ${limitBytes}: read it in parts by file_read`;
     return { refusal: words };
   }
-  return refusal.reason === "io" ? { refusal: `The file system failed (${refusal.code}): try again` } : null;
+  return refusal.reason === "io" ? { refusal: `Failed to read: ${fileSystemFaultWords(refusal.code)}` } : null;
 }
 
 interface ChangedNames {

@@ -5,6 +5,7 @@ import { isTypable, showName } from "../workspace/file_display.ts";
 import { unknownMediaType } from "../workspace/file_contents.ts";
 import { mediaTypeOf } from "../workspace/media_type.ts";
 import { childPath, rootPath } from "../workspace/path.ts";
+import { FileSystemFault } from "../lib/system_fault.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 import { parseFileUri, toFileUri } from "../workspace/file_uri.ts";
@@ -29,7 +30,8 @@ export async function listWorkspaceFiles(
   let characters = 0;
   const options = { depth: maxWalkDepth, details: true, ...after === undefined ? {} : { after } };
   for await (const step of walk(workspace, rootPath, options)) {
-    if (!step.ok) break; // the workspace cannot be listed now: it has nothing to offer
+    if (!step.ok && step.error.reason === "io") throw new FileSystemFault(step.error.code);
+    if (!step.ok) break; // the workspace is gone: it has nothing to offer
     visited++;
     const { segments, kind, sizeBytes, mayHaveNext } = step.value;
     // without a size it disappeared meanwhile, or its name is no Unicode and so has no address

@@ -65,7 +65,7 @@ export async function* walk(
 
 /**
  * The entries below `path`. What can no longer be listed, because it disappeared or may not be read, counts as empty;
- * only for the directory itself is it a refusal.
+ * only for the directory itself is it a refusal. What the file system fails to list ends the walk.
  */
 export function beginWalk(
   workspace: Workspace,
@@ -116,7 +116,8 @@ export function beginWalk(
     directory.hasMore = listing.ok && listing.value.hasMore;
     const isWhole = last === undefined && !directory.hasMore;
     if (isFirst) await ignored?.enter(directory.segments, isWhole ? directory.entries : null);
-    return !listing.ok && directory.segments.length === 0 ? listing : await next();
+    const isOver = !listing.ok && (directory.segments.length === 0 || listing.error.reason === "io");
+    return isOver ? listing : await next();
   };
   return { next };
 }

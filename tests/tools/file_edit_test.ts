@@ -143,7 +143,10 @@ Deno.test("when a file cannot be written, those written before are put back", ()
     };
     const edits = ["a", "b", "c"].map((path) => ({ path, old_text: "one", new_text: "1" }));
     const refused = await failureOf(fileEditTool(full), { path: "a", edits });
-    assert.equal(refused.message, "Failed to edit file: no space left on the disk (c); nothing was changed");
+    assert.equal(
+      refused.message,
+      "Failed to edit file: no space left on the disk; delete what is not needed, or ask its operator (c); nothing was changed",
+    );
     for (const name of ["a", "b", "c"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
   }));
 

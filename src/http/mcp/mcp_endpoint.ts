@@ -9,7 +9,7 @@ import { parseJson } from "../../lib/json.ts";
 import { whenReady } from "../../lib/when_ready.ts";
 import type { Result } from "../../lib/result.ts";
 import { type AuthOutcome, callerKey, type Principal } from "../../lib/principal.ts";
-import { StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
+import { unavailability } from "../../lib/storage_unavailable.ts";
 import {
   type BodyRefusal,
   bodyTimeoutMs,
@@ -216,14 +216,14 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     });
 
   const fail = (request: Request, peer: Peer, error: unknown): Response => {
-    if (error instanceof StorageUnavailableError) {
-      options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });
-      return refuse(503, refusalCode.unavailable, unavailableText(error), {
-        "retry-after": String(error.retryAfterSeconds),
-      });
+    const unavailable = unavailability(error);
+    if (unavailable?.cause !== "storage_unavailable") {
+      log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
     }
-    log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
-    return refuse(500, rpcErrorCode.internalError, "Internal server error");
+    if (unavailable === null) return refuse(500, rpcErrorCode.internalError, "Internal server error");
+    options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });
+    const retryAfter = `${unavailable.retryAfterSeconds}`;
+    return refuse(503, refusalCode.unavailable, unavailable.text, { "retry-after": retryAfter });
   };
 
   return (request, peer) => {

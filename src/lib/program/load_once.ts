@@ -1,5 +1,6 @@
 /** What is loaded when it is first asked for. A failure is not kept: the next call tries again. */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { LoadFailure } from "../system_fault.ts";
 
 /**
  * Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be
@@ -18,7 +19,8 @@ export function loadOnce<Loaded>(load: () => Promise<Loaded>): LoadOnce<Loaded> 
   const get = (): Promise<Loaded> =>
     loading ??= outsideOfCalls(load).catch((error) => {
       loading = undefined;
-      throw error;
+      if (!(error instanceof TypeError)) throw error; // what a module did that was loaded
+      throw new LoadFailure("a part of the program could not be loaded", { cause: error });
     });
   return Object.assign(get, {
     async ifLoaded(use: (loaded: Loaded) => void | Promise<void>) {

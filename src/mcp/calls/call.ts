@@ -1,6 +1,6 @@
 /** One request on its way through the server, and the answers that end it. */
 import type { Principal } from "../../lib/principal.ts";
-import { type StorageUnavailableError, unavailableText } from "../../lib/storage_unavailable.ts";
+import type { Unavailability } from "../../lib/storage_unavailable.ts";
 import type { JsonAnswer, McpAnswer } from "../answer.ts";
 import type { AuditOutcome } from "../audit.ts";
 import type { Exchange, PublicExchange } from "../exchange.ts";
@@ -76,12 +76,11 @@ export function answerError(call: PublicCall, code: number, message: string, dat
   };
 }
 
-/** The answer to a call that lost the database on its way. */
-export function answerUnavailable(call: PublicCall, error: StorageUnavailableError): McpAnswer {
-  const { retryAfterSeconds } = error;
+/** The answer to a call that lost the database on its way, or for which the machine lacks something. */
+export function answerUnavailable(call: PublicCall, { cause, text, retryAfterSeconds }: Unavailability): McpAnswer {
   call.outcome = "unavailable";
-  call.code = "storage_unavailable";
-  const body = errorText(call.request.id, refusalCode.unavailable, unavailableText(error), { retryAfterSeconds });
+  call.code = cause;
+  const body = errorText(call.request.id, refusalCode.unavailable, text, { retryAfterSeconds });
   return { kind: "unavailable", retryAfterSeconds, body };
 }
 

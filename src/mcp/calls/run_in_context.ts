@@ -3,7 +3,7 @@
  * it is done, interrupted, cancelled, handed out as a task, or out of time.
  */
 import type { McpAnswer } from "../answer.ts";
-import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
+import { unavailability } from "../../lib/storage_unavailable.ts";
 import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
 import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
 import { encodeRequiredCapabilities } from "../sessions/client_capabilities.ts";
@@ -17,8 +17,8 @@ import type { ToolContext } from "../tool.ts";
 interface Work<Outcome> {
   run(context: ToolContext): Outcome | Promise<Outcome>;
   encode(outcome: Outcome): McpAnswer;
-  /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact. */
-  crash(error: unknown): McpAnswer;
+  /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact, or `words`. */
+  crash(error: unknown, words: string | null): McpAnswer;
   /** The answer when the work cannot be done, in words for the model; `late` is what it still came to after its end. */
   fail(code: string, message: string, late?: Outcome): McpAnswer;
 }
@@ -126,7 +126,10 @@ async function lastWords<Outcome>(pending: Promise<Outcome>, timers: Timers): Pr
 }
 
 function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
-  return error instanceof StorageUnavailableError ? answerUnavailable(call, error) : work.crash(error);
+  const unavailable = unavailability(error);
+  return unavailable?.cause === "storage_unavailable"
+    ? answerUnavailable(call, unavailable)
+    : work.crash(error, unavailable?.text ?? null);
 }
 
 /** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
@@ -189,9 +192,10 @@ function answerCancelled(call: Call): McpAnswer {
 
 /** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
 function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
-  if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
-  work.crash(error);
-  return answerError(call, rpcErrorCode.internalError, "Internal error");
+  const unavailable = unavailability(error);
+  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
+  work.crash(error, null);
+  return answerError(call, rpcErrorCode.internalError, unavailable?.text ?? "Internal error");
 }
 
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */

@@ -54,8 +54,8 @@ function runTool(
     encode: (outcome) =>
       conformsToOutput(registered, outcome)
         ? answerOutcome(call, registered, outcome)
-        : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema")),
-    crash: (error) => answerCrash(call, registered, error),
+        : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema"), null),
+    crash: (error, words) => answerCrash(call, registered, error, words),
     fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
   });
 }
@@ -96,9 +96,13 @@ function toFailure(
   return { ...failure, partial };
 }
 
-/** A tool that throws has a bug, or lost what it depends on: the log gets the reason, the caller only the fact. */
-function answerCrash(call: Call, registered: RegisteredTool, error: unknown): McpAnswer {
+/** A tool that throws has a bug, or lost what it depends on: the log gets the reason, the caller the fact. */
+function answerCrash(call: Call, registered: RegisteredTool, error: unknown, words: string | null): McpAnswer {
   const { name } = registered.tool;
   logCrash(call, "tool", name, error);
-  return answerOutcome(call, registered, internalToolFailure(name));
+  return answerOutcome(
+    call,
+    registered,
+    words === null ? internalToolFailure(name) : { ok: false, code: "machine_fault", message: words },
+  );
 }

@@ -1,6 +1,6 @@
 /** Every request leaves one audit record and, where spans are exported, one span. What it throws is logged here. */
 import type { Principal } from "../../lib/principal.ts";
-import { StorageUnavailableError } from "../../lib/storage_unavailable.ts";
+import { unavailability } from "../../lib/storage_unavailable.ts";
 import type { McpAnswer } from "../answer.ts";
 import type { TakeAudit } from "../audit.ts";
 import { answerError, answerUnavailable, type PublicCall } from "../calls/call.ts";
@@ -60,12 +60,14 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
 }
 
 function answerFailure(call: PublicCall, error: unknown): McpAnswer {
-  if (error instanceof StorageUnavailableError) return answerUnavailable(call, error);
+  const unavailable = unavailability(error);
+  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
   call.runtime.log.write("error", "request_failed", {
     requestId: call.exchange.requestId,
     method: call.request.method.slice(0, maxMethodCharacters),
     error: error instanceof Error ? error.stack ?? error.message : String(error),
   });
+  if (unavailable !== null) return answerUnavailable(call, unavailable);
   const answer = answerError(call, rpcErrorCode.internalError, "Internal server error");
   call.outcome = "internal_error";
   return answer;

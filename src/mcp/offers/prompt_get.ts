@@ -42,9 +42,9 @@ function renderPrompt(
       }));
       return answerResult(call, JSON.stringify({ description: prompt.description, messages }));
     },
-    crash(error) {
+    crash(error, words) {
       logCrash(call, "prompt", prompt.name, error);
-      return answerError(call, rpcErrorCode.internalError, "Internal server error");
+      return answerError(call, rpcErrorCode.internalError, words ?? "Internal server error");
     },
     fail: (_code, message) => invalid(call, message),
   });

@@ -33,9 +33,9 @@ function readAdmitted(family: ResourceFamily, uri: string, call: Call): McpAnswe
       const result = call.revision.withCacheHint({ contents: outcome.contents }, family.cacheHint);
       return answerResult(call, JSON.stringify(result));
     },
-    crash(error) {
+    crash(error, words) {
       logCrash(call, "resource", family.name, error);
-      return answerError(call, rpcErrorCode.internalError, "Internal server error");
+      return answerError(call, rpcErrorCode.internalError, words ?? "Internal server error");
     },
     fail: (_code, message) => answerError(call, rpcErrorCode.invalidParams, message),
   });

@@ -2,6 +2,7 @@
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { type NewNameRule, parseDirectoryPath, type PathRule, type WorkspacePath } from "../../workspace/path.ts";
 import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../../workspace/port.ts";
+import { fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { showName } from "../../workspace/file_display.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
@@ -133,13 +134,13 @@ export function refusalWords(refusal: WorkspaceRefusal): string {
     case "too_large":
       return `it has ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}`;
     case "no_space":
-      return "no space left on the disk";
+      return fileSystemFaultWords("ENOSPC");
     case "quota":
       return `the workspace may hold at most ${refusal.limit} ${refusal.unit}`;
     case "conflict":
       return "the file is not as expected: it was changed, moved or deleted in the meantime; read it again first";
     case "io":
-      return "the file system reported an error";
+      return fileSystemFaultWords(refusal.code);
   }
 }
 
@@ -168,7 +169,7 @@ function denialWords(cause: DenialCause): string {
     case "permission":
       return "access denied - the server lacks permission for it";
     case "read_only":
-      return "access denied - it is read-only";
+      return "access denied - it is read-only; ask the server's operator";
     case "changed_while_opening":
       return "access denied - the path was changed during the access; try again";
     case "workspace_replaced":
