@@ -34,22 +34,22 @@ interface TrueNames {
 export const maxRuleTextCharacters = 200;
 /** A client's id may be the address of its metadata document. */
 const maxClientIdCharacters = 4_096;
-const text = z.string().max(maxRuleTextCharacters);
+const text = () => z.string().max(maxRuleTextCharacters).optional();
 
 /** A rule. What it leaves out fits every call. */
 export const ruleSchema = z.lazy(() =>
   z.object({
     id: z.string(),
-    person: text.optional(),
+    person: text(),
     clientId: z.string().max(maxClientIdCharacters).optional(),
     /** For people to recognise the client by. */
-    clientName: text.optional(),
+    clientName: text(),
     /** An approval for a while holds for this grant alone. */
-    grantId: text.optional(),
+    grantId: text(),
     /** A tool's name, or `changes`: every tool that changes something. */
-    tool: text.optional(),
+    tool: text(),
     /** A directory or a file of the workspace, or a table. */
-    place: text.optional(),
+    place: text(),
     verdict: z.enum(["allow", "ask", "deny"]),
     /** Who decides about a call that waits: the person it is made for, or an administrator only. */
     approver: z.enum(["person", "administrator"]).optional(),

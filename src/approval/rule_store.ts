@@ -9,7 +9,7 @@ import { type Rule, ruleSchema, ruleWords } from "./rule.ts";
 
 export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];
-const storedShape = z.object({ rules: z.array(ruleSchema) });
+const storedShape = z.lazy(() => z.object({ rules: z.array(ruleSchema) }));
 
 /** Who changes the rules, from where. */
 interface RuleChanger {

@@ -26,8 +26,7 @@ export const stepKinds = [
 
 export type StepKind = typeof stepKinds[number];
 
-const text = z.string().max(200);
-const optionalText = text.nullable();
+const optionalText = () => z.string().max(200).nullable();
 
 export const stepSchema = z.lazy(() =>
   z.object({
@@ -38,21 +37,21 @@ export const stepSchema = z.lazy(() =>
     kind: z.enum(stepKinds),
     outcome: z.enum(["ok", "refused"]),
     /** One of our reasons, `status_404` and the like, or the method of a call. */
-    reason: optionalText,
-    address: optionalText,
+    reason: optionalText(),
+    address: optionalText(),
     /** The product that the User-Agent begins with. */
-    agent: optionalText,
+    agent: optionalText(),
     /** The client's id. */
-    client: optionalText,
+    client: optionalText(),
     /** What it calls itself at `initialize`. */
-    name: optionalText,
-    person: optionalText,
+    name: optionalText(),
+    person: optionalText(),
     /** Of discovery and of stray requests. */
-    path: optionalText,
+    path: optionalText(),
     /** Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by. */
-    host: optionalText,
+    host: optionalText(),
     /** What is odd about the address that the client came by: `other_host`, `other_scheme`; or `registration_closed`. */
-    sign: optionalText,
+    sign: optionalText(),
   })
 );
 

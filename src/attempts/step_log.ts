@@ -33,7 +33,7 @@ const maxNetworks = 2_000;
 
 const family = "connection_steps";
 const segmentsKey: StorageKey = [family];
-const segmentSchema = z.object({ steps: z.array(stepSchema) });
+const segmentSchema = z.lazy(() => z.object({ steps: z.array(stepSchema) }));
 /** So that the newest come first in key order. */
 const latest = 10 ** 14;
 

@@ -42,8 +42,8 @@ const asksKey: StorageKey = ["live_ask", "current"];
 const question = z.lazy(() =>
   z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
 );
-const questions = z.array(question);
-const optionalText = z.string().nullable();
+const questions = z.lazy(() => z.array(question));
+const optionalText = () => z.string().nullable();
 const answer = z.lazy(() =>
   z.object({
     instance: z.string(),
@@ -53,18 +53,18 @@ const answer = z.lazy(() =>
       person: z.string(),
       client: z.string(),
       tool: z.string(),
-      target: optionalText,
+      target: optionalText(),
       arguments: z.string(),
       since: z.number(),
     })),
     ended: z.array(z.object({
       time: z.number(),
-      person: optionalText,
-      client: optionalText,
-      tool: optionalText,
-      target: optionalText,
-      outcome: optionalText,
-      code: optionalText,
+      person: optionalText(),
+      client: optionalText(),
+      tool: optionalText(),
+      target: optionalText(),
+      outcome: optionalText(),
+      code: optionalText(),
       durationMs: z.number().nullable(),
     })),
     cancelled: z.boolean(),

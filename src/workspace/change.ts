@@ -13,11 +13,11 @@ const author = z.lazy(() =>
   })
 );
 
-const kind = z.enum(["file", "directory", "link", "other"]);
+const kind = () => z.enum(["file", "directory", "link", "other"]);
 
 const kept = z.lazy(() =>
   z.object({
-    kind,
+    kind: kind(),
     /** Of all files in it together. */
     sizeBytes: z.number(),
     /** Itself and what is below it. */
@@ -38,22 +38,22 @@ const left = z.lazy(() =>
 /** A place of a text, with lines around it, before an edit and after it. */
 const passage = z.lazy(() => z.object({ before: z.string(), after: z.string() }));
 
-const place = {
+const place = () => ({
   path: z.string(),
-  kind,
+  kind: kind(),
   /** How many directories were made on the way. */
   made: z.int(),
   /** What was at the place before; `null` when nothing was, or nothing is kept of it. */
   kept: kept.nullable(),
   /** What is at the place after the step. */
   left,
-};
+});
 
 const step = z.lazy(() =>
   z.discriminatedUnion("op", [
     z.object({
       op: z.literal("put"),
-      ...place,
+      ...place(),
       /** Whether nothing was at the path before. */
       created: z.boolean(),
       /** The same change has put the content that is replaced: what was there before is with that step. */
@@ -66,11 +66,11 @@ const step = z.lazy(() =>
       /** The node of the new entry, for a start after a crash to tell the old one from it. */
       node: z.string().optional(),
     }),
-    z.object({ op: z.literal("move"), ...place, from: z.string() }),
+    z.object({ op: z.literal("move"), ...place(), from: z.string() }),
     z.object({
       op: z.literal("remove"),
       path: z.string(),
-      kind,
+      kind: kind(),
       kept: kept.nullable(),
       /** Of a directory in which nothing was: nothing has to be kept of it. */
       empty: z.boolean().optional(),
@@ -81,7 +81,7 @@ const step = z.lazy(() =>
 );
 
 /** The stored form of one step, with its number in the change. */
-export const stepRecord = z.object({ number: z.int(), step });
+export const stepRecord = z.lazy(() => z.object({ number: z.int(), step }));
 export const authorRecord = author;
 
 export type ChangeAuthor = z.infer<typeof author>;

@@ -93,3 +93,14 @@ Deno.test("the server starts without what only another configuration uses", asyn
   ];
   assert.deepEqual(loaded.filter((specifier) => unused.some((pattern) => pattern.test(specifier))), []);
 });
+
+Deno.test("the server starts with no schema made but the lazy ones that stand for others", async () => {
+  const fixture = new URL("../fixtures/schemas_made_at_start.ts", import.meta.url);
+  const worker = new Worker(fixture, { type: "module" });
+  const posted = Promise.withResolvers<readonly string[]>();
+  worker.onmessage = ({ data }: MessageEvent<unknown>) => Array.isArray(data) && posted.resolve(data); // the kernel posts, too
+  worker.onerror = ({ message }) => posted.reject(new Error(message));
+  const kinds = await posted.promise.finally(() => worker.terminate());
+  assert.ok(kinds.includes("lazy"), "schemas were counted");
+  assert.deepEqual(kinds.filter((kind) => kind !== "lazy"), []);
+});

@@ -45,7 +45,7 @@ export type Client = z.output<typeof clientSchema>;
 export const clients = defineRecordFamily("client", clientSchema);
 
 /** `["unused_client", registration time, id]`: the unused clients, oldest first. */
-export const unusedClients = defineRecordFamily("unused_client", z.object({ clientId: z.string() }));
+export const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
 
 /** Where an unused client stands in {@link unusedClients}. */
 export function unusedClientId(client: Pick<Client, "id" | "registeredAt">): [string, string] {

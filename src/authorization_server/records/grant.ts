@@ -43,7 +43,7 @@ export type Grant = z.output<typeof grantSchema>;
 export const grants = defineRecordFamily("grant", grantSchema);
 
 /** `["subject_grant", subject, grant id]`: the grants of each user. */
-export const subjectGrants = defineRecordFamily("subject_grant", z.object({ grantId: z.string() }));
+export const subjectGrants = defineRecordFamily("subject_grant", z.lazy(() => z.object({ grantId: z.string() })));
 
 /** The writes that store a grant together with its index entry. */
 export function putsOfGrant(grant: Grant, expiresAt: number): NonNullable<Batch["puts"]> {

@@ -15,7 +15,7 @@ const pieceCharacters = 80_000;
 const readAtOnce = 10;
 
 const pieceShape = z.lazy(() => z.tuple([z.string(), z.boolean()]));
-const headShape = z.object({ ended: z.boolean() });
+const headShape = z.lazy(() => z.object({ ended: z.boolean() }));
 
 /** Names sort as the numbers do. */
 function pieceName(number: number): string {

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Questions } from "../questions/question.ts";
 
-const status = z.enum(["working", "input_required", "completed", "failed", "cancelled"]);
+const status = () => z.enum(["working", "input_required", "completed", "failed", "cancelled"]);
 
 const recordShape = z.lazy(() =>
   z.object({
@@ -13,7 +13,7 @@ const recordShape = z.lazy(() =>
     tool: z.string().nullable(),
     /** Those that the call needed; a token without them does not get at the task. */
     scopes: z.array(z.string()).default([]),
-    status,
+    status: status(),
     statusMessage: z.string().optional(),
     createdAt: z.number(),
     lastUpdatedAt: z.number(),

@@ -20,8 +20,8 @@ const maxCursorParts = 150;
 
 const readCursor = z.lazy(() => z.tuple([z.string(), z.int().min(0), z.int().min(1), z.int().min(0)]));
 // names as a walk met them; a made-up `..` or `a/b` would not be a name
-const name = z.string().refine(isName);
-const walk = z.tuple([z.boolean(), name], name);
+const name = z.lazy(() => z.string().refine(isName));
+const walk = z.lazy(() => z.tuple([z.boolean(), name], name));
 const walkCursor = z.lazy(() => z.tuple([z.string(), z.boolean(), name], name));
 const searchCursor = z.lazy(() =>
   z.tuple([z.string(), walk.nullable(), z.tuple([z.int().min(1), name], name).nullable()])

@@ -29,7 +29,7 @@ const edit = z.lazy(() =>
     new_text: z.string().optional(),
     replace_all: z.boolean().optional().meta(unlisted),
     whole_word: z.boolean().optional().meta(unlisted),
-    if_version: ifVersionInput.meta(unlisted),
+    if_version: ifVersionInput().meta(unlisted),
   })
 );
 const input = z.lazy(() =>
@@ -39,7 +39,7 @@ const input = z.lazy(() =>
     new_text: z.string().optional().describe("Empty to delete"),
     replace_all: z.boolean().optional().describe("Else old_text must be there once"),
     whole_word: z.boolean().optional().describe("Not in longer words"),
-    if_version: ifVersionInput,
+    if_version: ifVersionInput(),
     edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
       .optional().describe(
         "In order; what one leaves out is as beside edits",
@@ -56,8 +56,8 @@ const oneFile = () => ({
   changed: z.boolean().describe("false for a dry run"),
   diff: z.string(),
   size_bytes: z.int(),
-  version: versionOutput.optional(),
-  sha256: sha256Output.optional(),
+  version: versionOutput().optional(),
+  sha256: sha256Output().optional(),
 });
 
 /** Edits text files of the workspace. */

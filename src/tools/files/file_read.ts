@@ -24,17 +24,17 @@ const maxSearchedNames = 5;
 const maxResultCharacters = 500_000;
 
 const unlisted = { unlisted: true }; // the name's end says the same
-const lineNumber = z.int().min(1).optional();
+const lineNumber = () => z.int().min(1).optional();
 const plainInput = () =>
   z.object({
-    filename: filenameInput.describe(
+    filename: filenameInput().describe(
       "Path, also a.ts:40-90 (lines), a.log:-50 (last), a.js:1:9000 (line:column)",
     ),
     files: z.array(z.string()).max(maxFiles - 1).optional().describe("More of them"),
-    start_line: lineNumber.describe("First line, from 1").meta(unlisted),
-    end_line: lineNumber.describe("Last line").meta(unlisted),
-    limit: lineNumber.describe("Lines from the first one on").meta(unlisted),
-    tail: lineNumber.describe("Only this many last lines").meta(unlisted),
+    start_line: lineNumber().describe("First line, from 1").meta(unlisted),
+    end_line: lineNumber().describe("Last line").meta(unlisted),
+    limit: lineNumber().describe("Lines from the first one on").meta(unlisted),
+    tail: lineNumber().describe("Only this many last lines").meta(unlisted),
     numbered: z.boolean().optional().describe("Number the lines; true by default for ranges").meta(unlisted),
     encoding: z.enum(["utf-8", "utf-16le", "utf-16be", "latin1"]).optional().describe("Detected if absent").meta(
       unlisted,
@@ -43,7 +43,7 @@ const plainInput = () =>
     max_bytes: z.int().min(1).default(pageBytes).describe("Of text"),
     cursor: z.string().optional().describe("To go on"),
   });
-const linkableInput = () => plainInput().extend({ link: linkInput.describe("Give a download URL instead") });
+const linkableInput = () => plainInput().extend({ link: linkInput().describe("Give a download URL instead") });
 type Input = z.output<ReturnType<typeof linkableInput>>;
 
 const oneFile = () => ({
@@ -58,16 +58,16 @@ const oneFile = () => ({
   total_lines: z.int().optional(),
   next_cursor: z.string().optional(),
   size_bytes: z.int().optional(),
-  version: versionOutput.optional(),
-  sha256: sha256Output.optional(),
+  version: versionOutput().optional(),
+  sha256: sha256Output().optional(),
   modified_at: z.string().optional(),
 });
 const output = z.lazy(() =>
   z.object({
     ...oneFile(),
-    ...linkOutput,
+    ...linkOutput(),
     files: z.array(z.object(oneFile())).optional(),
-    untrusted: untrustedOutput,
+    untrusted: untrustedOutput(),
   })
 );
 

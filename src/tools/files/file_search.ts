@@ -60,7 +60,7 @@ const output = z.lazy(() =>
     hint: z.string().optional(),
     skipped: skippedOutput.optional(),
     next_cursor: z.string().optional(),
-    untrusted: untrustedOutput,
+    untrusted: untrustedOutput(),
   })
 );
 

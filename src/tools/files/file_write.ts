@@ -27,10 +27,10 @@ const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" 
 
 const plainInput = () =>
   z.object({
-    filename: filenameInput.describe("Path"),
+    filename: filenameInput().describe("Path"),
     content: z.string().describe("Text"),
     mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
-    if_version: ifVersionInput,
+    if_version: ifVersionInput(),
     files: z.array(z.strictObject({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
       "More of them",
     ),
@@ -39,7 +39,7 @@ const linkableInput = () => {
   const plain = plainInput();
   return plain.extend({
     content: plain.shape.content.optional().meta({ flat: "required" }),
-    link: linkInput.describe("Give an upload URL instead"),
+    link: linkInput().describe("Give an upload URL instead"),
   }).refine(({ content, link }) => content !== undefined || link, {
     error: "content parameter is required",
     path: ["content"],
@@ -49,10 +49,10 @@ type Input = z.output<ReturnType<typeof linkableInput>>;
 
 const oneFile = () =>
   z.object({
-    filename: filenameOutput,
+    filename: filenameOutput(),
     size_bytes: z.int().describe("The file's new size in bytes"),
-    version: versionOutput,
-    sha256: sha256Output,
+    version: versionOutput(),
+    sha256: sha256Output(),
     created: z.boolean().describe("Whether the file is new"),
     note: z.string().optional().describe("What to know of its line ends and encoding"),
   });
@@ -60,7 +60,7 @@ const output = (hasLinks: boolean) => {
   const one = oneFile();
   const part = one.partial().shape;
   return z.object({
-    ...(hasLinks ? { ...one.partial().required({ filename: true }).shape, ...linkOutput } : one.shape),
+    ...(hasLinks ? { ...one.partial().required({ filename: true }).shape, ...linkOutput() } : one.shape),
     files: z.array(z.object({ ...part, error: z.string().optional() })).optional(),
   });
 };

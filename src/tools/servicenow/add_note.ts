@@ -22,11 +22,11 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     aliases: { number: "id", sys_id: "id", note: "text", comment: "text" },
     input: z.object({
-      id: idParameter,
-      table: optionalTable,
+      id: idParameter(),
+      table: optionalTable(),
       audience: z.enum(["team", "caller"]).describe("caller: the customer reads it and is notified"),
       text: z.string(),
-      dry_run: dryRunParameter,
+      dry_run: dryRunParameter(),
     }),
     async run({ id, table, audience, text, dry_run: dryRun }, context) {
       const request = { id, table: given(table), audience, text, dryRun };

@@ -20,7 +20,7 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
       id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
       decision: z.enum(["approve", "reject"]),
       comment: z.string().optional().describe("Required to reject"),
-      dry_run: dryRunParameter,
+      dry_run: dryRunParameter(),
     }),
     async run({ id, decision, comment, dry_run: dryRun }, context) {
       const request = { id, decision, comment: given(comment), dryRun };

@@ -38,10 +38,10 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     aliases: { number: "id", sys_id: "id", path: "filename" },
     input: z.object({
-      id: idParameter,
-      table: optionalTable,
+      id: idParameter(),
+      table: optionalTable(),
       filename: z.string().describe("Path in the workspace"),
-      dry_run: dryRunParameter,
+      dry_run: dryRunParameter(),
     }),
     async run({ id, table, filename, dry_run: dryRun }, context) {
       const bytes = await files.read(filename, context.principal);

@@ -18,7 +18,7 @@ export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
       table: z.string(),
       values: valuesParameter,
       from: z.string().optional().describe("Number of the record it comes from: copies its texts and links both"),
-      dry_run: dryRunParameter,
+      dry_run: dryRunParameter(),
       ...valueParameters,
     }),
     async run(input, context) {

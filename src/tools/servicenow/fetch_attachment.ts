@@ -16,8 +16,8 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     aliases: { number: "id", sys_id: "id", path: "filename" },
     input: z.object({
-      id: idParameter,
-      table: optionalTable,
+      id: idParameter(),
+      table: optionalTable(),
       name: z.string().optional().describe("Of the attachment, where there are several"),
       filename: z.string().optional().describe("Where to save it; a new file when absent"),
     }),

@@ -29,8 +29,8 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: { number: "id", sys_id: "id" },
     input: z.object({
-      id: idParameter.describe("Number, link, or with table a name or sys_id; me is the user"),
-      table: optionalTable,
+      id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
+      table: optionalTable(),
       fields: z.string().optional().describe("Field names, by commas; * for all"),
       include: z.string().optional().describe(
         "By commas: journal, attachments, tasks, items, answers, approvals, ci (with relations), slas, work, members, on_call",

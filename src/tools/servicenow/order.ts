@@ -20,7 +20,7 @@ export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
       answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person"),
       quantity: z.int().min(1).max(maxQuantity).default(1),
       action: z.enum(["order", "add_to_cart", "show_cart", "submit_cart"]).default("order"),
-      dry_run: dryRunParameter,
+      dry_run: dryRunParameter(),
     }),
     async run({ item, answers, quantity, action, dry_run: dryRun }, context) {
       const request = { item: given(item), answers: given(answers), quantity, action, dryRun };

@@ -24,11 +24,11 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
     aliases: { number: "id", sys_id: "id" },
     input: z.object({
-      id: idParameter,
-      table: optionalTable,
+      id: idParameter(),
+      table: optionalTable(),
       values: valuesParameter.describe("As in servicenow_create"),
       if_version: z.string().optional().describe("Version that you read: refuses if it has changed since"),
-      dry_run: dryRunParameter,
+      dry_run: dryRunParameter(),
       ...valueParameters,
     }),
     async run(input, context) {

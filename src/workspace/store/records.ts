@@ -60,7 +60,7 @@ const changeRecord = z.object({
   undoneBy: z.string().optional(),
 });
 /** A step of a change, and the entry that it keeps; `null`: none, or it was put back. */
-const keptStepRecord = stepRecord.extend({ entry: entryRecord.nullable() });
+const keptStepRecord = stepRecord.unwrap().extend({ entry: entryRecord.nullable() });
 const usageRecord = z.object({ bytes: z.number(), entries: z.number() });
 const draftRecord = z.object({
   generation: z.string(),

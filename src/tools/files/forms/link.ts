@@ -12,13 +12,13 @@ import { inStoredForm, suggestNear } from "../near_names.ts";
 import { toFailure, toPathFailure } from "../refusal.ts";
 
 /** Asks for an address in place of the bytes, which then never pass the model. ServiceNow's agents cannot use one. */
-export const linkInput: z.ZodOptional<z.ZodBoolean> = z.boolean().optional().meta({ flat: "absent" });
+export const linkInput = (): z.ZodOptional<z.ZodBoolean> => z.boolean().optional().meta({ flat: "absent" });
 
 /** What an answer with such an address has. */
-export const linkOutput = {
+export const linkOutput = (): { url: z.ZodOptional<z.ZodString>; expires_at: z.ZodOptional<z.ZodString> } => ({
   url: z.string().optional().describe("For one transfer"),
   expires_at: z.string().optional(),
-};
+});
 
 /** The address of a file's content as it is now. */
 export async function linkedRead(

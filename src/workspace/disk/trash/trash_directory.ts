@@ -14,7 +14,7 @@ const pieceBytes = 65_536;
 /** A staged file of a change: its owner, the change and the number of the step. */
 const stagedForChange = /^[0-9A-Za-z-]+\.([0-9a-z]{9,40})-(\d+)$/;
 
-const header = z.object({ at: z.number(), by: authorRecord.nullable() });
+const header = z.lazy(() => z.object({ at: z.number(), by: authorRecord.nullable() }));
 const line = z.lazy(() =>
   z.union([header, stepRecord, z.object({ withdrawn: z.int() }), z.object({ undoneBy: z.string() })])
 );
