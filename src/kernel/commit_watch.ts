@@ -17,10 +17,10 @@ import {
 import { cPath, pathMax } from "./path_bytes.ts";
 
 /**
- * Returns a function that says whether anything may have been committed since its last call; `true` at the first.
- * `null` unless this process has the database at `path` open in WAL mode.
+ * Returns a function whose number moves when anything may have been committed. `null` unless this process has the
+ * database at `path` open in WAL mode.
  */
-export type WatchCommits = (path: string) => (() => boolean) | null;
+export type WatchCommits = (path: string) => (() => number) | null;
 
 /** One of the header's two copies: the one that a commit writes last. */
 const headerBytes = 48n;
@@ -57,14 +57,15 @@ export function createCommitWatch(libc: Libc): WatchCommits {
     if (address === MAP_FAILED) return null;
     libc.copyMapped(header, address, headerBytes);
     if (header[0] !== walIndexVersion) return null;
+    let count = 0;
     return () => {
       libc.copyMapped(header, address, headerBytes);
       for (let at = 0; at < header.length; at++) {
         if (header[at] === last[at]) continue;
         last.set(header);
-        return true;
+        return ++count;
       }
-      return false;
+      return count;
     };
   };
 }

@@ -4,8 +4,10 @@ import type { LogFields } from "../../src/lib/log/log.ts";
 import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
 import { pause } from "../../src/lib/time/pause.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
+import { watchPresence } from "../../src/storage/sqlite/presence.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
+import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { put } from "./contract.ts";
 
 const takings: readonly [string, (directory: string, database: string) => Promise<void>][] = [
@@ -51,6 +53,32 @@ for (const [what, take] of takings) {
       assert.equal((await storage.get(["k"]))?.value, 1);
       await assert.rejects(storage.commit({ puts: [{ key: ["k"], value: 2 }] }), StorageUnavailableError);
     } finally {
+      await storage.close();
+      await Deno.remove(parent, { recursive: true });
+    }
+  });
+}
+
+for (const [what, take] of takings) {
+  Deno.test(`the watch for a database's files notices that ${what} after a long time without any change`, async () => {
+    const parent = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+    const directory = `${parent}/data`;
+    const path = `${directory}/portcullis.db`;
+    await Deno.mkdir(directory);
+    const storage = openSqliteStorage({ path, clock: Date.now });
+    await put(storage, ["k"], 1);
+    await Deno.utime(directory, 1_000, 1_000);
+    const timers = virtualTimers();
+    const gone: string[] = [];
+    const stop = watchPresence(path, (which) => gone.push(which), timers);
+    try {
+      timers.advance(60_000);
+      assert.deepEqual(gone, []);
+      await take(directory, path);
+      timers.advance(1_000);
+      assert.equal(gone.length, 1);
+    } finally {
+      stop();
       await storage.close();
       await Deno.remove(parent, { recursive: true });
     }

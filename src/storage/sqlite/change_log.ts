@@ -20,7 +20,13 @@ interface SqliteChangeLog {
   /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
   add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number;
   /** Tells `watches` of what is added from here on, until the returned function is called. */
-  follow(intervalMs: number, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
+  follow(options: FollowOptions, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
+}
+
+interface FollowOptions {
+  readonly intervalMs: number;
+  /** Moves with every commit, and costs less than to ask SQLite; `null` where there is no such number. */
+  readonly commitCount: (() => number) | null;
 }
 
 interface Row {
@@ -48,7 +54,7 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
       if (isUnnamed || watchable.length > 0) trim.run();
       return last();
     },
-    follow(intervalMs, { tell, tellAll }) {
+    follow({ intervalMs, commitCount }, { tell, tellAll }) {
       const begin = (): number | null => {
         try {
           return last();
@@ -56,23 +62,27 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
           return null; // the disk failed: who watches hears when it is back
         }
       };
-      const readOn = (after: number): readonly Row[] => {
+      const readOn = (after: number): readonly Row[] | null => {
         try {
           return selectAfter.all(after) as unknown as readonly Row[];
         } catch {
-          return []; // likewise: the next look begins where this one did
+          return null; // likewise: the next look begins where this one did
         }
       };
       let seen = begin();
+      let readAt: number | null = null;
       const timer = setInterval(() => {
         if (seen === null) {
           seen = begin();
           if (seen !== null) tellAll();
           return;
         }
+        const count = commitCount?.() ?? null;
+        if (count !== null && count === readAt) return;
         const rows = readOn(seen);
-        const [first] = rows;
-        if (first === undefined) return;
+        readAt = rows === null || rows.length === readAtOnce ? null : count;
+        const first = rows?.[0];
+        if (rows === null || first === undefined) return;
         const isWhole = first.sequence === seen + 1;
         seen = rows.at(-1)?.sequence ?? seen;
         if (!isWhole) return tellAll();

@@ -28,7 +28,7 @@ export interface SqliteStorageOptions {
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
   /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of kernel/commit_watch.ts. */
-  readonly watchCommits?: ((path: string) => (() => boolean) | null) | undefined;
+  readonly watchCommits?: ((path: string) => (() => number) | null) | undefined;
   /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMs?: number;
 }
@@ -60,16 +60,16 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const removeExpired = database.prepare(
     `DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE expires_at <= ? LIMIT ${sweepAtOnce})`,
   );
-  const hasCommitted = options.watchCommits?.(path) ?? null;
+  const commitCount = options.watchCommits?.(path) ?? null;
   // Moves when another connection commits, in this process or another.
   const dataVersion = database.prepare("PRAGMA data_version");
   // Asked for every call where there is no cheaper way, so without an object and its names. Deno has the method, its type library does not yet.
   (dataVersion as ReturnsArrays).setReturnArrays(true);
-  let seenDataVersion: unknown;
+  let seenVersion: unknown;
   let changes = 0;
   let seenNote = -1;
   const changeLog = createSqliteChangeLog(database);
-  const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMs, watches));
+  const watches = createKeyedWatches(() => changeLog.follow({ intervalMs: watchIntervalMs, commitCount }, watches));
 
   // Prepared, since errors of exec() do not say their code.
   const begin = database.prepare("BEGIN IMMEDIATE");
@@ -149,13 +149,10 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     commit: (batch) => writes.run(() => apply(batch)),
     consume: (key) => writes.run(() => consume(key)),
     changeCount() {
-      if (hasCommitted !== null && !hasCommitted()) return changes;
       try {
-        if (hasCommitted === null) {
-          const [found] = dataVersion.get() as unknown as [number];
-          if (found === seenDataVersion) return changes;
-          seenDataVersion = found;
-        }
+        const version = commitCount === null ? (dataVersion.get() as unknown as [number])[0] : commitCount();
+        if (version === seenVersion) return changes;
+        seenVersion = version;
         countNote(changeLog.last());
       } catch (error) {
         changes += 1; // what was noticed is not noticed again
