@@ -38,6 +38,8 @@ const uploadSchema = z.object({
   direction: z.literal("upload"),
   mode: z.enum(["create", "overwrite"]),
   ifMatch: z.string().optional(),
+  /** All of the file had arrived, and was about to be put in place: where the draft is gone, it is there. */
+  isPlacing: z.boolean().optional(),
   /** The size of the whole file, as the last part said it. */
   totalBytes: z.number().optional(),
 });

@@ -14,6 +14,7 @@ import { fileOfForm, formBoundary, FormProblem, maxFormBytes } from "./form_file
 import type { TransferLimits } from "./limits.ts";
 import { goingOn, type UploadRecord } from "./link_record.ts";
 import type { TransferStore } from "./link_store.ts";
+import { giveBack, notePlacing, openOnce } from "./placing.ts";
 import type { Running, TransferEnd } from "./running.ts";
 import { CutUpload, readBody } from "./upload_body.ts";
 import { uploadedPage } from "./upload_page.ts";
@@ -104,8 +105,8 @@ function readSent(headers: Headers, isForm: boolean): Sent | Response {
 }
 
 /**
- * Adds what the request brings to the draft. Once all of the file is there, the link is used up, and then the file
- * changes in one step.
+ * Adds what the request brings to the draft. Once all of the file is there, the link says so, the file changes in one
+ * step, and the link is used up: neither a refusal nor a kill in between loses what arrived, or writes it twice.
  */
 export async function receiveUpload(
   parts: UploadParts,
@@ -114,9 +115,16 @@ export async function receiveUpload(
   { request, running }: { readonly request: Request; readonly running: Running },
 ): Promise<Response> {
   const { refusalWords } = parts;
-  const { id, record: { mode, ifMatch }, path, workspace } = target;
+  const { id, record: { mode, ifMatch } } = target;
   const refuse = (refusal: WorkspaceRefusal): Response =>
     refuseTransfer(statusOf(refusal), sentence(refusalWords(refusal)));
+  /** What arrived is kept where the refusal may pass, such as for a lack of room. */
+  const leave = async (draft: Draft, refusal: WorkspaceRefusal): Promise<Response> => {
+    const status = statusOf(refusal);
+    const keptBytes = status < 500 || sent.kind === "form" ? 0 : draft.sizeBytes;
+    if (keptBytes === 0) await draft.discard();
+    return refuseTransfer(status, sentence(refusalWords(refusal)) + keptWords(keptBytes), rangeOfKept(keptBytes));
+  };
   const options = { id, isNew: isFirst(sent), mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
   const body = readBody(request.body, { ...parts, running });
   let draft: Draft | null = null;
@@ -124,7 +132,7 @@ export async function receiveUpload(
   try {
     const cut = await running.check();
     if (cut !== null) throw new CutUpload(cut);
-    const opened = await workspace.openDraft(path, options);
+    const opened = await openOnce(parts.links, target, options);
     if (!opened.ok) return refuse(opened.error);
     draft = opened.value;
     if (draft === null) return refuseTransfer(409, anotherRequest, { "retry-after": retrySeconds });
@@ -133,18 +141,23 @@ export async function receiveUpload(
       return refuseTransfer(416, words, rangeOfKept(draft.sizeBytes));
     }
     const added = await addBody(draft, body.pieces(), sent);
-    if (added !== null) {
-      await draft.discard(); // it cannot become a file
-      return refuse(added);
-    }
+    if (added !== null) return await leave(draft, added);
     if (!isWhole(draft, sent, target.record)) {
       end = "part";
       return answer(308, null, rangeOfKept(draft.sizeBytes));
     }
-    const isOurs = await parts.links.update(id, (now) => now.holder === running.holder ? "delete" : "leave");
+    const saved = await draft.save();
+    if (!saved.ok) return await leave(draft, saved.error);
+    const { holder } = running;
+    const isOurs = await notePlacing(parts.links, id, { holder, totalBytes: draft.sizeBytes });
     if (!isOurs) throw new CutUpload("taken_over");
     const placed = await draft.place();
-    if (!placed.ok) return refuse(placed.error);
+    if (!placed.ok) {
+      const refusal = await leave(draft, placed.error);
+      await giveBack(parts.links, id);
+      return refusal;
+    }
+    await parts.links.update(id, () => "delete");
     end = "whole";
     const { sizeBytes, sha256, created } = placed.value;
     const status = created ? 201 : 200;
@@ -159,8 +172,7 @@ export async function receiveUpload(
     end = error.end;
     const [status, words] = cutWords(error.end);
     const keptBytes = sent.kind === "form" || isFinal.has(status) ? 0 : draft?.sizeBytes ?? 0;
-    const more = keptBytes === 0 ? "" : ` Its first ${keptBytes} bytes are kept: go on with Content-Range.`;
-    return refuseTransfer(status, words + more, rangeOfKept(keptBytes));
+    return refuseTransfer(status, words + keptWords(keptBytes), rangeOfKept(keptBytes));
   } finally {
     body.stop();
     try {
@@ -171,6 +183,10 @@ export async function receiveUpload(
       running.end(end, body.bytes, target.change());
     }
   }
+}
+
+function keptWords(keptBytes: number): string {
+  return keptBytes === 0 ? "" : ` Its first ${keptBytes} bytes are kept: go on with Content-Range.`;
 }
 
 /** Adds the file's bytes of a body; gives the refusal of the workspace where there is one. */

@@ -133,7 +133,9 @@ export interface Draft {
   readonly sizeBytes: number;
   /** Adds a piece, which is good until this resolves. */
   append(piece: Uint8Array): Promise<Outcome<null>>;
-  /** Puts it in place in one step, as {@link Workspace.receive} does; whether or not that is refused, it is over. */
+  /** Resolves once what is there outlives a crash. */
+  save(): Promise<Outcome<null>>;
+  /** Puts it in place in one step, as {@link Workspace.receive} does; where that is refused, it is left or discarded. */
   place(): Promise<Outcome<WrittenFile>>;
   /** Leaves it for the request that goes on; nothing once it is over. */
   close(): Promise<void>;
@@ -142,10 +144,8 @@ export interface Draft {
 
 /** What a draft is to become. */
 export interface DraftOptions extends ReceiveOptions {
-  /** Tells it from every other of the workspace. */
-  readonly id: string;
-  /** Drops what is there. */
-  readonly isNew: boolean;
+  readonly id: string; // tells it from every other of the workspace
+  readonly isNew: boolean; // drops what is there
 }
 
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */

@@ -102,9 +102,28 @@ export function testDraftContract(name: string, open: OpenWorkspace): void {
     await fillFile(workspace, "n", "other");
     assert.equal(reason(await draft.place()), "conflict");
     assert.equal(reason(await created.place()), "already_exists");
+    await draft.discard();
+    await created.discard();
     assert.equal(reason(await workspace.openDraft(at("f"), { id: "draft", isNew: false, ifMatch })), "conflict");
     for (const name of ["f", "n"]) assert.equal(await text(workspace, name), "other");
     assert.equal((await openDraft(workspace, "f", {})).sizeBytes, 0);
+  });
+
+  test("a draft that is refused its place stays as it was, and can be put there later", async (workspace) => {
+    await fillFile(workspace, "n", "other");
+    for (const isKept of [false, true]) { // in one request, and in two
+      const draft = await openDraft(workspace, "d/n", { isNew: !isKept, mode: "create" });
+      if (!isKept) value(await draft.append(content));
+      value(await draft.save());
+      await fillFile(workspace, "d/n", "other");
+      assert.equal(reason(await draft.place()), "already_exists");
+      await draft.close();
+      value(await workspace.remove(at("d/n")));
+    }
+    const draft = await openDraft(workspace, "d/n", { mode: "create" });
+    assert.equal(draft.sizeBytes, content.length);
+    assert.deepEqual(value(await draft.place()), { sizeBytes: content.length, sha256, created: true });
+    assert.equal((await openDraft(workspace, "d/n", {})).sizeBytes, 0);
   });
 
   test(

@@ -35,8 +35,9 @@ const operations: Readonly<Record<string, (workspace: Workspace) => unknown>> = 
       if (!opened.ok) return opened;
       if (opened.value === null) throw new Error("another has it open");
       const added = await opened.value.append(bytes);
-      if (added.ok && isLast) return await opened.value.place();
+      const placed = added.ok && isLast ? await opened.value.place() : null;
       await opened.value.close();
+      if (placed !== null) return placed;
       if (!added.ok) return added;
     }
     return { ok: false, error: "it was not placed" };

@@ -61,8 +61,10 @@ interface Kept {
   readonly name: string;
   readonly file: DiskFile;
   readonly sizeBytes: number;
-  /** Moves it where a crash leaves nothing of it. */
-  stage(): NumberedFile;
+  /** Opens it once more, to be read. */
+  reopen(): DiskFile;
+  /** Has it put in place; it stays what it is where that is refused. */
+  place<T>(commit: (staged: NumberedFile) => Outcome<T>): Outcome<T>;
   /** These two once the file is closed. */
   leave(): void;
   discard(): void;
@@ -74,7 +76,16 @@ function stageAtOnce(disk: Disk): Outcome<Kept> {
   if (!staged.ok) return staged;
   const { name, file } = staged.value;
   const discard = (): void => disk.staging.discard(name);
-  return success({ name, file, sizeBytes: 0, stage: () => ({ name, file, step }), leave: discard, discard });
+  const reopen = (): DiskFile => disk.staging.openStaged(name);
+  return success({
+    name,
+    file,
+    sizeBytes: 0,
+    reopen,
+    place: (commit) => commit({ name, file, step }),
+    leave: discard,
+    discard,
+  });
 }
 
 function openKept(disk: Disk, name: string, isNew: boolean): Outcome<Kept | null> {
@@ -84,25 +95,24 @@ function openKept(disk: Disk, name: string, isNew: boolean): Outcome<Kept | null
   if (!opened.ok || opened.value === null) return opened.ok ? success(null) : opened;
   const draft = opened.value;
   const { file } = draft;
-  let staged: NumberedFile | null = null;
-  const stage = (): NumberedFile => {
-    if (staged !== null) return staged;
-    const { step, name: own } = nextStep(disk);
-    return staged = { ...staging.stageDraft(draft, own), step };
-  };
   const leave = (): void => {
     draft.lock.close();
     sweepDiskDrafts(disk, disk.clock());
   };
   const discard = (): void => {
     try {
-      staging.discard(stage().name);
+      staging.discardDraft(draft);
     } catch (error) {
       toRefusal(error); // it is gone, or stays for the sweep
     }
     leave();
   };
-  return success({ name, file, sizeBytes: file.info.size, stage, leave, discard });
+  const reopen = (): DiskFile => staging.reopenDraft(draft);
+  const place: Kept["place"] = (commit) => {
+    const { step, name: own } = nextStep(disk);
+    return staging.placeDraft(draft, own, (staged) => commit({ ...staged, step }));
+  };
+  return success({ name, file, sizeBytes: file.info.size, reopen, place, leave, discard });
 }
 
 /** The next step of the change. A sweep after a crash finds by the name what the staged file has replaced. */
@@ -175,23 +185,32 @@ function createDraft(disk: Disk, path: WorkspacePath, kept: Kept, { version, rep
       sizeBytes = bytes;
       return success(null);
     },
+    async save() {
+      try {
+        await kept.file.flush();
+        return success(null);
+      } catch (error) {
+        return await refused(error);
+      }
+    },
     async place() {
       try {
-        const { step, ...staged } = kept.stage();
-        const sha256 = digest?.digest("hex") ?? await digestOf(staging.openStaged(staged.name));
+        const sha256 = digest?.digest("hex") ?? await digestOf(kept.reopen());
         return await withTarget(disk, path, async ({ segments, info }) => {
-          await finish(staged.file, info);
+          await finish(kept.file, info);
           closeFile();
-          const content = { sizeBytes, sha256, step, isExtended: false };
-          const committed = staging.alone(() => commitFile(disk, path, staged, content, { segments, version }));
+          const committed = staging.alone(() =>
+            kept.place(({ step, ...staged }) => {
+              const content = { sizeBytes, sha256, step, isExtended: false };
+              return commitFile(disk, path, staged, content, { segments, version });
+            })
+          );
           if (!committed.ok) return committed;
           end(kept.leave);
           return success({ sizeBytes, sha256, created: committed.value.created });
         });
       } catch (error) {
         return await refused(error);
-      } finally {
-        end(kept.discard);
       }
     },
     async close() {

@@ -145,14 +145,13 @@ function createDraft(
       }
       return await staging.add(piece) ? success(null) : failure({ reason: "conflict" });
     },
+    async save() {
+      return await staging.keep() ? success(null) : failure({ reason: "conflict" });
+    },
     async place() {
-      try {
-        const placed = await putStaged(store, path, await staging.finish(), check);
-        if (placed.ok) await end(() => Promise.resolve());
-        return placed;
-      } finally {
-        await end(staging.drop);
-      }
+      const placed = await putStaged(store, path, await staging.finish(), check);
+      if (placed.ok) await end(() => Promise.resolve());
+      return placed;
     },
     close: () => end(staging.keep),
     discard: () => end(staging.drop),

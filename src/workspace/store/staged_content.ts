@@ -29,8 +29,8 @@ export interface ContentStaging {
   /** Stores what fills a batch; `false` when another goes on with the draft. */
   add(piece: Uint8Array): Promise<boolean>;
   finish(): Promise<StagedContent>;
-  /** Stores all that was added, for a later request. */
-  keep(): Promise<void>;
+  /** Stores all that was added, for a later request; `false` when another goes on with the draft. */
+  keep(): Promise<boolean>;
   drop(): Promise<void>;
 }
 
@@ -159,9 +159,7 @@ export function createContentStaging(store: Store, draft?: FoundDraft, last: Uin
         deletes: [...isStaged ? [keys.staged(generation)] : [], ...draft === undefined ? [] : [draft.key]],
       };
     },
-    async keep() {
-      await saveAll();
-    },
+    keep: saveAll,
     async drop() {
       if (draft !== undefined && version !== null) {
         const isOurs = await storage.commit({ checks: [{ key: draft.key, version }], deletes: [draft.key] });

@@ -33,8 +33,11 @@ export interface Staging {
   create(name?: string): Outcome<StagedFile>;
   /** Opens a draft (drafts.ts); `null` while another has it open. */
   openDraft(name: string, isNew: boolean): Outcome<OpenedDraft | null>;
-  /** The same draft as a staged file with this name, which no sweep of drafts removes. */
-  stageDraft(draft: OpenedDraft, own?: string): StagedFile;
+  /** Has a draft put in place, as a staged file with this name; it is a draft again where that is refused. */
+  placeDraft<T>(draft: OpenedDraft, own: string | undefined, place: (staged: StagedFile) => Outcome<T>): Outcome<T>;
+  discardDraft(draft: OpenedDraft): void;
+  /** Opens a draft once more, to be read. */
+  reopenDraft(draft: OpenedDraft): DiskFile;
   /** Opens a staged file to read it again. */
   openStaged(name: string): DiskFile;
   /** Gives a staged or taken entry a name outside, unless there is something of that name; says whether it did. */
@@ -112,18 +115,24 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
         })
       ),
     openDraft: (name, isNew) => access.step(() => attempt((directory) => openDraftFile(directory, name, isNew))),
-    stageDraft: (draft, own = randomId()) =>
+    placeDraft: (draft, own = randomId(), place) =>
       access.step(() => {
         const name = `${owner}.${own}`;
-        enterDrafts(opened()).rename(draft.name, opened(), name);
-        return { name, file: draft.file };
+        const drafts = enterDrafts(opened());
+        drafts.rename(draft.name, opened(), name);
+        let isPlaced = false;
+        try {
+          const placed = place({ name, file: draft.file });
+          isPlaced = placed.ok;
+          return placed;
+        } finally {
+          // a file that another process replaced right after is gone from here
+          if (!isPlaced && opened().statusOf(name) !== null) opened().rename(name, drafts, draft.name);
+        }
       }),
-    openStaged: (name) =>
-      access.step(() => {
-        const file = opened().openOwn(name);
-        if (file === null) throw Object.assign(new Error("the staged file is gone"), { code: "ESTALE" });
-        return file;
-      }),
+    discardDraft: (draft) => access.step(() => enterDrafts(opened()).removeFile(draft.name)),
+    reopenDraft: (draft) => access.step(() => reopen(enterDrafts(opened()), draft.name)),
+    openStaged: (name) => access.step(() => reopen(opened(), name)),
     placeNew: (name, to, newName) => opened().renameNew(name, to, newName),
     place: (name, to, newName) => opened().rename(name, to, newName),
     exchange: (name, to, otherName) => hasExchange() && opened().exchange(name, to, otherName),
@@ -179,6 +188,12 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
       lock = null;
     },
   };
+}
+
+function reopen(directory: DiskDirectory, name: string): DiskFile {
+  const file = directory.openOwn(name);
+  if (file === null) throw Object.assign(new Error("the staged file is gone"), { code: "ESTALE" });
+  return file;
 }
 
 /**
