@@ -3,6 +3,7 @@
  * entries that share it, and Deno looks up, reads and links each file apart.
  */
 import { dirname, join, relative } from "node:path";
+import { fileURLToPath } from "node:url";
 import { bundledFiles, runBundler } from "./bundler.ts";
 
 /** What is loaded at once. */
@@ -15,7 +16,8 @@ export interface Together {
   readonly except: string;
 }
 
-const staticImport = /\bimport(?:\{([^}]*)\}from)?"(\.[^"]*\.js)";?/g;
+/** How the bundler writes them: a test of other forms shows that they are noticed. */
+const staticImport = /\bimport(?:\{([^}]*)\}from)?"(\.[^"]*\.js)"(?!\s*with\b);?/g;
 const exportList = /export\{([^}]*)\};?\s*$/;
 
 /** Merges pieces of the bundle in `place`. Names are by the order of the imports: the same for the same sources. */
@@ -23,6 +25,7 @@ export async function mergePieces(place: string, { name, entries, except }: Toge
   const texts = new Map<string, string>();
   const directory = await Deno.realPath(place);
   for (const path of await bundledFiles(place)) texts.set(relative(place, path), await Deno.readTextFile(path));
+  await requireKnownImports(directory, texts);
   const first = entries.flatMap((entry) => [...texts.keys()].filter((path) => matches(path, entry)));
   const stays = loadedBy([except], texts);
   const merged = [...loadedBy(first, texts)].filter((path) => !stays.has(path));
@@ -54,11 +57,47 @@ export async function mergePieces(place: string, { name, entries, except }: Toge
     const rewritten = text.replaceAll(staticImport, (whole, list: string | undefined, target: string) => {
       const imported = join(dirname(path), target);
       if (!merged.includes(imported)) return whole;
+      const exported = exportsOf(imported);
+      const unknown = namesIn(list).find(([name]) => !exported.includes(name));
+      if (unknown !== undefined) throw new Error(`${path} imports ${unknown[0]} of ${imported}: ${changedForm}`);
       const names = namesIn(list).map(([exported, inside]) => `${outside(imported, exported)} as ${inside}`);
       return `import${names.length === 0 ? "" : `{${names.join()}}from`}"${wayTo(piece, path)}";`;
     });
     if (rewritten !== text) await Deno.writeTextFile(join(place, path), rewritten);
   }
+}
+
+const changedForm = "the bundler writes its modules in another form by now";
+
+/** Throws where Deno's own parser finds other imports between the pieces than the expressions above. */
+async function requireKnownImports(directory: string, texts: ReadonlyMap<string, string>): Promise<void> {
+  const whole = join(directory, "all.js");
+  await Deno.writeTextFile(
+    whole,
+    Array.from(texts.keys(), (path) => `import ${JSON.stringify(`./${path}`)};\n`).join(""),
+  );
+  const args = ["info", "--json", "--no-config", "--no-lock", whole];
+  const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), { args, cwd: directory }).output();
+  await Deno.remove(whole);
+  if (!success) throw new Error(`deno info: ${new TextDecoder().decode(stderr)}`);
+  const { modules }: ModuleGraph = JSON.parse(new TextDecoder().decode(stdout));
+  for (const { specifier, dependencies = [] } of modules) {
+    const path = specifier.startsWith("file:") ? relative(directory, fileURLToPath(specifier)) : "";
+    const text = texts.get(path);
+    if (text === undefined) continue;
+    const known = new Set(Array.from(text.matchAll(staticImport), ([, , target]) => target));
+    const parsed = dependencies.filter(({ isDynamic, specifier }) => !isDynamic && specifier.startsWith("."));
+    const isKnown = parsed.length === known.size && parsed.every(({ specifier }) => known.has(specifier));
+    if (!isKnown) throw new Error(`the imports of ${path} are not all known: ${changedForm}`);
+  }
+}
+
+/** What `deno info` prints. */
+interface ModuleGraph {
+  readonly modules: readonly {
+    readonly specifier: string;
+    readonly dependencies?: readonly { readonly specifier: string; readonly isDynamic?: boolean }[];
+  }[];
 }
 
 function matches(path: string, entry: string | RegExp): boolean {

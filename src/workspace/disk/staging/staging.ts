@@ -115,9 +115,9 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
         })
       ),
     openDraft: (name, isNew) => access.step(() => attempt((directory) => openDraftFile(directory, name, isNew))),
-    placeDraft: (draft, own = randomId(), place) =>
+    placeDraft: (draft, own, place) =>
       access.step(() => {
-        const name = `${owner}.${own}`;
+        const name = `${owner}.${own ?? randomId()}`;
         const drafts = enterDrafts(opened());
         drafts.rename(draft.name, opened(), name);
         let isPlaced = false;
