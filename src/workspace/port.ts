@@ -153,9 +153,9 @@ export interface Workspace {
   readonly limits: WorkspaceLimits;
   /**
    * The content of a regular file, at most `maxReadBytes` of it; a whole file that is larger is refused. Small files
-   * are answered without a promise.
+   * are answered without a promise. Where a small file's bytes and time are those of `known`, that itself is given.
    */
-  read(path: WorkspacePath, range?: ByteRange): Eventually<Outcome<FileContent>>;
+  read(path: WorkspacePath, range?: ByteRange, known?: FileContent): Eventually<Outcome<FileContent>>;
   /**
    * Reads the part of a regular file that starts at `offsetBytes`, at most `maxReadBytes` of it, as far as it fits into
    * `buffer`. For going through many files: it costs no memory, hash or version, and whether the workspace itself was

@@ -120,7 +120,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
   };
   return {
     limits,
-    read: (path, range) => readDiskFile(disk, path, range),
+    read: (path, range, known) => readDiskFile(disk, path, range, known),
     readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
     screen: (screens) => screenDiskFiles(disk, screens),
     stat: (path) => statDiskEntry(disk, path),

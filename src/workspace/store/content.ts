@@ -13,6 +13,7 @@ export async function readStoreFile(
   store: Store,
   path: WorkspacePath,
   range?: ByteRange,
+  known?: FileContent,
 ): Promise<Outcome<FileContent>> {
   for (let attempt = 1;; attempt++) {
     const found = await findInStore(store, path);
@@ -29,6 +30,7 @@ export async function readStoreFile(
     const bytes = await readRange(store, file, offset, length);
     const isWhole = length === sizeBytes;
     if (bytes !== null && (!isWhole || hash("sha256", bytes) === sha256)) {
+      if (isWhole && known?.sha256 === sha256 && known.modifiedAt === modifiedAt) return success(known);
       return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
     }
     // replaced while it was read: the entry points to the new content by now

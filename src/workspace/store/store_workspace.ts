@@ -76,7 +76,7 @@ function workspaceWith(
   };
   return {
     limits,
-    read: async (path, range) => await readStoreFile(await store(), path, range),
+    read: async (path, range, known) => await readStoreFile(await store(), path, range, known),
     readInto: async (path, buffer, offset) => await readStoreFileInto(await store(), path, buffer, offset),
     stat: async (path) => await statStoreEntry(await store(), path),
     trueNames: ({ text }) => success([text]), // it has no links

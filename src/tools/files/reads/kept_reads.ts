@@ -2,7 +2,6 @@
  * What small files were answered as when they were last read. A file is still opened and read for each call; where its
  * bytes and its time are the same, it is not hashed, decoded and put into words again.
  */
-import { Buffer } from "node:buffer";
 import { boundedMap } from "../../../lib/bounded_map.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { FileContent, Workspace } from "../../../workspace/port.ts";
@@ -16,39 +15,32 @@ const bytesBesideText = 1_024;
 
 interface KeptRead {
   readonly workspace: Workspace;
-  readonly bytes: Uint8Array;
-  readonly modifiedAt: number;
+  readonly content: FileContent;
   readonly read: FileRead;
 }
 
 export interface KeptReads {
-  /** The answer about this content of a whole file, kept or made. One that is still to come is not kept. */
-  readOf(
-    workspace: Workspace,
-    path: WorkspacePath,
-    content: FileContent,
-    make: () => FileRead | Promise<FileRead>,
-  ): FileRead | Promise<FileRead>;
+  /** What the file was when it was last read, and what was answered. */
+  find(workspace: Workspace, path: WorkspacePath): Pick<KeptRead, "content" | "read"> | undefined;
+  /** Keeps an answer about a whole file. */
+  keep(workspace: Workspace, path: WorkspacePath, content: FileContent, read: FileRead): FileRead;
 }
 
 export function createKeptReads(): KeptReads {
   const kept = boundedMap<string, KeptRead>({
     maxWeight: maxKeptBytesInAll,
-    weigh: ({ bytes }) => bytes.byteLength + bytesBesideText,
+    weigh: ({ content: { bytes } }) => bytes.byteLength + bytesBesideText,
   });
   return {
-    readOf(workspace, path, { bytes, modifiedAt }, make) {
-      if (bytes.byteLength > maxKeptBytes) return make();
+    find(workspace, path) {
       const known = kept.get(path.text);
-      if (
-        known !== undefined && known.workspace === workspace && known.modifiedAt === modifiedAt &&
-        Buffer.compare(known.bytes, bytes) === 0
-      ) return known.read;
-      const made = make();
-      if (made instanceof Promise) return made;
-      const read = { ...made, outcome: { ...combineReads([made]), encoded: new Map<string, string>() } };
-      kept.set(path.text, { workspace, bytes, modifiedAt, read });
-      return read;
+      return known?.workspace === workspace ? known : undefined;
+    },
+    keep(workspace, path, content, read) {
+      if (content.bytes.byteLength > maxKeptBytes) return read;
+      const answer = { ...read, outcome: { ...combineReads([read]), encoded: new Map<string, string>() } };
+      kept.set(path.text, { workspace, content, read: answer });
+      return answer;
     },
   };
 }

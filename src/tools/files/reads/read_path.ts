@@ -15,7 +15,7 @@ const maxGrowth = 2;
 /** What is asked for of one file. */
 export interface ReadRequest extends ProblemRequest {
   readonly numbered: boolean;
-  /** Asked where a whole file is read as it is. */
+  /** For reads of whole files as they are. */
   readonly kept: KeptReads | null;
 }
 
@@ -32,9 +32,18 @@ export function readPath(
 }
 
 function readStored(workspace: Workspace, path: WorkspacePath, request: ReadRequest): FileRead | Promise<FileRead> {
-  const read = workspace.read(path);
-  const answer = (whole: Outcome<FileContent>) => toRead(workspace, path, request, whole);
+  const known = request.kept?.find(workspace, path);
+  const read = workspace.read(path, undefined, known?.content);
+  const answer = (whole: Outcome<FileContent>): FileRead | Promise<FileRead> => {
+    const isKnown = known !== undefined && whole.ok && whole.value === known.content && isShort(known.content, request);
+    return isKnown ? known.read : toRead(workspace, path, request, whole);
+  };
   return read instanceof Promise ? read.then(answer) : answer(read);
+}
+
+/** Whether the bound leaves the text whole, however many bytes it becomes. */
+function isShort({ sizeBytes }: FileContent, { maxBytes }: ReadRequest): boolean {
+  return sizeBytes * maxGrowth <= maxBytes;
 }
 
 function toRead(
@@ -52,9 +61,10 @@ function toRead(
     );
   }
   const { value } = read;
-  const { kept, maxBytes } = request;
-  if (kept === null || value.sizeBytes * maxGrowth > maxBytes) return toContentRead(workspace, path, request, value);
-  return kept.readOf(workspace, path, value, () => toContentRead(workspace, path, request, value));
+  const made = toContentRead(workspace, path, request, value);
+  const { kept } = request;
+  if (kept === null || made instanceof Promise || !isShort(value, request)) return made;
+  return kept.keep(workspace, path, value, made);
 }
 
 function toContentRead(
