@@ -59,12 +59,13 @@ export type TextProblem = WorkspaceRefusal | { readonly reason: "not_text" };
 
 /** A part of a file that was read whole. */
 export function selectText(
-  { bytes, version }: Pick<FileContent, "bytes" | "version">,
+  file: Pick<FileContent, "bytes" | "version">,
   { lines: { startLine = 1, endLine, tail, characters }, cursor, encoding, maxBytes }: TextRequest,
 ): Result<TextPart, TextProblem> {
+  const { bytes } = file;
   const decoded = decodeBytes(bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
-  if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
+  if (cursor !== undefined && cursor.version !== file.version) return failure({ reason: "conflict" });
   const all = decoded.encoding === "utf-8" ? bytes : new Uint8Array(Buffer.from(decoded.text, "utf8"));
   const totalLines = linesOf(all);
   const from: TextPosition = cursor?.from ??
@@ -83,7 +84,7 @@ export function selectText(
   const content = isWhole ? decoded.text : Buffer.from(part).toString("utf8");
   const shown = escapeText(content);
   if (shown === null) return failure({ reason: "not_text" });
-  const lines = linesOf(part);
+  const lines = isWhole ? totalLines : linesOf(part);
   const end = from.offsetBytes + part.byteLength;
   const isCut = tail === undefined && part.byteLength < wanted.byteLength;
   const next = isCut ? { offsetBytes: end, line: from.line + countLines(part) } : null;
@@ -95,7 +96,7 @@ export function selectText(
     lines,
     totalLines,
     isWhole,
-    next: next === null ? null : toCursor(version, next, lastLine),
+    next: next === null ? null : toCursor(file.version, next, lastLine),
     isShort: tail !== undefined && part.byteLength < wanted.byteLength,
     encoding: decoded.encoding,
   });

@@ -12,6 +12,8 @@ const maxKeptBytes = 16_384;
 /** Of the files of all workspaces together, with what an answer takes beside its text: 64 large ones, 1,000 small ones. */
 const maxKeptBytesInAll = 64 * maxKeptBytes;
 const bytesBesideText = 1_024;
+/** So many contents that were read lately are known by the beginning of their SHA-256. */
+const maxSeen = 1_024;
 
 interface KeptRead {
   readonly workspace: Workspace;
@@ -22,7 +24,7 @@ interface KeptRead {
 export interface KeptReads {
   /** What the file was when it was last read, and what was answered. */
   find(workspace: Workspace, path: WorkspacePath): Pick<KeptRead, "content" | "read"> | undefined;
-  /** Keeps an answer about a whole file. */
+  /** Keeps an answer about a whole file where that was read a while ago, too. */
   keep(workspace: Workspace, path: WorkspacePath, content: FileContent, read: FileRead): FileRead;
 }
 
@@ -31,13 +33,22 @@ export function createKeptReads(): KeptReads {
     maxWeight: maxKeptBytesInAll,
     weigh: ({ content: { bytes } }) => bytes.byteLength + bytesBesideText,
   });
+  // Answers that are kept and not asked for again would cost the collector of garbage as much as making them does.
+  const seen = new Uint32Array(maxSeen);
+  const wasSeen = (sha256: string): boolean => {
+    const mark = Number.parseInt(sha256.slice(0, 8), 16);
+    const last = seen[mark % maxSeen];
+    seen[mark % maxSeen] = mark;
+    return last === mark;
+  };
   return {
     find(workspace, path) {
       const known = kept.get(path.text);
       return known?.workspace === workspace ? known : undefined;
     },
     keep(workspace, path, content, read) {
-      if (content.bytes.byteLength > maxKeptBytes) return read;
+      const { bytes, sha256 } = content;
+      if (bytes.byteLength > maxKeptBytes || sha256 === null || !wasSeen(sha256)) return read;
       const answer = { ...read, outcome: { ...combineReads([read]), encoded: new Map<string, string>() } };
       kept.set(path.text, { workspace, content, read: answer });
       return answer;
