@@ -1,6 +1,6 @@
 /**
- * Screens find bytes of UTF-8 (see byte_text.ts) that a match may hold: every match has them, not all that have them
- * match. V8 compiles such an expression to code that passes over most bytes without looking at them. It repeats nothing
+ * Screens are bytes of UTF-8 (see byte_text.ts) that a match may hold: every match has them, not all that have them
+ * match. V8 compiles their expression to code that passes over most bytes without looking at them. It repeats nothing
  * but the bytes of one character, so no text makes it slow.
  */
 import { toByteCharacters } from "./byte_text.ts";
@@ -14,6 +14,18 @@ import {
   lineStart,
   type Program,
 } from "./expression_program.ts";
+import { maxPlaces } from "./scan_program.ts";
+
+/** What may be at one character of a match. */
+export interface Place {
+  /** The bytes of it, where it is one. */
+  readonly bytes: readonly number[];
+  /** Whether it may be another character, of several bytes. */
+  readonly goesBeyond: boolean;
+}
+
+/** What every match holds: places that follow each other. */
+type Screen = readonly Place[];
 
 /** How much of a match a screen looks for: in the worst text, each byte is compared with so many. */
 const maxCharacters = 16;
@@ -22,81 +34,107 @@ const maxScreenedCharacters = 12;
 const commonRate = 8;
 const asciiBytes = Array.from({ length: 0x80 }, (_, byte) => byte).filter((byte) => byte !== 10);
 const firstByteBeyond = 0xc2;
+const allRates = asciiBytes.reduce((sum, byte) => sum + rateOf(byte), commonRate);
 /** The bytes of one character. */
 const beyondAscii = "[\\xc2-\\xf4][\\x80-\\xbf]{1,3}";
+/** What is beyond ASCII, or folds with such a character. */
+const foldsBeyond = /[ks\u0080-\u{10ffff}]/iu;
 
-/** Finds a text, in small or capital letters: that is quicker than the exact text, and lines are looked at again. */
-export function createTextScreen(text: string): RegExp | null {
+/** Finds what a screen holds. */
+export function toExpression(screen: Screen): RegExp {
+  const sources = screen.map(({ bytes, goesBeyond }) => {
+    const single = `[${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}]`;
+    return goesBeyond ? `(?:${single}|${beyondAscii})` : single;
+  });
+  return new RegExp(sources.join(""));
+}
+
+/** A text, in small or capital letters: that is found quicker than the exact text, and lines are looked at again. */
+export function createTextScreen(text: string): Screen | null {
   if (!text.isWellFormed()) return null; // half a character has no UTF-8
-  return new RegExp(escape(toByteCharacters(text).slice(0, maxCharacters)), "i");
+  return Array.from(toByteCharacters(text).slice(0, maxCharacters), (character) => {
+    const cases = character < "\x80" ? [character.toLowerCase(), character.toUpperCase()] : [character];
+    return { bytes: cases.map((each) => each.charCodeAt(0)), goesBeyond: false };
+  });
 }
 
-/** Finds a text whatever its letters' case, by Unicode's simple case folding. */
-export function createCaselessScreen(text: string): RegExp | null {
+/** A text whatever its letters' case, by Unicode's simple case folding. */
+export function createCaselessScreen(text: string): Screen | null {
   if (!text.isWellFormed()) return null;
-  return new RegExp(Array.from(text).slice(0, maxCharacters).map(toCaseless).join(""), "i");
+  return Array.from(text).slice(0, maxCharacters).map((character) => {
+    const literal = new RegExp(escape(character), "iu");
+    const bytes = asciiBytes.filter((byte) => literal.test(String.fromCharCode(byte)));
+    return { bytes, goesBeyond: foldsBeyond.test(character) };
+  });
 }
 
-/** Finds what the first characters of an expression's matches may be, as many as every match has. */
-export function createStartScreen(program: Program): RegExp | null {
-  let source = "";
+/** What the first characters of an expression's matches may be, as many as every match has. */
+export function createStartScreen(program: Program): Screen | null {
+  const places: Place[] = [];
   // a match may end with its line at any of these characters
   let reached = closureOf(program, [program.start], anywhere);
   for (let count = 0; count < maxScreenedCharacters && !holdsMatch(program, reached); count++) {
-    source += toCharacter(program, reached);
+    places.push(placeOf(program, reached));
     const taken = reached.filter((index) => isCharacter(program, index));
     reached = closureOf(program, taken.map((index) => program.inst[index]?.out ?? 0), anywhere & ~lineStart);
   }
-  return source === "" ? null : new RegExp(source);
+  return places.length === 0 ? null : places;
 }
 
 /** The same for the last characters. */
-export function createEndScreen(program: Program): RegExp | null {
+export function createEndScreen(program: Program): Screen | null {
   const first = new Set(closureOf(program, [program.start], anywhere));
   if (holdsMatch(program, [...first])) return null;
   const characters = program.inst.flatMap((instruction, index) =>
     isCharacter(program, index) ? [{ index, next: closureOf(program, [instruction.out], anywhere) }] : []
   );
-  let source = "";
+  const places: Place[] = [];
   let level = characters.filter(({ next }) => holdsMatch(program, next));
   for (let count = 0; count < maxScreenedCharacters; count++) {
     const indexes = new Set(level.map(({ index }) => index));
-    source = toCharacter(program, [...indexes]) + source;
+    places.unshift(placeOf(program, [...indexes]));
     if (level.some(({ index }) => first.has(index))) break; // a match may begin here
     level = characters.filter(({ next }) => next.some((index) => indexes.has(index)));
   }
-  return new RegExp(source);
+  return places;
 }
 
-/** Finds the character which is the rarest, by a rough measure, of those that every match holds. */
-export function createHeldScreen(program: Program): RegExp | null {
+/** The character which is the rarest, by a rough measure, of those that every match holds. */
+export function createHeldScreen(program: Program): Screen | null {
   const rated = program.inst.flatMap((_, index) => {
     if (!isCharacter(program, index) || !isHeld(program, index)) return [];
-    const bytes = asciiBytes.filter((byte) => acceptsByte(program, index, byte));
-    const rate = bytes.reduce((sum, byte) => sum + (isCommon(byte) ? commonRate : 1), 0);
-    return [{ index, rate: acceptsByte(program, index, firstByteBeyond) ? rate + commonRate : rate }];
+    const place = placeOf(program, [index]);
+    return [{ place, rate: shareOf(place) }];
   }).sort((one, other) => one.rate - other.rate);
-  return rated[0] === undefined ? null : new RegExp(toCharacter(program, [rated[0].index]));
+  return rated[0] === undefined ? null : [rated[0].place];
 }
 
-/** Blanks and small letters, as most of a text is. */
-function isCommon(byte: number): boolean {
-  return byte === 0x20 || (byte >= 0x61 && byte <= 0x7a);
+/** Of all screens, the places one after the other which are the rarest, as many as a scan looks for. */
+export function rarestPlaces(screens: readonly Screen[]): Screen {
+  const runs = screens.flatMap((places) => {
+    const count = Math.min(places.length, maxPlaces);
+    return Array.from({ length: places.length - count + 1 }, (_, start) => places.slice(start, start + count));
+  });
+  const rated = runs.map((run) => ({ run, rate: run.reduce((rate, place) => rate * shareOf(place), 1) }));
+  return rated.sort((one, other) => one.rate - other.rate)[0]?.run ?? [];
+}
+
+/** Which part of all characters may be there, by a rough measure. */
+function shareOf({ bytes, goesBeyond }: Place): number {
+  return bytes.reduce((sum, byte) => sum + rateOf(byte), goesBeyond ? commonRate : 0) / allRates;
+}
+
+/** Blanks and small letters are common, as most of a text is. */
+function rateOf(byte: number): number {
+  return byte === 0x20 || (byte >= 0x61 && byte <= 0x7a) ? commonRate : 1;
 }
 
 /** A character that one of the instructions accepts. */
-function toCharacter(program: Program, indexes: readonly number[]): string {
-  const accepted = asciiBytes.filter((byte) => indexes.some((index) => acceptsByte(program, index, byte)));
-  const ascii = accepted.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
-  const goesBeyond = indexes.some((index) => acceptsByte(program, index, firstByteBeyond));
-  return goesBeyond ? `(?:[${ascii}]|${beyondAscii})` : `[${ascii}]`;
-}
-
-/** Of letters of ASCII only two fold with others: the Kelvin sign (E2 84 AA) and the long s (C5 BF). */
-function toCaseless(character: string): string {
-  if (/^[kK\u212a]$/.test(character)) return "(?:k|\\xe2\\x84\\xaa)";
-  if (/^[sS\u017f]$/.test(character)) return "(?:s|\\xc5\\xbf)";
-  return character < "\x80" ? escape(character) : beyondAscii;
+function placeOf(program: Program, indexes: readonly number[]): Place {
+  return {
+    bytes: asciiBytes.filter((byte) => indexes.some((index) => acceptsByte(program, index, byte))),
+    goesBeyond: indexes.some((index) => acceptsByte(program, index, firstByteBeyond)),
+  };
 }
 
 function escape(characters: string): string {

@@ -4,6 +4,7 @@
  */
 import { loadOnce } from "../../lib/program/load_once.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
+import { type ByteScan, createByteScan } from "./byte_scan.ts";
 import { endOfLine, startOfLine } from "./byte_text.ts";
 import { createTextFinder, wordClass } from "./finder.ts";
 import {
@@ -23,6 +24,8 @@ import {
   createHeldScreen,
   createStartScreen,
   createTextScreen,
+  rarestPlaces,
+  toExpression,
 } from "./byte_screen.ts";
 
 /** Finds lines that match. */
@@ -37,6 +40,8 @@ export interface LinePattern {
   readonly seesReturns: boolean;
   /** What a text holds that has a match, each; none where that is not known. */
   readonly screens: readonly RegExp[];
+  /** The same for a few of their bytes, quicker. */
+  readonly scan: ByteScan;
   /** Begins the search of a line that is longer than a step. */
   searchLong(): LongLineSearch;
 }
@@ -78,7 +83,8 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
   if (isRegularExpression || wholeWord) return await createExpressionPattern(query, seesReturns);
-  const screen = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
+  const possible = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
+  const screen = possible === null ? null : toExpression(possible);
   const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
     findByScreen(screen, characters, from, to);
   const finder = createTextFinder(text);
@@ -87,7 +93,8 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => line.search(literal);
   const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
   const screens = screen === null ? [] : [screen];
-  return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, screens, searchLong });
+  const scan = createByteScan(rarestPlaces(possible === null ? [] : [possible]));
+  return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, screens, scan, searchLong });
 }
 
 const loadRe2 = loadOnce(() => import("re2js"));
@@ -113,7 +120,8 @@ async function createExpressionPattern(
       createEndScreen(program),
       required === null ? createHeldScreen(program) : null,
     ];
-    const screens = possible.filter((screen) => screen !== null);
+    const known = possible.filter((screen) => screen !== null);
+    const screens = known.map(toExpression);
     const automaton = createLineAutomaton(program);
     const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
     const shownGroup = wholeWord ? 1 : 0;
@@ -127,6 +135,7 @@ async function createExpressionPattern(
       stepCharacters,
       seesReturns,
       screens,
+      scan: createByteScan(rarestPlaces(known)),
       searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
     });
   } catch (error) {

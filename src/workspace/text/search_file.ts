@@ -68,8 +68,9 @@ function searchHead(
   return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
 }
 
-/** Whether plain text has no match, as most files: it is then made no more of than one string. */
+/** Whether plain text has no match, as most files. */
 function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
+  if (pattern.scan(bytes)) return true;
   const characters = bytes.toString("latin1");
   if (bytes[0] === firstByteOfMark || characters.includes("\0") || !isUtf8(bytes)) return false;
   if (pattern.screens.some((screen) => !screen.test(characters))) return true; // also where lines end in CRLF

@@ -1,0 +1,37 @@
+/**
+ * Tells of most files that nothing in them can match, without making a string of their bytes: a few places of a match that
+ * follow each other are looked for with vector instructions.
+ */
+import { isUtf8 } from "node:buffer";
+import type { Place } from "./byte_screen.ts";
+import { loadScanProgram, maxPlaces, scanLayout, type ScanProgram, seen } from "./scan_program.ts";
+
+/** Whether the bytes are UTF-8 without a NUL and hold no match, as far as that is known at once. */
+export type ByteScan = (bytes: Uint8Array) => boolean;
+
+const anyByte = Array.from({ length: 256 }, (_, byte) => byte);
+let program: ScanProgram | undefined;
+/** The tables that the program has. */
+let used: Uint8Array | undefined;
+
+/** Looks for these places one after the other: {@link maxPlaces} or fewer. */
+export function createByteScan(places: readonly Place[]): ByteScan {
+  const { low, high, before, text, maxTextBytes } = scanLayout;
+  const tables = new Uint8Array(text);
+  const missing = maxPlaces - places.length; // they come first, and take anything
+  tables.fill((1 << missing) - 1, before, text);
+  for (let place = 0; place < maxPlaces; place++) {
+    for (const byte of places[place - missing]?.bytes ?? anyByte) {
+      for (const at of [low + (byte & 0x0f), high + (byte >> 4)]) tables[at] = (tables[at] ?? 0) | (1 << place);
+    }
+  }
+  const goesBeyond = places.some((place) => place.goesBeyond);
+  return (bytes) => {
+    if (bytes.length > maxTextBytes) return false;
+    const { memory, scan } = program ??= loadScanProgram();
+    if (used !== tables) memory.set(used = tables);
+    memory.set(bytes, text);
+    const told = scan(bytes.length);
+    return told === 0 || (told === seen.beyondAscii && !goesBeyond && isUtf8(bytes));
+  };
+}
