@@ -108,7 +108,8 @@ export function childPath(directory: WorkspacePath, names: readonly string[]): W
 /** Says whether the names lead into the staging directory, by any spelling that a file system may take for its name. */
 export function isReserved(segments: readonly string[]): boolean {
   const first = segments[0];
-  return first !== undefined && foldedForms(first).includes(stagingDirectoryName);
+  if (first === undefined || /^[!--/-~]/.test(first)) return false; // what begins with these folds to no dot
+  return foldedForms(first).includes(stagingDirectoryName);
 }
 
 /** The rule that keeps `name` from being created, or `null`. Names that are there already may be used. */

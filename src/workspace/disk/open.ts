@@ -2,7 +2,6 @@
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import type { DiskFile } from "./directory.ts";
-import { unusual } from "./names.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
@@ -34,14 +33,12 @@ export function openPlain(
   purpose: "read" | "status",
   isRootSeen = false,
 ): DiskFile | null {
-  if (access.openPlain === undefined || segments.length === 0 || !isPlain(text)) return null;
+  if (access.openPlain === undefined || segments.length === 0 || mayBeOther.test(text)) return null;
   return isReserved(segments) || rules.isDenied(segments) ? null : access.openPlain(text, purpose, isRootSeen);
 }
 
-/** The rules compare names without case; in ASCII no file system knows further spellings but the unusual ones. */
-function isPlain(text: string): boolean {
-  return /^[\x20-\x7e]*$/.test(text) && !unusual.test(text) && !/[\s.]\//.test(text);
-}
+/** What in ASCII has further spellings (names.ts): 8.3 names, streams, and what Win32 drops of a name. */
+const mayBeOther = /[^\x20-\x7e]|~\d|:|[ .](?:\/|$)/;
 
 function openByNames(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
   const found = findInside(disk, path);
