@@ -9,12 +9,9 @@ const dot = 0x2e;
 /** What was made last of a path or name, and of a second one beside it. */
 export const pathBytes = new Uint8Array(pathMax);
 export const otherBytes = new Uint8Array(pathMax);
-const encoder = new TextEncoder();
-const encodeInto = encoder.encodeInto.bind(encoder);
 const maxOffset = Number.MAX_SAFE_INTEGER;
 const toBigInt = BigInt;
 const { apply } = Reflect;
-const { isWellFormed } = String.prototype;
 const lengthGetter = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), "byteLength")?.get ??
   missing();
 
@@ -33,25 +30,12 @@ export function toOffset(position: number): bigint {
 /** A path as C has it, in `buffer`, until that is used again. Throws `KernelError` where it cannot be one. */
 export function cPath(path: string, buffer = pathBytes): Uint8Array<ArrayBuffer> {
   if (typeof path !== "string") throw new KernelError("EINVAL"); // its toString() could give another path to this buffer
-  const length = apply(isWellFormed, path, []) ? putText(path, buffer) : putStored(path, buffer);
-  buffer[length] = 0;
-  for (let at = 0; at < length; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
-  return buffer;
-}
-
-function putText(path: string, buffer: Uint8Array<ArrayBuffer>): number {
-  const { read, written } = encodeInto(path, buffer);
-  if (read < path.length || written === pathMax) throw new KernelError("ENAMETOOLONG");
-  return written;
-}
-
-/** A path with names that are not UTF-8. */
-function putStored(path: string, buffer: Uint8Array<ArrayBuffer>): number {
   if (path.length >= pathMax) throw new KernelError("ENAMETOOLONG");
   const length = putNameBytes(path, buffer);
   if (length === null) throw new KernelError("ENOENT");
   if (length >= pathMax) throw new KernelError("ENAMETOOLONG");
-  return length;
+  for (let at = 0; at < length; at++) if (buffer[at] === 0) throw new KernelError("EINVAL");
+  return buffer;
 }
 
 /** The same of one name, in {@link pathBytes}. */

@@ -38,6 +38,10 @@ export function putNameBytes(text: string, buffer: Uint8Array): number | null {
   let strays = 0;
   for (let at = 0; at < text.length; at++) {
     const unit = unitAt(text, at);
+    if (unit < 0x80) {
+      buffer[length++] = unit;
+      continue;
+    }
     const next = unitAt(text, at + 1);
     const isPair = (unit & 0xfc00) === 0xd800 && (next & 0xfc00) === 0xdc00;
     if (isPair) at++;
@@ -50,7 +54,7 @@ export function putNameBytes(text: string, buffer: Uint8Array): number | null {
     strays++;
   }
   buffer[length] = 0;
-  for (let at = 0; at < length;) { // strays that are a character together have another text
+  for (let at = 0; strays > 0 && at < length;) { // strays that are a character together have another text
     const characterBytes = characterLength(buffer, at);
     if (characterBytes === 0) strays--;
     at += characterBytes || 1;
@@ -58,10 +62,10 @@ export function putNameBytes(text: string, buffer: Uint8Array): number | null {
   return strays === 0 ? length : null;
 }
 
-/** RFC 3629 §3. */
+/** RFC 3629 §3, beyond ASCII. */
 function putCharacter(code: number, buffer: Uint8Array, at: number): number {
-  const more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  buffer[at] = more === 0 ? code : ((0xff00 >> (more + 1)) & 0xff) | (code >> (6 * more));
+  const more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+  buffer[at] = ((0xff00 >> (more + 1)) & 0xff) | (code >> (6 * more));
   for (let index = 1; index <= more; index++) buffer[at + index] = 0x80 | ((code >> (6 * (more - index))) & 0x3f);
   return at + more + 1;
 }
