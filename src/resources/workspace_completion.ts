@@ -1,5 +1,5 @@
 /** Suggests paths as a shell does: the entries of the directory that was typed, whose names begin with the rest. */
-import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import { entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { EntryKind } from "../workspace/listing.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { isTypable } from "../workspace/file_display.ts";
@@ -15,7 +15,7 @@ export async function completePath(workspace: Workspace, typed: string, limit: n
   const prefix = text.slice(slash);
   const values: string[] = [];
   const suggest = (name: string, kind: EntryKind): void => {
-    const value = toValue(childPath(directory.value, [name]), kind);
+    const value = toValue(entryPath(directory.value, name), kind);
     if (value !== null) values.push(value);
   };
 

@@ -4,7 +4,7 @@ import type { ResourcePage } from "../mcp/resource.ts";
 import { isTypable, showName } from "../workspace/file_display.ts";
 import { unknownMediaType } from "../workspace/file_contents.ts";
 import { mediaTypeOf } from "../workspace/media_type.ts";
-import { childPath, rootPath } from "../workspace/path.ts";
+import { rootPath } from "../workspace/path.ts";
 import { FileSystemFault } from "../lib/system_fault.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
@@ -33,9 +33,8 @@ export async function listWorkspaceFiles(
     if (!step.ok && step.error.reason === "io") throw new FileSystemFault(step.error.code);
     if (!step.ok) break; // the workspace is gone: it has nothing to offer
     visited++;
-    const { segments, kind, sizeBytes, mayHaveNext } = step.value;
+    const { path, segments, kind, sizeBytes, mayHaveNext } = step.value;
     // without a size it disappeared meanwhile, or its name is no Unicode and so has no address
-    const path = childPath(rootPath, segments);
     if (kind === "file" && sizeBytes !== undefined && isTypable(path.text)) {
       const uri = toFileUri(path);
       const mimeType = mediaTypeOf(path.text);

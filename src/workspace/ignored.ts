@@ -2,7 +2,7 @@
 import { Buffer } from "node:buffer";
 import { type IgnoreRules, maxIgnoreBytes, parseIgnoreRules } from "./ignore_rules.ts";
 import type { DirectoryEntry } from "./listing.ts";
-import { childPath, type WorkspacePath } from "./path.ts";
+import { entryPath, type WorkspacePath } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
 const alwaysIgnored: ReadonlySet<string> = new Set([".git", "node_modules"]);
@@ -65,7 +65,8 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
       return undefined;
     },
     skips(segments, isDirectory) {
-      if (isOff || !isIgnored([...start.segments, ...segments], isDirectory)) return false;
+      if (isOff || (!isDirectory && rules.length === 0)) return false;
+      if (!isIgnored([...start.segments, ...segments], isDirectory)) return false;
       count++;
       const names = isDirectory ? directories : files;
       if (names.length < maxSkippedNames) names.push(`${segments.join("/")}${isDirectory ? "/" : ""}`);
@@ -78,6 +79,6 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
 }
 
 async function readRules(workspace: Workspace, directory: WorkspacePath): Promise<string | null> {
-  const read = await workspace.read(childPath(directory, [rulesName]), { offsetBytes: 0, lengthBytes: maxIgnoreBytes });
+  const read = await workspace.read(entryPath(directory, rulesName), { offsetBytes: 0, lengthBytes: maxIgnoreBytes });
   return read.ok ? Buffer.from(read.value.bytes).toString("utf8") : null;
 }

@@ -6,7 +6,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { readName } from "./file_display.ts";
 import { foldedForms } from "./name_folding.ts";
 
-/** A path inside the workspace. The parsers here make them from callers' texts, {@link childPath} from stored names. */
+/** A path inside the workspace. The parsers here make them from callers' texts, {@link entryPath} from stored names. */
 export interface WorkspacePath {
   /** The names joined by `/`; empty for the root. */
   readonly text: string;
@@ -99,7 +99,12 @@ export function compareNames(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
-/** The path of an entry with these names, as a listing gave them, below a directory. */
+/** The path of an entry with this name, as a listing gave it, in a directory. */
+export function entryPath({ text, segments }: WorkspacePath, name: string): WorkspacePath {
+  return { text: text === "" ? name : `${text}/${name}`, segments: [...segments, name] };
+}
+
+/** The same with several names, below a directory. */
 export function childPath(directory: WorkspacePath, names: readonly string[]): WorkspacePath {
   const segments = [...directory.segments, ...names];
   return { text: segments.join("/"), segments };

@@ -1,7 +1,7 @@
 /** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
 import { success } from "../lib/result.ts";
 import { createFairTurns, type FairTurns } from "./text/fair_turns.ts";
-import { childPath, type WorkspacePath } from "./path.ts";
+import { childPath, entryPath, type WorkspacePath } from "./path.ts";
 import type { Ignored } from "./ignored.ts";
 import type { DirectoryEntry } from "./listing.ts";
 import type { Eventually, Outcome, Workspace } from "./port.ts";
@@ -9,8 +9,10 @@ import type { Eventually, Outcome, Workspace } from "./port.ts";
 /** Levels below its start that a walk of a whole tree goes down. */
 export const maxWalkDepth = 64;
 
-/** An entry that the walk met, with its names below the directory where the walk began. */
+/** An entry that the walk met. */
 export interface WalkedEntry extends DirectoryEntry {
+  readonly path: WorkspacePath;
+  /** Its names below the directory where the walk began. */
   readonly segments: readonly string[];
   /** `false` when it is the last one; `true` when others may follow. */
   readonly mayHaveNext: boolean;
@@ -72,15 +74,17 @@ export function beginWalk(
   path: WorkspacePath,
   { depth, after, details = false, ignored, nextTurn = createFairTurns() }: WalkOptions,
 ): Walk {
-  const open = (segments: readonly string[], last?: string): OpenDirectory => ({
-    path: childPath(path, segments),
+  const open = (directory: WorkspacePath, segments: readonly string[], last?: string): OpenDirectory => ({
+    path: directory,
     segments,
     last,
     entries: [],
     given: 0,
     hasMore: true,
   });
-  const stack = resume(after, depth, open);
+  const stack = after === undefined
+    ? [open(path, [])]
+    : resume(after, depth, (segments, last) => open(childPath(path, segments), segments, last));
   let hasBegun = false;
   let visited = 0;
   const next = (): Eventually<Outcome<WalkedEntry> | null> => {
@@ -89,10 +93,13 @@ export function beginWalk(
       if (entry !== undefined) {
         directory.given++;
         directory.last = entry.name;
+        const own = entryPath(directory.path, entry.name);
         const segments = [...directory.segments, entry.name];
         const isSkipped = ignored?.skips(segments, entry.kind === "directory") ?? false;
-        if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(segments));
-        const step = isSkipped ? null : success({ ...entry, segments, mayHaveNext: stack.some(isUnfinished) });
+        if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(own, segments));
+        const step = isSkipped
+          ? null
+          : success({ ...entry, path: own, segments, mayHaveNext: stack.some(isUnfinished) });
         // listings of small directories come at once: without this a long walk would keep everyone else waiting
         const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
         if (pause !== undefined) return pause.then(() => step ?? next());
@@ -128,12 +135,10 @@ function isUnfinished({ entries, given, hasMore }: OpenDirectory): boolean {
 
 /** The directories that were open when a walk stopped, the innermost last. */
 function resume(
-  after: WalkPosition | undefined,
+  { segments, isDirectory }: WalkPosition,
   depth: number,
   open: (segments: readonly string[], last?: string) => OpenDirectory,
 ): OpenDirectory[] {
-  if (after === undefined) return [open([])];
-  const { segments, isDirectory } = after;
   const stack = segments.slice(0, depth).map((name, level) => open(segments.slice(0, level), name));
   if (isDirectory && segments.length < depth) stack.push(open(segments));
   return stack;

@@ -32,7 +32,7 @@ export async function copyDirectory(
   let within: readonly string[] | null = null;
   for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
     if (!step.ok) return toFailure("copy", from, step.error);
-    const { kind, segments } = step.value;
+    const { kind, path: source, segments } = step.value;
     const target = childPath(to, segments);
     if (within !== null && within.every((name, index) => name === segments[index])) continue;
     if (++visited > workspace.limits.maxTreeEntries) return soFar(`it has more than ${visited - 1} entries`);
@@ -46,7 +46,6 @@ export async function copyDirectory(
         within = segments;
       }
     } else if (kind === "file") {
-      const source = childPath(from, segments);
       const copied = await workspace.copy(source, target);
       if (!copied.ok) {
         const words = failureWords(toPairFailure("copy", { from: source, to: target }, copied.error));

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
-import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import { entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { destinationOf } from "./move_destination.ts";
@@ -80,7 +80,7 @@ async function suggestInside(workspace: Workspace, { from, to }: Pair, outcome: 
   if (outcome.code !== "already_exists" && outcome.code !== "is_directory") return outcome;
   const there = await workspace.stat(to);
   if (!there.ok || there.value.kind !== "directory") return outcome;
-  return { ...outcome, message: `${outcome.message}; did you mean ${showName(childPath(to, [name]).text)}?` };
+  return { ...outcome, message: `${outcome.message}; did you mean ${showName(entryPath(to, name).text)}?` };
 }
 
 async function moveEntry(

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
-import { childPath, type WorkspacePath } from "../../workspace/path.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
@@ -39,7 +39,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
         cut ??= { mostly: null };
         break;
       }
-      const hash = await hashFile(workspace, childPath(path, entry.segments), { buffer, nextTurn, isOver });
+      const hash = await hashFile(workspace, entry.path, { buffer, nextTurn, isOver });
       if (hash === null) {
         if (!isOver()) unread.push(entry.segments.join("/"));
         continue;

@@ -1,7 +1,7 @@
 /** What a tree holds, for `file_list`: files, bytes and lines, by extension. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
-import { childPath, type WorkspacePath } from "../../workspace/path.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { type MarkedEncoding, markedEncoding } from "../../workspace/text/encoding.ts";
 import { createFairTurns } from "../../workspace/text/fair_turns.ts";
@@ -32,10 +32,10 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
   let directories = 0;
-  const visited = await visitWanted(listing, async ({ kind, segments, sizeBytes = 0 }) => {
+  const visited = await visitWanted(listing, async ({ kind, path, segments, sizeBytes = 0 }) => {
     if (kind === "directory") directories++;
     if (kind !== "file") return;
-    const lines = isOver() ? 0 : await countLines(workspace, childPath(path, segments), buffer, isOver);
+    const lines = isOver() ? 0 : await countLines(workspace, path, buffer, isOver);
     if (lines === null) unread.push(segments.join("/"));
     const extension = /[^.]\.([^.]{1,12})$/.exec(segments.at(-1) ?? "")?.[1]?.toLowerCase() ?? "";
     const total = byExtension.get(extension) ?? { files: 0, sizeBytes: 0, lines: 0 };

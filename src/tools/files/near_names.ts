@@ -8,7 +8,14 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import { foldName } from "../../workspace/name_folding.ts";
-import { childPath, parseDirectoryPath, type PathRule, rootPath, type WorkspacePath } from "../../workspace/path.ts";
+import {
+  childPath,
+  entryPath,
+  parseDirectoryPath,
+  type PathRule,
+  rootPath,
+  type WorkspacePath,
+} from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { walk } from "../../workspace/walk.ts";
 import { toPathFailure } from "./refusal.ts";
@@ -34,7 +41,7 @@ export function inStoredForm(workspace: Workspace, path: WorkspacePath): Workspa
 async function findStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
   let found = rootPath;
   for (const name of path.segments) {
-    const same = childPath(found, [name]);
+    const same = entryPath(found, name);
     if (ascii.test(name) || (await workspace.stat(same)).ok) {
       found = same;
       continue;
@@ -94,15 +101,15 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
   let directory = rootPath;
   for (const [index, name] of segments.entries()) {
     const isLast = index === segments.length - 1;
-    if (!isLast && (await workspace.stat(childPath(directory, [name]))).ok) {
-      directory = childPath(directory, [name]);
+    if (!isLast && (await workspace.stat(entryPath(directory, name))).ok) {
+      directory = entryPath(directory, name);
       continue;
     }
     const near = nearNames(name, await namesIn(workspace, directory, isOver));
     const [nearest] = near;
     if (nearest === undefined) break;
-    if (isLast) return near.map((each) => childPath(directory, [each]).text);
-    directory = childPath(directory, [nearest]);
+    if (isLast) return near.map((each) => entryPath(directory, each).text);
+    directory = entryPath(directory, nearest);
   }
   return await namesakes(workspace, segments, isOver);
 }

@@ -3,7 +3,7 @@ import { success } from "../../lib/result.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import type { GlobMatcher } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
-import { childPath, type WorkspacePath } from "../../workspace/path.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Outcome, Workspace } from "../../workspace/port.ts";
 import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
@@ -135,9 +135,8 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
 }
 
 /** Where a file lies that is to be searched, or found by its name. */
-function fileOf({ isFile, path, matchesName }: SearchRun, { kind, segments }: WalkedEntry): WorkspacePath | null {
-  if (kind !== "file" || !matchesName(segments)) return null;
-  return isFile ? path : childPath(path, segments);
+function fileOf({ matchesName }: SearchRun, { kind, path, segments }: WalkedEntry): WorkspacePath | null {
+  return kind === "file" && matchesName(segments) ? path : null;
 }
 
 /** The files in the order of names or, newest first, of time. */
@@ -145,7 +144,7 @@ function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Wa
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    return stepsOf([{ name, kind: "file", segments: [name], mayHaveNext: false }]);
+    return stepsOf([{ name, kind: "file", path, segments: [name], mayHaveNext: false }]);
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
   const entries = beginWalk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });

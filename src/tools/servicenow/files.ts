@@ -3,7 +3,7 @@ import type { Principal } from "../../lib/principal.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName } from "../../workspace/numbered_name.ts";
-import { childPath, newNameProblem, parseFilePath, rootPath } from "../../workspace/path.ts";
+import { entryPath, newNameProblem, parseFilePath, rootPath } from "../../workspace/path.ts";
 import type { ArrivingContent } from "../../workspace/arriving_content.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import {
@@ -70,7 +70,7 @@ export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
       const { workspace } = beginChange(source, caller, savingTool);
       const name = plainName(suggestion);
       for (let number = 1;; number++) {
-        const path = childPath(rootPath, [numberedName(name, number)]);
+        const path = entryPath(rootPath, numberedName(name, number));
         // The content arrives once: a name is chosen before.
         const present = await workspace.stat(path);
         if ((present.ok || isTaken(present.error)) && number < maxNamesTried) continue;
