@@ -29,7 +29,7 @@ const maxKnownDirectories = 10_000;
 /** Names that are kept in memory, in all; some 100 bytes each. Longer directories are read again each time. */
 const maxKeptNames = 65_536;
 /** Spellings that may be another name even where case counts: 8.3 names, streams, and what Win32 and HFS+ drop. */
-export const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Makes the memory of one workspace, whose directories are all on one device. */
 export function createDirectoryNames(clock: Clock): DirectoryNames {

@@ -13,5 +13,5 @@ export interface FileScreening {
   end(): void;
 }
 
-/** Begins with a search; every match has all `screens`, over bytes (../text/byte_screen.ts). `null` while there is no thread. */
+/** Begins with a search; every match has all `screens`, over bytes (../text/screen/byte_screen.ts). `null` while there is no thread. */
 export type BeginFileScreening = (screens: readonly RegExp[]) => FileScreening | null;

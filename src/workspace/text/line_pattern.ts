@@ -4,7 +4,7 @@
  */
 import { loadOnce } from "../../lib/program/load_once.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type ByteScan, createByteScan } from "./byte_scan.ts";
+import { type ByteScan, createByteScan } from "./screen/byte_scan.ts";
 import { endOfLine, startOfLine } from "./byte_text.ts";
 import { createTextFinder, wordClass } from "./finder.ts";
 import {
@@ -26,7 +26,7 @@ import {
   createTextScreen,
   rarestPlaces,
   toExpression,
-} from "./byte_screen.ts";
+} from "./screen/byte_screen.ts";
 
 /** Finds lines that match. */
 export interface LinePattern {

@@ -1,9 +1,9 @@
 /**
- * Screens are bytes of UTF-8 (see byte_text.ts) that a match may hold: every match has them, not all that have them
+ * Screens are bytes of UTF-8 (see ../byte_text.ts) that a match may hold: every match has them, not all that have them
  * match. V8 compiles their expression to code that passes over most bytes without looking at them. It repeats nothing
  * but the bytes of one character, so no text makes it slow.
  */
-import { toByteCharacters } from "./byte_text.ts";
+import { toByteCharacters } from "../byte_text.ts";
 import {
   acceptsByte,
   anywhere,
@@ -13,7 +13,7 @@ import {
   isHeld,
   lineStart,
   type Program,
-} from "./expression_program.ts";
+} from "../expression_program.ts";
 import { maxPlaces } from "./scan_program.ts";
 
 /** What may be at one character of a match. */
