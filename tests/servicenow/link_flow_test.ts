@@ -156,6 +156,29 @@ Deno.test("finish() says when the instance is not there, and links nothing", asy
   }
 });
 
+Deno.test("finish() tells an instance that refuses the new token or its rights from one that is not there", async () => {
+  for (
+    const [fault, reason] of [
+      ["unauthorized", "code_refused"],
+      ["api_forbidden", "denied"],
+      ["not_found", "denied"],
+      ["bad_gateway", "unavailable"],
+    ] as const
+  ) {
+    await using place = await openPlace();
+    const parameters = await callbackOf(place);
+    place.instance.faults.play(fault, { times: 9 });
+    const finished = await place.servicenow.signIn.finish({
+      parameters,
+      browsers: [browser],
+      subject: "owner",
+      signal,
+    });
+    assert.deepEqual(finished, { ok: false, error: { reason } }, fault);
+    assert.deepEqual(await place.servicenow.links.status("owner"), { state: "none" });
+  }
+});
+
 Deno.test("finish() asks for the user's own record where the current user cannot be asked for", async () => {
   await using place = await openPlace();
   const parameters = await callbackOf(place, "ben");

@@ -91,7 +91,7 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
       const tokens = await tokenEndpoint.redeemCode(code, verifier);
       if (!tokens.ok) return refuse(tokens.error.reason === "refused" ? "code_refused" : "unavailable");
       const account = await whoAmI(tokens.value.accessToken, signal);
-      if (!account.ok) return refuse("unavailable");
+      if (!account.ok) return refuse(refusalOf(account.error));
       const owner = purpose.kind === "link" ? purpose.subject : subjectOfAccount(account.value);
       try {
         await links.save(owner, tokens.value, account.value);
@@ -102,6 +102,12 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
       return success({ purpose, subject: owner, account: account.value });
     },
   };
+}
+
+/** Why the account behind a fresh token is not known: ended already, without rights to the API, or no answer. */
+function refusalOf({ reason }: ServicenowFailure): VisitRefusal {
+  if (reason === "link_expired") return "code_refused";
+  return reason === "forbidden" || reason === "not_found" ? "denied" : "unavailable";
 }
 
 /** The user that an account of the instance signs in as. An instance never reuses a sys_id. */
