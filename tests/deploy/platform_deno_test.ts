@@ -22,7 +22,8 @@ async function withPlatform(run: (directory: string, deno: string) => Promise<vo
     const { success, stderr } = await new Deno.Command("sh", {
       args: ["-c", deploy.install.replaceAll(/^deno /g, `"${platformDeno}" `)],
       cwd: directory,
-      env: { DENO_DIR: `${directory}/deno_dir`, NO_COLOR: "1" },
+      // As Deno 2.9 does by default: a company's proxy may sign with a certificate of its own.
+      env: { DENO_DIR: `${directory}/deno_dir`, NO_COLOR: "1", DENO_TLS_CA_STORE: "mozilla,system" },
       stdin: "null",
     }).output();
     assert.ok(success, new TextDecoder().decode(stderr));
