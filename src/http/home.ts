@@ -36,7 +36,7 @@ function ownPage(hasConsole: boolean): Html {
 
 async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> {
   return await isSetUp() ? null : html`
-    <p class="note warn">This server has not been set up. Open the set-up link that it printed on its console, and
+    <p class="note warn">This server has not been set up. Open the set-up link that it printed when it started, and
       choose a passphrase. Agents can connect after that.</p>
   `;
 }

@@ -62,15 +62,15 @@ export function describeWall(
 
 function raceWords(freedom: RaceFreedom): string {
   if (!freedom.raceFree) {
-    return `caps.raceFree is off, because ${freedom.reason}: another process that may write the workspace and swaps ` +
-      "directories for links at the right moment is not covered: files outside can then be read, replaced, moved and " +
+    return `paths are checked, not confined by the kernel, because ${freedom.reason}: another process that may write the ` +
+      "workspace and swaps directories for links at the right moment can have files outside read, replaced, moved and " +
       "deleted; Linux 5.6 or later with the permission for the C library (`deno task start`), `deno task " +
       "start:hardened`, or a file system of its own, covers it";
   }
   return freedom.because === "kernel"
-    ? "caps.raceFree is on: the kernel resolves each name below the workspace's directory (openat2), without links that " +
+    ? "the kernel resolves each name below the workspace's directory (openat2), without links that " +
       "leave and without other mounts: no other process can lead a file tool outside"
-    : "caps.raceFree is on: the workspace is a file system of its own: no contents outside it are read, changed or " +
+    : "the workspace is a file system of its own: no contents outside it are read, changed or " +
       "deleted; listings can show names, sizes and times from outside while another process swaps directories for " +
       "links, and it can have a directory made or a name changed there";
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { faultWords, pathRemedy, systemFaultWords } from "../../src/lib/system_fault.ts";
 
 const onDisk = needing("workspace directory");
@@ -66,6 +67,22 @@ for (const [pattern, why] of unusable) {
     }
   });
 }
+
+Deno.test({
+  ...skippedUnless(Deno.uid() !== 0, "root may read all", "serve refuses a workspace that it may not read"),
+  async fn() {
+    await using place = await makeServerPlace();
+    await Deno.mkdir(place.workspaceDir, { recursive: true });
+    await Deno.chmod(place.workspaceDir, 0o300);
+    const { code, stderr } = await runCommand(
+      ["serve", "--port", "0", "--data-dir", place.dataDir, "--workspace", place.workspaceDir],
+    );
+    await Deno.chmod(place.workspaceDir, 0o700);
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, /^error: the workspace .* cannot be used: permission denied\nhint: .*chown or chmod/m);
+    assertPlainWords(stderr);
+  },
+});
 
 Deno.test("an address that cannot be listened on is told as one, in words", async () => {
   await using place = await makeServerPlace();

@@ -39,7 +39,7 @@ Deno.test("the tests of the server are for administrators, and what they find is
   const found = await act(owner, "/console/why", { act: "test" });
   const text = await found.text();
   assert.equal(found.status, 200, text);
-  assert.ok(text.includes("look at it") && text.includes("Look at this"), text);
+  assert.ok(text.includes("look at it") && text.includes("Needs attention"), text);
   const secret = await invitePerson(harness, owner, "ada");
   const ada = await signInTo(harness, { path: "/console/why", username: "ada", secret });
   assert.equal((await act(ada, "/console/connections", { act: "test" })).status, 403);

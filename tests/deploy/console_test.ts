@@ -32,7 +32,7 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
 
   async "the overview says how storage and workspace are"({ page }) {
     const { html } = await page("");
-    assert.match(html, /Storage: Well/);
+    assert.match(html, /Storage: OK/);
     assert.match(html, /Kept in the database/);
     assert.doesNotMatch(html, /Does not work/);
   },

@@ -56,7 +56,7 @@ async function arrives(): Promise<void> {
   ]);
   assert.equal(code, 0, verified);
   const overview = async () => (await openSignedIn(owner, `${server.url}/console`)).html;
-  assert.match(await overview(), /Audit export: Well<\/strong> <span>\d+ lines sent to http:\/\/127\.0\.0\.1/);
+  assert.match(await overview(), /Audit export: OK<\/strong> <span>\d+ lines sent to http:\/\/127\.0\.0\.1/);
 
   collector.fail({ kind: "status", status: 403 });
   await call("file_read", { filename: "gone.txt" });

@@ -40,6 +40,6 @@ Deno.test({
     const owner = createPerson(server.url);
     await setUpOwner(owner, server);
     const { html } = await openSignedIn(owner, `${server.url}/console`);
-    assert.match(html, /<strong>Disk[^<]*: (Well|Look at this)<\/strong> <span>[\d.]+ of [\d.]+ GB free\./);
+    assert.match(html, /<strong>Disk[^<]*: (OK|Needs attention)<\/strong> <span>[\d.]+ of [\d.]+ GB free\./);
   },
 });

@@ -29,7 +29,7 @@ const dead = {
     status: 503,
     title: "This server has not been set up",
     advice:
-      "No one can sign in yet. Open the set-up link that the server printed on its console, choose a passphrase, then come back. A restart prints a new link.",
+      "No one can sign in yet. Open the set-up link that the server printed when it started, choose a passphrase, then come back. A restart prints a new link.",
   },
   request_gone: {
     status: 403,
@@ -61,7 +61,7 @@ const dead = {
   set_up_link_invalid: {
     status: 403,
     title: "This set-up link does not work",
-    advice: "It is invalid, has expired, or was already used. Restart the server to get a new one on its console.",
+    advice: "It is invalid, has expired, or was already used. Restart the server: it prints a new one.",
   },
   invitation_invalid: {
     status: 403,

@@ -27,9 +27,9 @@ async function printSettings(context: CommandContext): Promise<ExitStatus> {
     const rows = settingSections.flatMap(([, settings]) => Object.values(settings))
       .flatMap((setting) => {
         const found = findSetting(setting);
-        return found === undefined ? [] : [[setting.env, settingText(setting, found), found.source]];
+        return found === undefined ? [] : [[setting.env, found.source, settingText(setting, found)]];
       });
-    await printTable({ columns: ["SETTING", "VALUE", "SOURCE"], rows, whenEmpty: "no setting has a value" }, context);
+    await printTable({ columns: ["SETTING", "SOURCE", "VALUE"], rows, whenEmpty: "no setting has a value" }, context);
   } else {
     const sections = settingSections.map(([heading, settings]) =>
       [heading, ...Object.values(settings).map((setting) => explanation(setting, findSetting(setting)))].join("\n\n")

@@ -83,7 +83,7 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
 }
 
 /** One for the workspace and one for the data; one for both on the same file system. */
-function diskFacts(
+export function diskFacts(
   { workspace, storage: { database, dataDir } }: Config,
   kernel: KernelAccess | undefined,
 ): readonly HealthFact[] {

@@ -4,6 +4,7 @@ import { ownerId, users } from "../../authorization_server/records/user.ts";
 import type { Config } from "../../config/config.ts";
 import { describeFormerSettings } from "../../config/former_settings.ts";
 import { isLoopbackHost } from "../../lib/settings/parsers.ts";
+import { diskFacts } from "../console/console_health.ts";
 import { examineCertificate } from "./certificate.ts";
 import type { Check } from "./check.ts";
 import { examineMetadata } from "./metadata.ts";
@@ -38,6 +39,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["data directory", () => examineDataDirectory(config.storage)],
     ["database", () => examineDatabase(config)],
     ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
+    ["disk", () => examineDisks(config)],
     ["port", () => examinePort(config.http)],
     ["wall", () => examineWall(config)],
     ["workers", () => examineWorkers(config)],
@@ -83,6 +85,12 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
     text: "there is none yet: people cannot sign in",
     remedy: "start it and open the set-up link that it prints",
   };
+}
+
+function* examineDisks(config: Config): Generator<Check> {
+  for (const { name, state, words } of diskFacts(config, loadKernel())) {
+    yield { name: name.toLowerCase(), state: state === "good" ? "well" : "warning", text: words };
+  }
 }
 
 function* examineWall(config: Config): Generator<Check> {

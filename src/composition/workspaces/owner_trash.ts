@@ -52,7 +52,10 @@ export async function openOwnerTrash(
   const directory = isShared || user === undefined ? null : userDirectoryName(user);
   const root = join(settings.dir, directory ?? "");
   if (settings.store === "disk" && !isDirectory(root)) {
-    return problem(`there is no workspace at ${root}`, "see `users list`");
+    const remedy = isShared
+      ? "the first start makes it; is it the right --workspace (WORKSPACE_DIR)?"
+      : "see `users list`";
+    return problem(`there is no workspace at ${root}`, remedy);
   }
   const open = await workspaceOpener(settings, { storage, clock, kernel: loadKernel() });
   const workspace = open(directory);

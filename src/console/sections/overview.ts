@@ -54,7 +54,7 @@ export function overviewSection({ health, parts }: OverviewOptions): Section {
 }
 
 function tiles(facts: readonly HealthFact[]): Html {
-  const stateWords = { good: "Well", warn: "Look at this", bad: "Does not work", off: "Not used" };
+  const stateWords = { good: "OK", warn: "Needs attention", bad: "Does not work", off: "Not used" };
   return html`<ul class="tiles">${
     facts.map(({ name, state, words }) =>
       html`<li class="${state}"><strong>${name}: ${stateWords[state]}</strong> <span>${withCode(words)}</span></li>`

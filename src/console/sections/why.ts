@@ -61,7 +61,7 @@ function checklist(visit: Visit): Html {
       <li>The certificate is for that name, has not expired, and comes with its full chain.</li>
       <li>The firewall, the proxy and the CDN pass <code>/mcp</code>, <code>/oauth/</code> and
         <code>/.well-known/</code>, for programs too.</li>
-      <li>A client that failed before may have kept that: remove the connection in it, and add it again.</li>
+      <li>A client that failed once may remember that: remove the connection in it, and add it again.</li>
     </ol>
     <form method="post" action="${visit.href("why")}">
       ${actFields(visit.visitor, "test", {})}
@@ -70,7 +70,7 @@ function checklist(visit: Visit): Html {
   `;
 }
 
-const findingWords = { well: "Well", note: "Note", warning: "Look at this", broken: "Does not work" } as const;
+const findingWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
 
 function findingsPage(findings: readonly Finding[], visit: Visit): Html {
   const table = dataTable({
@@ -127,7 +127,7 @@ function seconds(ms: number): string {
 
 function diagnosisParts({ startedAt, diagnosis: { state, causes } }: AttemptReport): Html {
   const [first, ...others] = causes;
-  if (state === "going_on") return html`<p><span class="badge">Going on</span></p>`;
+  if (state === "going_on") return html`<p><span class="badge">In progress</span></p>`;
   if (first === undefined) return html`<p><span class="badge warn">Stopped</span> for an unknown reason.</p>`;
   const badge = state === "no_fault"
     ? html`<span class="badge good">No fault</span>`

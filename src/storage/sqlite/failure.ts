@@ -36,12 +36,12 @@ export function describeSqliteFailure(error: unknown, path: string): Problem {
         remedy: "mount its disk writable, and let it and its directory belong to the user who runs the server",
       };
     case sqliteCode.full:
-      return { problem: `the disk of ${path} is full`, remedy: "free some space: the server goes on by itself" };
+      return { problem: `the disk of ${path} is full`, remedy: "free some space: a running server goes on by itself" };
     case sqliteCode.ioError:
     case sqliteCode.cannotOpen:
       return {
         problem: `the disk of ${path} fails: ${messageOf(error)}`,
-        remedy: "check the disk, its quota and the system's log: the server goes on by itself when it is well",
+        remedy: "check the disk, its quota and the system's log: a running server goes on by itself when it is well",
       };
     case sqliteCode.corrupt:
     case sqliteCode.notADatabase:

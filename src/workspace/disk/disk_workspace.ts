@@ -186,6 +186,7 @@ function openRoot(
     if (!Deno.lstatSync(path).isDirectory) {
       throw new UnusableError(`the workspace ${path} is not a directory`, another);
     }
+    if (Deno.build.os !== "windows") Deno.openSync(path).close(); // an error now, not at each call of an agent
     if (path === "/") throw new UnusableError("the workspace cannot be the root of the file system", another);
     const access = kernel === undefined ? createCheckedAccess(path, rules) : createKernelAccess(kernel, path);
     return { path, access };
