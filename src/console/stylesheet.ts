@@ -27,6 +27,8 @@ table { border-collapse: collapse; width: 100%; font-size: .925rem; }
 caption { text-align: left; color: var(--quiet); font-size: .875rem; padding-bottom: .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 td { min-width: 5rem; }
+td time { white-space: nowrap; }
+.titled caption { display: none; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; }
 td form { margin: 0; }
 th { font-weight: 600; white-space: nowrap; }
@@ -34,7 +36,7 @@ th { font-weight: 600; white-space: nowrap; }
 .badge.bad { border-color: var(--bad-line); background: var(--bad); color: var(--bad-ink); }
 .badge.good { border-color: var(--accent); }
 .badge.warn { border-color: var(--warn-line); background: var(--warn); color: var(--warn-ink); }
-.row { display: flex; flex-wrap: wrap; gap: .6rem; align-items: end; }
+.row { display: flex; flex-wrap: wrap; gap: .6rem; align-items: end; margin-bottom: 1rem; }
 .row > div { min-width: 0; max-width: 100%; }
 .row label { font-size: .875rem; font-weight: 600; }
 .row input, .row select, textarea {
@@ -60,5 +62,6 @@ button.danger { background: transparent; border-color: var(--bad-line); color: v
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
 @media print { nav.console, form, form.row, .skip { display: none; } main { border: 0; box-shadow: none; } }
+@media (max-width: 40rem) { td { min-width: 8rem; } }
 @media (max-width: 26rem) { nav.console form { margin-left: 0; } }
 `;

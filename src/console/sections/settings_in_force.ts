@@ -22,7 +22,7 @@ export function settingsSection(rows: readonly SettingRow[]): Section {
         html`
           <h2>${heading}</h2>
           ${dataTable({
-            caption: `Settings: ${heading}`,
+            caption: heading,
             columns: [{ title: "Setting" }, { title: "Value" }, { title: "Source" }],
             rows: rows.filter((row) => row.heading === heading).map(({ name, value, source }) => [
               html`<code>${name}</code>`,
@@ -36,7 +36,7 @@ export function settingsSection(rows: readonly SettingRow[]): Section {
       return Promise.resolve(html`
         <p>These are in force. They are changed where the server is started, and take effect with a restart.
           <code>portcullis config --all</code> explains each.</p>
-        ${tables}
+        <div class="titled">${tables}</div>
       `);
     },
   };

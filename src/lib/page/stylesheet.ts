@@ -82,6 +82,7 @@ main > :last-child { margin-bottom: 0; }
 @media (max-width: 26rem) {
   dl.facts div { grid-template-columns: 1fr; gap: 0; }
   dl.facts dd { grid-column: 1; }
+  pre { padding: .7rem .6rem; font-size: .8125rem; }
   .actions { flex-direction: column; }
   button { flex-basis: auto; }
 }
