@@ -54,7 +54,7 @@ export async function bundleProgram(output: string, commit: string | null, direc
   const stamps = new Map([[commitStamp, 0], [rootStamp, 0]]);
   for (const part of parts) {
     const place = join(output, part.directory);
-    await runBundler(["--frozen", "--code-splitting", "--outdir", place, ...part.entries], directory);
+    await runBundler(["--frozen", "--minify", "--code-splitting", "--outdir", place, ...part.entries], directory);
     for (const together of part.together) await mergePieces(place, together);
     const numbers = await numberPieces(part, place);
     const renumbered = (text: string): string => text.replaceAll(pieceName, (name) => numbers.get(name) ?? name);

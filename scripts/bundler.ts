@@ -4,7 +4,7 @@ import { join } from "node:path";
 /** Runs it in a directory; throws with what it says where it fails. */
 export async function runBundler(args: readonly string[], directory: string): Promise<void> {
   const { success, stderr } = await new Deno.Command(Deno.execPath(), {
-    args: ["bundle", "--quiet", "--platform", "deno", "--minify", ...args],
+    args: ["bundle", "--quiet", "--platform", "deno", ...args],
     cwd: directory,
     stdout: "null",
   }).output();

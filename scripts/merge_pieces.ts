@@ -40,7 +40,7 @@ export async function mergePieces(place: string, { name, entries, except }: Toge
   });
   await Deno.writeTextFile(join(place, piece), handedOn.join(""));
   const externals = others.flatMap((path) => ["--external", join(directory, path)]);
-  await runBundler([...externals, "--outdir", "merged", piece], place);
+  await runBundler(["--minify", ...externals, "--outdir", "merged", piece], place);
   const bundled = await Deno.readTextFile(join(place, "merged", piece));
   await Deno.remove(join(place, "merged"), { recursive: true });
   await Deno.writeTextFile(join(place, piece), bundled.replaceAll(`"${directory}/`, '"./'));

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { dirname, join } from "node:path";
 import { bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
-import { bundledFiles } from "../../scripts/bundler.ts";
+import { bundledFiles, runBundler } from "../../scripts/bundler.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
@@ -22,6 +22,25 @@ Deno.test("the bundle is the same bytes wherever it is made, holds the commit, a
   for (const trace of [root, directory, Deno.env.get("HOME") ?? root, "file://"]) {
     assert.ok(!here.includes(trace.replace(/\/$/, "")), trace);
   }
+  await Deno.remove(directory, { recursive: true });
+});
+
+// Deno's bundler drops a `using` whose variable is used but once, by the next statement, when it makes code smaller.
+Deno.test("the bundle closes what the sources close: no `using` is lost on the way", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-bundle-" });
+  const countIn = async (bundle: string): Promise<number> =>
+    (await textOf(`${directory}/${bundle}`)).match(/\busing [\w$]+ ?=/g)?.length ?? 0;
+  const worker = namedModules.filter((name) => name.includes("worker"));
+  let expected = 0;
+  for (const entries of [["main.js", ...namedModules.filter((name) => !worker.includes(name))], worker]) {
+    const output = `whole${entries.length}`;
+    const scripts = entries.map((name) => name.replace(/js$/, "ts"));
+    await runBundler(["--frozen", "--code-splitting", "--outdir", `${directory}/${output}`, ...scripts], root);
+    expected += await countIn(output);
+  }
+  assert.ok(expected > 10, "the expression finds them");
+  await bundleProgram(`${directory}/small`, null);
+  assert.equal(await countIn("small"), expected, "write the new one with try and finally");
   await Deno.remove(directory, { recursive: true });
 });
 

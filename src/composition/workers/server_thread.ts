@@ -112,7 +112,8 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
 /** A port that is free now, so that the worker can be given the permission for it; 0 where the host cannot be listened on. */
 function freePort(hostname: string): number {
   try {
-    using listener = Deno.listen({ hostname, port: 0 });
+    const listener = Deno.listen({ hostname, port: 0 });
+    listener.close();
     return listener.addr.port;
   } catch {
     return 0; // the worker meets the same problem, and says so

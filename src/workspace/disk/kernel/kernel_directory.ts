@@ -18,8 +18,8 @@ import {
 import { errorCode, unlinkable } from "../refusal.ts";
 import { KernelFile, openAny, openFile, statusOrClose } from "./kernel_file.ts";
 import { KernelListing } from "./kernel_listing.ts";
-import { Opened } from "./opened.ts";
 import { removeBelow } from "./remove_below.ts";
+import { withOpened } from "./opened.ts";
 
 /** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
 const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);
@@ -63,8 +63,7 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
     },
     watch(path, onChange) {
       if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
-      using directory = new Opened(descriptor.open(path, "directory"));
-      return directory.descriptor.watch(onChange);
+      return withOpened(descriptor.open(path, "directory"), (directory) => directory.watch(onChange));
     },
     screen(screens) {
       const screening = roots.screen?.(screens) ?? null;
@@ -191,8 +190,7 @@ class KernelDirectory implements DiskDirectory {
   }
 
   appendText(name: string, text: string): void {
-    using file = new Opened(this.#descriptor.open(name, "append"));
-    file.descriptor.writeNow(encoder.encode(text));
+    withOpened(this.#descriptor.open(name, "append"), (file) => file.writeNow(encoder.encode(text)));
   }
 
   isStillInside(): boolean {

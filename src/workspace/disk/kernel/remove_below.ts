@@ -2,7 +2,7 @@
 import type { Descriptor } from "../../../kernel/descriptor.ts";
 import { DT_DIR, DT_UNKNOWN } from "../../../kernel/numbers.ts";
 import { type DiskInfo, isForeign } from "../directory.ts";
-import { Opened } from "./opened.ts";
+import { Opened, withOpened } from "./opened.ts";
 
 /** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
 const maxRelativePath = 1_365;
@@ -37,8 +37,9 @@ export function* removeBelow(directory: Descriptor, root: DiskInfo, name: string
       continue;
     }
     pending.pop();
-    using parent = slash < 0 ? null : new Opened(directory.open(path.slice(0, slash), "directory"));
-    (parent?.descriptor ?? directory).removeDirectory(path.slice(slash + 1));
+    const last = path.slice(slash + 1);
+    if (slash < 0) directory.removeDirectory(last);
+    else withOpened(directory.open(path.slice(0, slash), "directory"), (parent) => parent.removeDirectory(last));
     yield;
   }
 }

@@ -147,8 +147,12 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
       }
     },
     async discardTree(name) {
-      using directory = access.hold(opened);
-      await directory.value.removeTreeInTurns(name);
+      const directory = access.hold(opened);
+      try {
+        await directory.value.removeTreeInTurns(name);
+      } finally {
+        directory[Symbol.dispose]();
+      }
     },
     takeIn: (from, name, found) =>
       attempt((directory) => {
