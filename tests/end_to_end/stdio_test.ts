@@ -4,8 +4,11 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { startOllama } from "../fixtures/ollama.ts";
+import { toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
+import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 const overStdio = needing("stdio");
 
@@ -120,6 +123,22 @@ overStdio.test("stdio needs no SERVER_URL in an environment made for a server, a
     stdin: '{"jsonrpc":"2.0","id":1,"method":"ping"}\n',
   });
   assert.deepEqual([code, stdout], [0, '{"jsonrpc":"2.0","id":1,"result":{}}\n']);
+});
+
+const postgres = findPostgres();
+overStdio.test({
+  ...skippedUnless(!("missing" in postgres), "there is no PostgreSQL", "stdio answers with its records in PostgreSQL"),
+  async fn() {
+    if ("missing" in postgres) return;
+    await using cluster = await startPostgresCluster(postgres.programs);
+    await using place = await makeServerPlace();
+    const { code, stdout, stderr } = await runCommand(["stdio"], {
+      env: { DATABASE_URL: cluster.url, DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },
+      stdin: `${JSON.stringify(toolCall("file_write", { filename: "a.txt", content: "x" }))}\n`,
+    });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /"isError":false/);
+  },
 });
 
 Deno.test("stdio stops at bad settings with exit status 2 and nothing on standard output", async () => {

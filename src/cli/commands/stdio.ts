@@ -1,4 +1,5 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
+import process from "node:process";
 import { problemText } from "../../lib/problem.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { giveUp } from "../../sandbox/own_permissions.ts";
@@ -23,6 +24,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     say(describeProblems(config.error));
     return 2;
   }
+  process.env = {}; // libraries that look for their variables later find none, instead of an exception
   const { openInstallation } = await import("../../composition/installation.ts"); // see action.ts
   const { runStdio } = await import("../../composition/stdio_app.ts");
   const log = createJsonLog({
