@@ -42,7 +42,7 @@ testInEachWay("an agent does twenty-four everyday jobs in few calls", async ({ s
   );
 });
 
-needing("workspace directory").test(
+needing("data directory").test(
   "an agent does twenty-four everyday jobs in few calls: in the storage",
   async (test) => {
     const limits = { ...defaultWorkspaceLimits, maxReadBytes: 8_000_000, maxWriteBytes: 8_000_000 };

@@ -1,5 +1,6 @@
 /** Many bodies at once at the started server: the caller who sends them waits, and nobody else does. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import {
   makeServerPlace,
@@ -9,6 +10,8 @@ import {
   startServer,
 } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
+
+const inOneProcess = needing("one process");
 
 async function makeToken({ dataDir }: ServerPlace, user: readonly string[] = []): Promise<string> {
   const { stdout, code } = await runCommand(
@@ -42,7 +45,7 @@ async function announce(server: RunningServer, token: string, framing: string): 
 const megabyte = 1_000_000;
 const write = toolCall("file_write", { filename: "other.txt", content: "x".repeat(megabyte) });
 
-Deno.test("bodies that one caller announces are admitted up to a bound; another caller's are read all the while", async () => {
+inOneProcess.test("bodies that one caller announces are admitted up to a bound; another caller's are read all the while", async () => {
   await using place = await makeServerPlace();
   const hog = await makeToken(place);
   await runCommand(["users", "add", "anna", "--data-dir", place.dataDir], { stdin: "a passphrase for anna\n" });
@@ -61,7 +64,7 @@ Deno.test("bodies that one caller announces are admitted up to a bound; another 
   await until("room again", async () => (await postMcpAnew(server.url, write, hog)).status === 200);
 });
 
-Deno.test("a caller over its rate is refused before a large body is read, and its small messages are answered", async () => {
+inOneProcess.test("a caller over its rate is refused before a large body is read, and its small messages are answered", async () => {
   await using place = await makeServerPlace();
   const token = await makeToken(place);
   await using server = await startServer(place, { env: { MCP_RATE_LIMIT: "1" } });

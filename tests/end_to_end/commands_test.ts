@@ -15,6 +15,7 @@ import { until } from "../fixtures/until.ts";
 
 const onSources = needing("sources");
 const inOneProcess = needing("one process");
+const withFlags = needing("flags");
 
 const listTools = { jsonrpc: "2.0", id: 1, method: "tools/list" };
 
@@ -91,7 +92,7 @@ Deno.test("serve stops at bad settings with every problem at once, exit status 2
   assert.ok(!stderr.includes("weak-secret"));
 });
 
-Deno.test("serve on a port that is taken says so and exits 1", async () => {
+withFlags.test("serve on a port that is taken says so and exits 1", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place);
   await using other = await makeServerPlace();

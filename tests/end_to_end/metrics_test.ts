@@ -132,18 +132,21 @@ async function statusWithHost(url: string, host: string): Promise<number> {
   return Number(new TextDecoder().decode(buffer.subarray(0, count)).split(" ")[1]);
 }
 
-Deno.test("without METRICS_PORT nothing listens for metrics, and a taken port stops the start with what to do", async () => {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place);
-  assert.ok(!server.stderr().includes("metrics_listening"));
-  const { port } = new URL(server.url);
-  await using elsewhere = await makeServerPlace();
-  const { code, stderr } = await runCommand(["serve", "--port", "0"], {
-    env: { DATA_DIR: elsewhere.dataDir, WORKSPACE_DIR: elsewhere.workspaceDir, METRICS_PORT: port },
-  });
-  assert.equal(code, 1);
-  assert.match(
-    stderr,
-    /cannot listen on 127\.0\.0\.1 port \d+ for metrics: .*\nhint: choose another with METRICS_PORT/,
-  );
-});
+needing("flags").test(
+  "without METRICS_PORT nothing listens for metrics, and a taken port stops the start with what to do",
+  async () => {
+    await using place = await makeServerPlace();
+    await using server = await startServer(place);
+    assert.ok(!server.stderr().includes("metrics_listening"));
+    const { port } = new URL(server.url);
+    await using elsewhere = await makeServerPlace();
+    const { code, stderr } = await runCommand(["serve", "--port", "0"], {
+      env: { DATA_DIR: elsewhere.dataDir, WORKSPACE_DIR: elsewhere.workspaceDir, METRICS_PORT: port },
+    });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /cannot listen on 127\.0\.0\.1 port \d+ for metrics: .*\nhint: choose another with METRICS_PORT/,
+    );
+  },
+);

@@ -45,7 +45,7 @@ onDisk.test("no command works while a key, a database or a secret lies in the wo
   await Deno.remove(alias);
 });
 
-onDisk.test("backups are neither made in the workspace nor restored from it", async () => {
+needing("data directory").test("backups are neither made in the workspace nor restored from it", async () => {
   await using place = await makeServerPlace();
   const { workspaceDir, dataDir } = place;
   const env = { DATA_DIR: dataDir, WORKSPACE_DIR: workspaceDir };

@@ -1,11 +1,14 @@
 /** The proxies as docs/operations.md configures them, where they are installed. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { isInstalled } from "../connections/real_proxies.ts";
+
+const inOneProcess = needing("one process");
 
 const documentation = await Deno.readTextFile(new URL("../../docs/operations.md", import.meta.url));
 
@@ -15,7 +18,7 @@ function snippet(language: string): string {
   return found;
 }
 
-Deno.test({
+inOneProcess.test({
   ...skippedUnless(
     await isInstalled("nginx"),
     "there is no nginx",

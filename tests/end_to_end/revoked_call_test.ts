@@ -1,5 +1,6 @@
 /** What a revocation does to a call that runs, as docs/security.md says. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { inTime } from "../fixtures/until.ts";
@@ -29,7 +30,7 @@ Deno.test("the answer of a running call is cut off when its token is revoked, an
 });
 
 for (const workers of ["1", "2"]) {
-  Deno.test({
+  needing("flags").test({
     name:
       `a token revoked at the command line is refused from the next request on, others are not (${workers} workers)`,
     ignore: workers !== "1" && Deno.build.os !== "linux",

@@ -1,10 +1,13 @@
 /** `users sign-in-link` beside a server whose one address a stranger has used up. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { ownerPassphrase, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
-Deno.test("a printed link opens the sign-in page though the address has no attempts left, and works once", async () => {
+const inOneProcess = needing("one process");
+
+inOneProcess.test("a printed link opens the sign-in page though the address has no attempts left, and works once", async () => {
   await using place = await makeServerPlace();
   await using server = await startServer(place);
   await setUpOwner(createPerson(server.url), server);

@@ -1,9 +1,12 @@
 /** Standard output and standard error that are full, closed, slow or not read at all. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
+
+const inOneProcess = needing("one process");
 
 const ignore = Deno.build.os !== "linux";
 /** An audit line each: more than a pipe holds. */
@@ -37,7 +40,7 @@ async function callOften(url: string, token: string, count: number): Promise<voi
 
 for (const [what, launcher] of Object.entries(launchers)) {
   for (const workers of ["1", "2"]) {
-    Deno.test({
+    inOneProcess.test({
       name:
         `a server whose standard error ${what} starts, serves ${calls} calls and stops in order (WORKERS=${workers})`,
       ignore,
@@ -67,7 +70,7 @@ Deno.test({
   },
 });
 
-Deno.test("lines of the log are whole, however many workers write at once", async () => {
+inOneProcess.test("lines of the log are whole, however many workers write at once", async () => {
   await using place = await makeServerPlace();
   const token = await makeToken(place);
   await using server = await startServer(place, { env: { WORKERS: ignore ? "1" : "2", MCP_RATE_LIMIT: "100000" } });

@@ -1,5 +1,6 @@
 /** Being told to stop: by each signal, once and doubled, within bodies, and through `deno task`. */
 import assert from "node:assert/strict";
+import { needing } from "../fixtures/forms/chosen_form.ts";
 import { toolCall } from "../fixtures/mcp_call.ts";
 import {
   makeServerPlace,
@@ -11,6 +12,8 @@ import {
 } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { freePort } from "../fixtures/free_port.ts";
+
+const inOneProcess = needing("one process");
 
 const signals: readonly Deno.Signal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 const ignore = Deno.build.os === "windows";
@@ -57,7 +60,7 @@ function beginWrite(server: Pick<RunningServer, "url">, token: string, filename:
 
 for (const signal of signals) {
   for (const workers of ["1", "2"]) {
-    Deno.test({
+    inOneProcess.test({
       name: `${signal}, twice at once, lets arriving bodies arrive and their calls be answered (WORKERS=${workers})`,
       ignore: ignore || (workers === "2" && Deno.build.os !== "linux"),
       fn: async () => {
@@ -87,7 +90,7 @@ for (const signal of signals) {
   }
 }
 
-Deno.test({
+inOneProcess.test({
   name: "a body that does not arrive within SHUTDOWN_TIMEOUT is given up by the server: 503, not the caller's error",
   ignore,
   fn: async () => {
@@ -102,7 +105,7 @@ Deno.test({
   },
 });
 
-Deno.test({
+inOneProcess.test({
   name: "while bodies arrive at a server that stops, new ones are told to come back",
   ignore,
   fn: async () => {
@@ -127,7 +130,7 @@ Deno.test({
 });
 
 for (const signal of signals) {
-  Deno.test({
+  inOneProcess.test({
     name: `${signal} to the process group of \`deno task start\` lets a call finish, and loses no line of the log`,
     ignore: Deno.build.os !== "linux",
     fn: async () => {
