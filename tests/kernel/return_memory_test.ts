@@ -22,7 +22,7 @@ Deno.test({
 });
 
 Deno.test({
-  ...skippedUnless(...here, "a server returns what it has freed with each sweep"),
+  ...skippedUnless(...here, "a server returns what it has freed again and again"),
   async fn() {
     assert.ok(kernel.available);
     const directory = await Deno.makeTempDir();
