@@ -1,11 +1,13 @@
 /**
  * `deno task bench:start [PROGRAM]`: how long a start takes until the first answer in MCP, and the memory then and after
- * {@link calls} calls of a tool: from source, from the bundle, of a compiled PROGRAM when one is named, of the servers of
- * {@link ./peer_programs.ts} and two of the official ones, and of a bare Deno.serve. Starts take turns, so that the
- * machine's moods meet all of them; medians are printed, with the ratios to the bare server.
+ * {@link calls} calls of a tool: from source, from the bundle, of the servers of {@link ./peer_programs.ts} and two of
+ * the official ones, and of a bare Deno.serve; with PROGRAM, of that compiled one, and of SDK v2 compiled with the same
+ * Deno and base binary (COMPILE_DENO, DENORT_BIN). Starts take turns, so that the machine's moods meet all of them;
+ * medians are printed, with the ratios to the bare server.
  */
 import process from "node:process";
 import { bundleProgram, programName, root } from "../scripts/bundle.ts";
+import { runBundler } from "../scripts/bundler.ts";
 import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
 import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
 import { vitalsOf } from "../tests/soak/vitals.ts";
@@ -33,7 +35,7 @@ const scratch = await Deno.makeTempDir({ prefix: "portcullis-bench-" });
 await using place = await makeServerPlace();
 try {
   await bundleProgram(`${scratch}/bundle`, null);
-  const subjects = [...await ownSubjects(Deno.args[0]), ...await peerSubjects()];
+  const subjects = [...await ownSubjects(Deno.args[0]), ...await peerSubjects(Deno.args[0] !== undefined)];
   const results = new Map<string, Start[]>(subjects.map(({ name }) => [name, []]));
   for (let round = -1; round < starts; round++) {
     for (const subject of subjects) {
@@ -75,16 +77,29 @@ async function ownSubjects(program: string | undefined): Promise<Subject[]> {
   ];
 }
 
-async function peerSubjects(): Promise<Subject[]> {
+async function peerSubjects(isCompiledToo: boolean): Promise<Subject[]> {
   if (!await installPeers(scratch, startPeerPackages, maxInstallSeconds)) return [];
-  const echo = async (name: string, { runtime, source }: PeerProgram): Promise<Subject> => {
+  const call = { name: "echo", arguments: { text: "hello" } };
+  const sourceFile = async (name: string, { source }: PeerProgram): Promise<string> => {
     const file = `${name.replaceAll(/\W/g, "_")}.mjs`;
     await Deno.writeTextFile(`${scratch}/${file}`, source);
-    const [command, ...args] = runtime === "node"
+    return file;
+  };
+  const echo = async (name: string, peer: PeerProgram): Promise<Subject> => {
+    const file = await sourceFile(name, peer);
+    const [command, ...args] = peer.runtime === "node"
       ? ["node", file] as const
       : [Deno.execPath(), "run", "--allow-all", "--no-lock", file] as const;
-    const call = { name: "echo", arguments: { text: "hello" } };
     return { name, command, args, cwd: scratch, transport: "http", call };
+  };
+  /** As the compiled program is made: by the same Deno, with the same base binary, without a code cache. */
+  const compiled = async (name: string, peer: PeerProgram, isBundled: boolean): Promise<Subject> => {
+    const file = await sourceFile(name, peer);
+    const bundled = `${file}.bundle.js`;
+    if (isBundled) await runBundler(["--no-lock", "--output", bundled, file], scratch);
+    const command = `${scratch}/${file}.compiled`;
+    await compileScript(isBundled ? bundled : file, { output: command, directory: scratch });
+    return { name, command, args: [], cwd: scratch, transport: "http", call };
   };
   const official = (name: string, args: readonly string[], call: Subject["call"]): Subject => ({
     name: `${name}, stdio`,
@@ -97,11 +112,33 @@ async function peerSubjects(): Promise<Subject[]> {
   return [
     await echo("mcp-lite on Deno", mcpLite),
     await echo("SDK v2 on Deno", sdkV2),
+    ...(isCompiledToo
+      ? [await compiled("SDK v2, compiled", sdkV2, false), await compiled("SDK v2, bundled and compiled", sdkV2, true)]
+      : []),
     await echo("SDK v2 on Node", sdkV2OnNode),
     await echo("SDK v1 on Node", sdkV1Stateless),
     official("server-filesystem", [scratch], { name: "list_directory", arguments: { path: `${scratch}/bundle` } }),
     official("server-everything", ["stdio"], { name: "echo", arguments: { message: "hello" } }),
   ];
+}
+
+async function compileScript(script: string, { output, directory }: { output: string; directory: string }) {
+  const { success, stderr } = await new Deno.Command(process.env["COMPILE_DENO"] || Deno.execPath(), {
+    args: [
+      "compile",
+      "--quiet",
+      "--no-check",
+      "--no-lock",
+      "--no-code-cache",
+      "--allow-all",
+      "--output",
+      output,
+      script,
+    ],
+    cwd: directory,
+    stdout: "null",
+  }).output();
+  if (!success) throw new Error(`deno compile: ${new TextDecoder().decode(stderr)}`);
 }
 
 async function measure(subject: Subject): Promise<Start> {
