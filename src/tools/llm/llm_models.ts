@@ -39,7 +39,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
       idempotentHint: true,
       openWorldHint: false,
     },
-    input: z.object({}),
+    input: z.lazy(() => z.object({})),
     output: report,
     async run(_input, { signal }): Promise<ToolOutcome> {
       const described = await describeModels(options, signal);
