@@ -1,7 +1,6 @@
 /** Puts a call in front of people: stores it with what it would do, where there is a place for it. */
 import { cutMiddle } from "./cut_text.ts";
 import {
-  digestOf,
   type HeldCall,
   heldCallId,
   heldMs,
@@ -12,6 +11,7 @@ import {
 } from "./held_call.ts";
 import type { JudgedCall, Rule } from "./rule.ts";
 import { placeFor } from "./share_places.ts";
+import { digestOf } from "../lib/content_digest.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Storage } from "../storage/port.ts";

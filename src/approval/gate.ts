@@ -4,13 +4,14 @@
  */
 import { ask, isStricter, type NotHeld } from "./ask.ts";
 import { effectOf } from "./effect.ts";
-import { digestOf, type HeldCall, takeHeldCall } from "./held_call.ts";
+import { type HeldCall, takeHeldCall } from "./held_call.ts";
 import { type PlaceReader, placesOf } from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
 import { withoutHiddenNames } from "./suggestions.ts";
 import { type FindTrueNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
+import { digestOf } from "../lib/content_digest.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";

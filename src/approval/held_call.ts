@@ -1,6 +1,6 @@
 /** Calls that wait for a person, as they are stored: one entry for the same call by the same client. */
-import { createHash } from "node:crypto";
 import * as z from "zod";
+import { digestOf } from "../lib/content_digest.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
 /** How long a call waits for a decision, and how long a decision waits for the call. */
@@ -50,10 +50,6 @@ export function heldCallId(
   input: unknown,
 ): string {
   return digestOf(JSON.stringify([person, clientId, grantId, tool, canonical(input)]));
-}
-
-export function digestOf(text: string): string {
-  return createHash("sha256").update(text, "utf8").digest("hex");
 }
 
 /** The same value with the members of its objects in order. */

@@ -3,8 +3,8 @@
  * Someone who can write to the database alone can therefore neither change, remove nor reorder a line unnoticed; to
  * notice that the end was cut off takes a head that the owner kept elsewhere.
  */
-import { hash } from "node:crypto";
 import * as z from "zod";
+import { toBase64Url } from "../lib/base64url.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageKey } from "../storage/port.ts";
 import { auditLineEnd } from "./line.ts";
@@ -122,8 +122,9 @@ export function bytesOf({ lines }: AuditBatch): number {
 const batchOverheadBytes = 150;
 
 /** SHA-256 over the batch, its place and the hash before it. */
-export function hashBatch(name: string, seq: number, { from, prev, lines }: AuditBatch): string {
-  return hash("sha256", `portcullis-audit-1\n${name}\n${seq}\n${from}\n${prev}\n${lines}`, "base64url");
+export async function hashBatch(name: string, seq: number, { from, prev, lines }: AuditBatch): Promise<string> {
+  const bytes = new TextEncoder().encode(`portcullis-audit-1\n${name}\n${seq}\n${from}\n${prev}\n${lines}`);
+  return toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 /** Also over what decides about retention: with other numbers of bytes, it would remove lines as if they were too many. */

@@ -120,7 +120,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     const batch: AuditBatch = { from: Math.max(from, stored.from + 1), prev: stored.hash, lines };
     const seq = stored.seq + 1;
     const bytes = bytesOf(batch);
-    const hash = hashBatch(name, seq, batch);
+    const hash = await hashBatch(name, seq, batch);
     const head = sealHead(secrets, name, {
       ...stored,
       at: now,

@@ -87,7 +87,7 @@ async function trimChain(
     const newest = segment?.batches.at(-1)?.from ?? from;
     if (newest >= before && bytes >= overBytes) break;
     deletes.push(entry, oldestEntryKey(name, from));
-    at = segment === null ? { ...at, damaged: true } : follow(name, at, segment);
+    at = segment === null ? { ...at, damaged: true } : await follow(name, at, segment);
     bytes += segment?.batches.reduce((sum, batch) => sum + bytesOf(batch), 0) ?? 0;
   }
   if (deletes.length === 0) return 0;
@@ -107,18 +107,18 @@ async function trimChain(
 }
 
 /** Where the chain is after a segment. */
-function follow(
+async function follow(
   name: string,
   start: Omit<Checkpoint, "mac" | "at">,
   { seq, batches }: Segment,
-): Omit<Checkpoint, "mac" | "at"> {
+): Promise<Omit<Checkpoint, "mac" | "at">> {
   let { hash, lines, damaged } = start;
   let last = start.seq;
-  batches.forEach((batch, index) => {
+  for (const [index, batch] of batches.entries()) {
     if (seq + index !== last + 1 || batch.prev !== hash) damaged = true;
     last = seq + index;
-    hash = hashBatch(name, last, batch);
+    hash = await hashBatch(name, last, batch);
     lines += lineCountOf(batch);
-  });
+  }
   return { seq: last, hash, lines, damaged };
 }

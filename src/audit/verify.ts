@@ -105,7 +105,7 @@ async function verifyChain(
       problems.push(`chain ${name}: ${batchesWords(seq + 1, expected)} gone`);
       hash = null;
     }
-    const found = hashBatch(name, seq, batch);
+    const found = await hashBatch(name, seq, batch);
     if (hash !== null && found !== hash) problems.push(`chain ${name}: batch ${seq} was changed`);
     compare(seq, found);
     lines += lineCountOf(batch);

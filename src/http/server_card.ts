@@ -2,8 +2,8 @@
  * How clients that know only the domain find the server: an AI Catalog, and the Server Card that it names (SEP-2127).
  * Both say only what a client can see without a token once it connects.
  */
-import { hash } from "node:crypto";
 import type { Endpoint } from "../lib/endpoint.ts";
+import { sha256Of } from "../lib/sha256.ts";
 import type { ServerInfo } from "../mcp/revisions/revision.ts";
 import { supportedVersions } from "../mcp/revisions/classify.ts";
 
@@ -48,7 +48,7 @@ function reverseDomain(hostname: string): string {
 
 function serve(type: string, document: unknown): Endpoint {
   const text = JSON.stringify(document);
-  const etag = `"${hash("sha256", text).slice(0, 32)}"`;
+  const etag = `"${sha256Of(text).toHex().slice(0, 32)}"`;
   const headers = { "content-type": type, "cache-control": "public, max-age=3600", etag };
   return (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") {

@@ -1,20 +1,31 @@
 /** Random secrets and the hashes that are stored in their place. */
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { Buffer } from "node:buffer";
+import { toBase64Url } from "./base64url.ts";
+import { sha256Of } from "./sha256.ts";
+
+const encoder = new TextEncoder();
 
 /** 256 random bits as base64url text. */
 export function randomSecret(): string {
-  return randomBytes(32).toString("base64url");
+  return randomText(32);
 }
 
 /** 128 random bits as 32 hexadecimal digits: an identifier, not a secret. */
 export function randomId(): string {
-  return randomBytes(16).toString("hex");
+  return randomBytes(16).toHex();
+}
+
+/** Random bytes as base64url text. */
+export function randomText(bytes: number): string {
+  return toBase64Url(randomBytes(bytes));
+}
+
+export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
+  return crypto.getRandomValues(new Uint8Array(count));
 }
 
 /** SHA-256 as base64url text. Right for secrets of high entropy only; passphrases need Argon2id. */
 export function hashSecret(secret: string): string {
-  return createHash("sha256").update(secret, "utf8").digest("base64url");
+  return toBase64Url(sha256Of(secret));
 }
 
 /** Whether `secret` has this hash, compared in constant time. */
@@ -24,7 +35,10 @@ export function matchesHash(secret: string, hash: string): boolean {
 
 /** Whether two texts are the same, in a time that depends on their lengths only. */
 export function equalInConstantTime(left: string, right: string): boolean {
-  const a = Buffer.from(left, "utf8");
-  const b = Buffer.from(right, "utf8");
-  return a.byteLength === b.byteLength && timingSafeEqual(a, b);
+  const a = encoder.encode(left);
+  const b = encoder.encode(right);
+  if (a.byteLength !== b.byteLength) return false;
+  let difference = 0;
+  for (let at = 0; at < a.byteLength; at++) difference |= (a[at] ?? 0) ^ (b[at] ?? 0);
+  return difference === 0;
 }

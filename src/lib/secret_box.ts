@@ -2,19 +2,23 @@
  * Keys for each purpose, derived from the one master key of this installation (RFC 5869 HKDF-SHA-256), and the three
  * things done with them: sealing, opening, and message authentication. Distinct purposes never share a key.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
-import { Buffer } from "node:buffer";
+import { toBase64Url } from "./base64url.ts";
+import { randomBytes } from "./random_secret.ts";
+import { createHmac, deriveKey } from "./sha256.ts";
 
-const base64Url = /^[\w-]*$/;
 const nonceBytes = 12; // NIST SP 800-38D §5.2.1.1
 const tagBytes = 16;
+/** At least a nonce and a tag. Decoding other text takes a hundred times as long. */
+const base64Url = /^[\w-]{38,}$/;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Seals, opens and authenticates under keys derived from one master key. */
 export interface SecretBox {
   /** AES-256-GCM over UTF-8 text; `context` is authenticated with it. Gives base64url text. */
-  seal(purpose: string, plaintext: string, context: string): string;
+  seal(purpose: string, plaintext: string, context: string): Promise<string>;
   /** The sealed text, or `null` when it was altered, sealed for another purpose or context, or under another key. */
-  open(purpose: string, sealed: string, context: string): string | null;
+  open(purpose: string, sealed: string, context: string): Promise<string | null>;
   /** HMAC-SHA-256 of `message`, as base64url text. Compare with `equalInConstantTime`. */
   authenticate(purpose: string, message: string): string;
 }
@@ -22,44 +26,46 @@ export interface SecretBox {
 /** Builds a {@link SecretBox} over a master key of 32 bytes; throws `RangeError` for any other length. */
 export function createSecretBox(masterKey: Uint8Array): SecretBox {
   if (masterKey.byteLength !== 32) throw new RangeError("The master key must have 32 bytes");
-  const keys = new Map<string, Uint8Array>();
-  const keyFor = (purpose: string): Uint8Array => {
-    let key = keys.get(purpose);
-    if (key === undefined) {
-      key = new Uint8Array(hkdfSync("sha256", masterKey, new Uint8Array(0), `portcullis/v1/${purpose}`, 32));
-      keys.set(purpose, key);
-    }
-    return key;
-  };
+  const keyFor = (use: string): Uint8Array<ArrayBuffer> => deriveKey(masterKey, `portcullis/v1/${use}`);
+  const sealingKey = oncePerPurpose((purpose) =>
+    crypto.subtle.importKey("raw", keyFor(`seal/${purpose}`), "AES-GCM", false, ["encrypt", "decrypt"])
+  );
+  const hmac = oncePerPurpose((purpose) => createHmac(keyFor(`mac/${purpose}`)));
   return {
-    seal(purpose, plaintext, context) {
+    async seal(purpose, plaintext, context) {
       const nonce = randomBytes(nonceBytes);
-      const cipher = createCipheriv("aes-256-gcm", keyFor(`seal/${purpose}`), nonce);
-      cipher.setAAD(Buffer.from(context, "utf8"));
-      return Buffer.concat([nonce, cipher.update(plaintext, "utf8"), cipher.final(), cipher.getAuthTag()])
-        .toString("base64url");
+      const key = await sealingKey(purpose);
+      const sealed = await crypto.subtle.encrypt(aesGcm(nonce, context), key, encoder.encode(plaintext));
+      const bytes = new Uint8Array(nonceBytes + sealed.byteLength);
+      bytes.set(nonce);
+      bytes.set(new Uint8Array(sealed), nonceBytes);
+      return toBase64Url(bytes);
     },
-    open(purpose, sealed, context) {
-      if (!base64Url.test(sealed)) return null; // decoding other text takes a hundred times as long
-      const bytes = Buffer.from(sealed, "base64url");
-      if (bytes.byteLength < nonceBytes + tagBytes || bytes.toString("base64url") !== sealed) return null;
-      const end = bytes.byteLength - tagBytes;
-      const decipher = createDecipheriv(
-        "aes-256-gcm",
-        keyFor(`seal/${purpose}`),
-        bytes.subarray(0, nonceBytes),
-        { authTagLength: tagBytes },
-      );
-      decipher.setAAD(Buffer.from(context, "utf8"));
-      decipher.setAuthTag(bytes.subarray(end));
+    async open(purpose, sealed, context) {
+      if (!base64Url.test(sealed) || sealed.length % 4 === 1) return null;
+      const bytes = Uint8Array.fromBase64(sealed, { alphabet: "base64url" });
+      if (toBase64Url(bytes) !== sealed) return null;
+      const key = await sealingKey(purpose);
       try {
-        return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, end)), decipher.final()]).toString("utf8");
+        const nonce = bytes.subarray(0, nonceBytes);
+        return decoder.decode(await crypto.subtle.decrypt(aesGcm(nonce, context), key, bytes.subarray(nonceBytes)));
       } catch {
         return null; // the tag did not match: altered, or sealed under another key
       }
     },
-    authenticate(purpose, message) {
-      return createHmac("sha256", keyFor(`mac/${purpose}`)).update(message, "utf8").digest("base64url");
-    },
+    authenticate: (purpose, message) => toBase64Url(hmac(purpose)(message)),
+  };
+}
+
+function aesGcm(iv: Uint8Array<ArrayBuffer>, context: string): AesGcmParams {
+  return { name: "AES-GCM", iv, additionalData: encoder.encode(context), tagLength: tagBytes * 8 };
+}
+
+function oncePerPurpose<T>(make: (purpose: string) => T): (purpose: string) => T {
+  const made = new Map<string, T>();
+  return (purpose) => {
+    let value = made.get(purpose);
+    if (value === undefined) made.set(purpose, value = make(purpose));
+    return value;
   };
 }

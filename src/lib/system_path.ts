@@ -1,5 +1,5 @@
 /** Paths as the system spells them. Without Node's modules, which take the starting program longer than all its own code. */
-import type Process from "node:process";
+import { nodeProcess } from "./node_modules.ts";
 
 const onWindows = Deno.build.os === "windows"; // whose drives, shares and two separators are left to Node
 
@@ -35,9 +35,4 @@ export function homeDirectory(): string | null {
   const mayAsk = Deno.permissions.querySync({ name: "env", variable: "HOME" }).state === "granted";
   const home = onWindows || !mayAsk ? undefined : Deno.env.get("HOME");
   return home || nodeProcess().getBuiltinModule("node:os").homedir() as string | null; // null, whatever Node's types say
-}
-
-/** Loaded by the first use: the import would load it at once. */
-function nodeProcess(): typeof Process {
-  return Reflect.get(globalThis, "process");
 }

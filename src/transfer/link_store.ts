@@ -1,6 +1,5 @@
 /** Links in the storage, so that any instance serves them and each is used up once. */
-import { randomBytes } from "node:crypto";
-import { equalInConstantTime, hashSecret } from "../lib/random_secret.ts";
+import { equalInConstantTime, hashSecret, randomText } from "../lib/random_secret.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import { parseStored } from "../lib/storage_fault.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
@@ -34,7 +33,7 @@ export function createTransferStore(
   const parse = (value: unknown): TransferRecord => parseStored(linkSchema, value, "transfer_link");
   return {
     async issue(record) {
-      const random = randomBytes(randomBytesOfSecret).toString("base64url");
+      const random = randomText(randomBytesOfSecret);
       const secret = random + markOf(random);
       await storage.commit({
         puts: [{ key: keyOf(hashSecret(secret)), value: record, expiresAt: record.expiresAt + keepMs }],

@@ -1,6 +1,6 @@
 /** One workspace for each user, opened when they first need it. */
-import { hash } from "node:crypto";
 import type { Principal } from "../lib/principal.ts";
+import { sha256Of } from "../lib/sha256.ts";
 import { newNameProblem } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
@@ -41,7 +41,7 @@ export function createUserWorkspaces(open: (name: string) => Workspace): UserWor
 export function userDirectoryName(subject: string): string {
   const isPlain = /^[a-z0-9][a-z0-9_-]{0,63}$/.test(subject) && newNameProblem(subject) === null &&
     !subject.startsWith(hashPrefix);
-  return isPlain ? subject : `${hashPrefix}${hash("sha256", subject).slice(0, 40)}`;
+  return isPlain ? subject : `${hashPrefix}${sha256Of(subject).toHex().slice(0, 40)}`;
 }
 
 const hashPrefix = "user-";

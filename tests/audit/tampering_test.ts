@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  type AuditBatch,
   type Chain,
   chainKey,
   hashBatch,
@@ -137,11 +138,12 @@ const attacks: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[
     let prev = written.head.removed?.hash ?? "";
     let hash = prev;
     for (const segment of written.segments) {
-      const batches = segment.batches.map((batch, index) => {
+      const batches: AuditBatch[] = [];
+      for (const [index, batch] of segment.batches.entries()) {
         const next = { ...batch, prev, lines: batch.lines.replaceAll("ok", "no") };
-        prev = hash = hashBatch("1", segment.seq + index, next);
-        return next;
-      });
+        prev = hash = await hashBatch("1", segment.seq + index, next);
+        batches.push(next);
+      }
       await put(written.storage, withBatches(segment, batches));
     }
     await written.storage.commit({ puts: [{ key: chainKey("1"), value: { ...written.head, hash } }] });
@@ -150,7 +152,7 @@ const attacks: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[
     const segment = first(written);
     const { removed } = written.head;
     const seq = segment.seq + segment.batches.length - 1;
-    const hash = hashBatch("1", seq, segment.batches.at(-1) ?? assert.fail());
+    const hash = await hashBatch("1", seq, segment.batches.at(-1) ?? assert.fail());
     await written.storage.commit({
       puts: [{ key: chainKey("1"), value: { ...written.head, removed: { ...removed, seq, hash } } }],
       deletes: [keyOf(segment)],

@@ -16,7 +16,7 @@ const decode = (part = "") =>
 async function ownKey(harness: Harness): Promise<{ kid: string; privateKey: CryptoKey }> {
   const kid = (await currentSigningKey.read(harness.storage, "kid"))?.value.kid ?? "";
   const stored = await signingKeys.read(harness.storage, kid);
-  const jwk = harness.secrets.open("signing-key", stored?.value.sealedPrivateJwk ?? "", kid);
+  const jwk = await harness.secrets.open("signing-key", stored?.value.sealedPrivateJwk ?? "", kid);
   const privateKey = await importJWK(JSON.parse(jwk ?? ""), "EdDSA");
   assert.ok(!(privateKey instanceof Uint8Array));
   return { kid, privateKey };

@@ -1,10 +1,11 @@
 /** Pages of much: lists end after a page and go on from there, and what waits is shown oldest first. */
 import assert from "node:assert/strict";
 import { createDecisions } from "../../src/approval/decisions.ts";
-import { digestOf, heldCallId, heldMs, putHeldCall } from "../../src/approval/held_call.ts";
+import { heldCallId, heldMs, putHeldCall } from "../../src/approval/held_call.ts";
 import { createRuleStore } from "../../src/approval/rule_store.ts";
 import { grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import { users } from "../../src/authorization_server/records/user.ts";
+import { digestOf } from "../../src/lib/content_digest.ts";
 import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { decisionsSection } from "../../src/console/sections/decisions.ts";
 import { connect } from "../authorization_server/harness.ts";

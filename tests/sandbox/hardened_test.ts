@@ -1,6 +1,6 @@
 /** The server under Landlock. Where the kernel has none, the suite is skipped and says so. */
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import manifest from "../../deno.json" with { type: "json" };
 import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
@@ -115,10 +115,10 @@ Deno.test({
     const cache = await Deno.makeTempDir();
     try {
       const packages = `${cache}/npm/registry.npmjs.org`;
-      await Deno.mkdir(packages, { recursive: true });
       for (const [, name] of Object.values(manifest.imports).map((specifier) => /^npm:(.+)@/.exec(specifier) ?? [])) {
         const from = `${await denoDir()}/npm/registry.npmjs.org/${name}`;
-        const { success } = await new Deno.Command("cp", { args: ["-a", from, packages] }).output();
+        await Deno.mkdir(dirname(`${packages}/${name}`), { recursive: true });
+        const { success } = await new Deno.Command("cp", { args: ["-a", from, `${packages}/${name}`] }).output();
         assert.ok(success, name);
       }
       await using place = await makeServerPlace();

@@ -19,14 +19,14 @@ export async function resealSigningKeys(
   let resealed = 0;
   for await (const stored of signingKeys.all(storage)) {
     const { kid, sealedPrivateJwk } = stored.value;
-    if (to.open(sealPurpose, sealedPrivateJwk, kid) !== null) continue;
-    const opened = from.open(sealPurpose, sealedPrivateJwk, kid);
+    if (await to.open(sealPurpose, sealedPrivateJwk, kid) !== null) continue;
+    const opened = await from.open(sealPurpose, sealedPrivateJwk, kid);
     if (opened === null) continue; // sealed under a lost key: it still verifies, and no longer signs
     // What ends keeps an end; nothing tells which it had, and a later one only keeps a public key for longer.
     const endsAfter = kid === next?.kid || (kid === active && next === undefined)
       ? undefined
       : Math.max(clock(), next?.signsFrom ?? 0) + longestOverlapMs;
-    const value = { ...stored.value, sealedPrivateJwk: to.seal(sealPurpose, opened, kid) };
+    const value = { ...stored.value, sealedPrivateJwk: await to.seal(sealPurpose, opened, kid) };
     const committed = await storage.commit({
       checks: [unchanged(stored)],
       puts: [signingKeys.put(kid, value, endsAfter)],

@@ -39,7 +39,7 @@ export async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Pro
   return {
     kid,
     publicJwk: { kty: "OKP", crv: "Ed25519", x: x ?? "" },
-    sealedPrivateJwk: secrets.seal(sealPurpose, JSON.stringify(await exportJWK(privateKey)), kid),
+    sealedPrivateJwk: await secrets.seal(sealPurpose, JSON.stringify(await exportJWK(privateKey)), kid),
     createdAt: clock(),
   };
 }
@@ -74,7 +74,7 @@ export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
       const kid = await ensureCurrentKid();
       if (signer?.kid === kid) return signer;
       const stored = await signingKeys.read(storage, kid);
-      const opened = stored === null ? null : secrets.open(sealPurpose, stored.value.sealedPrivateJwk, kid);
+      const opened = stored === null ? null : await secrets.open(sealPurpose, stored.value.sealedPrivateJwk, kid);
       if (opened === null) {
         throw new Error("The signing key cannot be opened: the master key is not the one that sealed it");
       }

@@ -1,6 +1,5 @@
 /** Proof Key for Code Exchange (RFC 7636), S256 only. */
-import { createHash } from "node:crypto";
-import { equalInConstantTime } from "../../lib/random_secret.ts";
+import { matchesHash } from "../../lib/random_secret.ts";
 
 /** Whether the text can be an S256 challenge: 32 bytes as base64url without padding (RFC 7636 §4.2). */
 export function isCodeChallenge(text: string): boolean {
@@ -10,5 +9,5 @@ export function isCodeChallenge(text: string): boolean {
 /** Whether the verifier is well formed (RFC 7636 §4.1) and hashes to the challenge (§4.6). */
 export function verifyCodeVerifier(verifier: string, challenge: string): boolean {
   if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false;
-  return equalInConstantTime(createHash("sha256").update(verifier, "ascii").digest("base64url"), challenge);
+  return matchesHash(verifier, challenge);
 }

@@ -1,6 +1,6 @@
 /** Argon2id (RFC 9106) as PHC strings: what passphrases are hashed with wherever the runtime has it. */
 import { Buffer } from "node:buffer";
-import { randomBytes } from "node:crypto";
+import { randomBytes } from "../../lib/random_secret.ts";
 import { type PasswordAlgorithm, toPhcBase64 } from "./password_algorithm.ts";
 
 /**
@@ -40,7 +40,7 @@ export const argon2id: PasswordAlgorithm = {
     return { hash, again: (secret) => derive(secret, parameters, bytes) };
   },
   async hash(secret) {
-    const salt = new Uint8Array(randomBytes(16));
+    const salt = randomBytes(16);
     const hash = await derive(secret, { ...costs, salt }, hashBytes);
     const { memoryKibibytes, passes, parallelism } = costs;
     return `$argon2id$v=19$m=${memoryKibibytes},t=${passes},p=${parallelism}$${toPhcBase64(salt)}$${hash}`;

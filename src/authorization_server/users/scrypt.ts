@@ -1,6 +1,7 @@
 /** scrypt (RFC 7914) as PHC strings: what passphrases are hashed with where the runtime has no Argon2id. */
 import { Buffer } from "node:buffer";
-import { randomBytes, scrypt as scryptWithCallback } from "node:crypto";
+import { nodeCrypto } from "../../lib/node_modules.ts";
+import { randomBytes } from "../../lib/random_secret.ts";
 import { type PasswordAlgorithm, toPhcBase64 } from "./password_algorithm.ts";
 
 const costs = { logCost: 17, blockSize: 8, parallelism: 1 } as const; // OWASP's first choice for scrypt: 128 MiB
@@ -45,7 +46,7 @@ export const scrypt: PasswordAlgorithm = {
 function derive(secret: Uint8Array, { logCost, blockSize, parallelism, salt }: Parameters, bytes: number) {
   const options = { N: 2 ** logCost, r: blockSize, p: parallelism, maxmem: 2 * maxMemoryBytes };
   return new Promise<string>((resolve, reject) =>
-    scryptWithCallback(
+    nodeCrypto().scrypt(
       secret,
       salt,
       bytes,

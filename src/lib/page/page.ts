@@ -1,6 +1,6 @@
 /** The frame of every page, and the headers that protect it. */
 import { type Html, html, scriptElement, styleElement } from "./html.ts";
-import { inlineSource, stylesheet, stylesheetSource } from "./stylesheet.ts";
+import { inlineSource, stylesheet } from "./stylesheet.ts";
 
 /** What the console's pages have beside the frame that all pages share. */
 interface WideLayout {
@@ -67,7 +67,7 @@ export function pageResponse(options: PageOptions): Response {
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": [
       "default-src 'none'",
-      `style-src ${stylesheetSource}${wide === undefined ? "" : ` ${inlineSource(wide.css)}`}`,
+      `style-src ${inlineSource(stylesheet)}${wide === undefined ? "" : ` ${inlineSource(wide.css)}`}`,
       ...(wide === undefined ? [] : [`script-src ${inlineSource(wide.script)}`, "connect-src 'self'"]),
       // Chromium holds every redirect that follows a form to this list, those of the application's own sites too.
       ...(formsLeave ? [] : ["form-action 'self'"]),

@@ -166,7 +166,7 @@ class CallContext implements RunningContext {
     if (missing.size > 0) this.#interrupt({ kind: "missing_capability", abilities: [...missing] });
     if (this.#task !== null) return await this.#task.ask(questions);
     if (!this.#call.revision.asksInResults) return await askOnStream(this.#call, questions, this.signal, this.outlet);
-    const found = findAnswers(this.#call, questions, this.#answered);
+    const found = await findAnswers(this.#call, questions, this.#answered);
     if (found.kind !== "answered") this.#interrupt(found);
     this.#answered = { ...this.#answered, ...found.answers };
     return success(found.answers);

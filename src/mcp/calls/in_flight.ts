@@ -1,5 +1,5 @@
 /** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
-import { hash } from "node:crypto";
+import { sha256Of } from "../../lib/sha256.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
@@ -37,7 +37,7 @@ const cancellationLifetimeMs = 180_000;
 export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
   const calls = new Map<string, (() => void)[]>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
-  const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", hash("sha256", keyOf(owner, id))];
+  const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", sha256Of(keyOf(owner, id)).toHex()];
   const cancel = (owner: string, id: RpcId): boolean => {
     const [only, ...others] = calls.get(keyOf(owner, id)) ?? [];
     if (only === undefined || others.length > 0) return false;

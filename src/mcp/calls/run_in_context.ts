@@ -133,15 +133,15 @@ function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): 
 }
 
 /** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
-function answerInterruption<Outcome>(
+async function answerInterruption<Outcome>(
   call: Call,
   work: Work<Outcome>,
   interruption: Interruption,
-): McpAnswer {
+): Promise<McpAnswer> {
   const { runtime, request, revision, principal } = call;
   switch (interruption.kind) {
     case "input_required": {
-      const requestState = sealRequestState(
+      const requestState = await sealRequestState(
         { ...runtime, ...runtime.limits },
         request,
         principal,

@@ -112,27 +112,32 @@ function createKeptList<Entry>(
     }
     return view;
   };
-  const render = (call: Call, visible: readonly Entry[], start: number): string => {
+  const render = async (call: Call, visible: readonly Entry[], start: number): Promise<string> => {
     const { secretBox, limits } = call.runtime;
-    const page = pageAt(secretBox, { name, entries: visible, nameOf }, start, limits.pageSize);
+    const page = await pageAt(secretBox, { name, entries: visible, nameOf }, start, limits.pageSize);
     const encoded = page.entries.map((entry) => encode(entry, call));
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return JSON.stringify(toResult(call, name, encoded, page.nextCursor, hint));
   };
 
-  return (call) => {
-    const { entries: visible, texts } = viewOf(call.principal);
-    const cursor = cursorOf(call);
-    const start = cursor === undefined
-      ? 0
-      : pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursor);
+  const answerPage = async (call: Call, { entries: visible, texts }: View<Entry>): Promise<McpAnswer> => {
+    const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursorOf(call));
     if (start === null) return answerError(call, rpcErrorCode.invalidParams, "Invalid cursor");
-    const { revision, resultForm, exchange: { profile } } = call;
-    const key = `${profile.name} ${revision.version} ${resultForm} ${start}`;
+    const key = textKey(call, start);
     let text = texts.get(key);
-    if (text === undefined) texts.set(key, text = render(call, visible, start));
+    if (text === undefined) texts.set(key, text = await render(call, visible, start));
     return answerResult(call, text);
   };
+
+  return (call) => {
+    const view = viewOf(call.principal);
+    const first = cursorOf(call) === undefined ? view.texts.get(textKey(call, 0)) : undefined;
+    return first === undefined ? answerPage(call, view) : answerResult(call, first);
+  };
+}
+
+function textKey({ revision, resultForm, exchange: { profile } }: Call, start: number): string {
+  return `${profile.name} ${revision.version} ${resultForm} ${start}`;
 }
 
 function toResult(

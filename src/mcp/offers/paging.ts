@@ -21,22 +21,26 @@ export interface Page<Entry> {
  * Where the page of a cursor begins: behind the entry that the cursor names. `null` for a cursor that is not ours, or
  * whose entry is gone. No cursor, or an empty one, means the first page.
  */
-export function pageStart<Entry>(secretBox: SecretBox, list: PagedList<Entry>, cursor: unknown): number | null {
+export async function pageStart<Entry>(
+  secretBox: SecretBox,
+  list: PagedList<Entry>,
+  cursor: unknown,
+): Promise<number | null> {
   if (cursor === undefined || cursor === "") return 0;
-  const after = typeof cursor === "string" ? secretBox.open(purpose, cursor, list.name) : null;
+  const after = typeof cursor === "string" ? await secretBox.open(purpose, cursor, list.name) : null;
   const index = after === null ? -1 : list.entries.findIndex((entry) => list.nameOf(entry) === after);
   return index < 0 ? null : index + 1;
 }
 
 /** The page that begins at `start`. */
-export function pageAt<Entry>(
+export async function pageAt<Entry>(
   secretBox: SecretBox,
   list: PagedList<Entry>,
   start: number,
   pageSize: number,
-): Page<Entry> {
+): Promise<Page<Entry>> {
   const entries = list.entries.slice(start, start + pageSize);
   const last = entries.at(-1);
   const hasMore = last !== undefined && start + pageSize < list.entries.length;
-  return { entries, nextCursor: hasMore ? secretBox.seal(purpose, list.nameOf(last), list.name) : undefined };
+  return { entries, nextCursor: hasMore ? await secretBox.seal(purpose, list.nameOf(last), list.name) : undefined };
 }

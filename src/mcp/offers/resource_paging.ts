@@ -19,21 +19,21 @@ export async function resourcesPage(
 ): Promise<Page<Resource> | null> {
   const { subject } = principal;
   const isFirst = cursor === undefined || cursor === "";
-  const opened = isFirst || typeof cursor !== "string" ? null : secretBox.open(purpose, cursor, subject);
+  const opened = isFirst || typeof cursor !== "string" ? null : await secretBox.open(purpose, cursor, subject);
   const [name, first] = opened === null ? [] : sealedShape.parse(JSON.parse(opened));
   const begin = isFirst ? 0 : families.findIndex((family) => family.name === name);
   if (begin < 0) return null;
-  const seal = (...position: z.output<typeof sealedShape>): string =>
+  const seal = (...position: z.output<typeof sealedShape>): Promise<string> =>
     secretBox.seal(purpose, JSON.stringify(position), subject);
 
   const entries: Resource[] = [];
   let position = first;
   for (const family of families.slice(begin)) {
-    if (entries.length >= pageSize) return { entries, nextCursor: seal(family.name) };
+    if (entries.length >= pageSize) return { entries, nextCursor: await seal(family.name) };
     const page = await pageOf(family, principal, position, pageSize - entries.length);
     if (page === null) return null;
     entries.push(...page.resources);
-    if (page.next !== undefined) return { entries, nextCursor: seal(family.name, page.next) };
+    if (page.next !== undefined) return { entries, nextCursor: await seal(family.name, page.next) };
     position = undefined;
   }
   return { entries, nextCursor: undefined };

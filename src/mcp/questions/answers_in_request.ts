@@ -16,15 +16,15 @@ export type FoundAnswers<Key extends string> =
   | { readonly kind: "bad_answers"; readonly message: string };
 
 /** Looks for answers in `inputResponses` and, from earlier rounds, in `requestState`. */
-export function findAnswers<Key extends string>(
+export async function findAnswers<Key extends string>(
   call: Call,
   questions: Questions<Key>,
   answeredBefore: Readonly<Record<string, Answer>>,
-): FoundAnswers<Key> {
+): Promise<FoundAnswers<Key>> {
   const { params } = call.request;
   const { inputResponses = {}, requestState } = isObject(params) ? params : {};
   if (!isObject(inputResponses)) return bad("inputResponses must be an object");
-  const earlier = requestState === undefined ? {} : earlierAnswers(call, requestState);
+  const earlier = requestState === undefined ? {} : await earlierAnswers(call, requestState);
   if (earlier === null) return bad("requestState is not valid for this request");
   const answers: Record<string, Answer> = {};
   const open: Record<string, Question> = {};
@@ -42,12 +42,12 @@ export function findAnswers<Key extends string>(
   return { kind: "input_required", questions: open, answers: { ...earlier, ...answeredBefore, ...answers } };
 }
 
-function earlierAnswers(
+async function earlierAnswers(
   { request, principal, runtime }: Call,
   requestState: unknown,
-): Readonly<Record<string, unknown>> | null {
+): Promise<Readonly<Record<string, unknown>> | null> {
   if (typeof requestState !== "string") return null;
-  return openRequestState({ ...runtime, ...runtime.limits }, request, principal, requestState);
+  return await openRequestState({ ...runtime, ...runtime.limits }, request, principal, requestState);
 }
 
 function bad(message: string): { readonly kind: "bad_answers"; readonly message: string } {

@@ -3,8 +3,8 @@
  * principal, the request and an expiry. It comes back from the client, so it is attacker input (MRTR, server
  * requirements 4 and 5). It may be presented again until it expires: it holds nothing but the caller's own answers.
  */
-import { createHash } from "node:crypto";
 import * as z from "zod";
+import { createDigest } from "../../lib/content_digest.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
@@ -26,19 +26,19 @@ export function sealRequestState(
   call: RpcCall,
   principal: Principal,
   answers: Readonly<Record<string, unknown>>,
-): string {
+): Promise<string> {
   const expiresAt = options.clock() + options.requestStateLifetimeMs;
   return options.secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call, principal));
 }
 
 /** The answers out of a state; `null` when it is altered, expired, someone else's or another request's. */
-export function openRequestState(
+export async function openRequestState(
   options: RequestStateOptions,
   call: RpcCall,
   principal: Principal,
   state: string,
-): Readonly<Record<string, unknown>> | null {
-  const text = options.secretBox.open(purpose, state, contextOf(call, principal));
+): Promise<Readonly<Record<string, unknown>> | null> {
+  const text = await options.secretBox.open(purpose, state, contextOf(call, principal));
   if (text === null) return null;
   const { expiresAt, answers } = shape.parse(JSON.parse(text));
   return expiresAt > options.clock() ? answers : null;
@@ -47,9 +47,8 @@ export function openRequestState(
 /** What the state is bound to: who asks, and for what. */
 function contextOf({ method, params }: RpcCall, { subject, clientId }: Principal): string {
   const { name, uri, arguments: input } = isObject(params) ? params : {};
-  const request = createHash("sha256").update(JSON.stringify([method, name ?? uri, sorted(input ?? {})])).digest(
-    "base64url",
-  );
+  const digest = createDigest().update(JSON.stringify([method, name ?? uri, sorted(input ?? {})]));
+  const request = digest.digest("base64url");
   return JSON.stringify([subject, clientId, request]);
 }
 

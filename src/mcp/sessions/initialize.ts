@@ -33,7 +33,7 @@ interface ClientIdentity {
  * Answers `initialize` with the version asked for, or with our latest when we do not speak that one. A session begins
  * only where it is of use: for clients that read streams.
  */
-export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswer {
+export async function answerInitialize(options: OpeningOptions, call: Call): Promise<JsonAnswer> {
   const { request: { params }, exchange, principal } = call;
   const { name } = clientIdentity(params);
   const profile = options.noteClient?.(principal, name) ?? exchange.profile;
@@ -42,7 +42,7 @@ export function answerInitialize(options: OpeningOptions, call: Call): JsonAnswe
   if (!hasSession) return answer;
   const capabilities = parseClientCapabilities(isObject(params) ? params["capabilities"] : undefined);
   const client = { capabilities, readsTextAlone: readsTextAlone(name) };
-  return { ...answer, sessionId: options.sessions.begin(principal, revision, client) };
+  return { ...answer, sessionId: await options.sessions.begin(principal, revision, client) };
 }
 
 /** The same for a caller without a token, which gets no session: it begins anew once it has signed in. */

@@ -2,7 +2,6 @@
  * Legacy sessions. What a session is lies sealed in its id, bound to the principal: it survives restarts and moves
  * between instances. Only what changes is stored: that it ended, its log level, its subscriptions.
  */
-import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
@@ -11,6 +10,7 @@ import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";
 import { whenReady } from "../../lib/when_ready.ts";
 import type { Principal } from "../../lib/principal.ts";
+import { randomText } from "../../lib/random_secret.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
@@ -42,7 +42,7 @@ export interface Sessions {
     principal: Principal,
     revision: Revision,
     client: Pick<SessionState, "capabilities" | "readsTextAlone">,
-  ): string;
+  ): Promise<string>;
   /** The session with this id, if it is this principal's and has not ended. */
   find(id: string, principal: Principal): Session | null | Promise<Session | null>;
   end(session: Session): Promise<void>;
@@ -92,8 +92,8 @@ export function createSessions(options: SessionOptions): Sessions {
   const capabilitySets = new Map<string, ClientCapabilities>();
 
   /** Opens an id. Ten thousand sessions of one principal share its strings, and the sets of what they declare. */
-  const unseal = (id: string, { subject, clientId }: Principal): OpenSession | null => {
-    const text = secretBox.open(purpose, id, "");
+  const unseal = async (id: string, { subject, clientId }: Principal): Promise<OpenSession | null> => {
+    const text = await secretBox.open(purpose, id, "");
     if (text === null) return null;
     const [key, version, abilities, ownSubject, ownClientId, expiresAt] = sealedShape.parse(JSON.parse(text));
     const revision = legacyRevisions.get(version);
@@ -102,12 +102,21 @@ export function createSessions(options: SessionOptions): Sessions {
     const readsTextAlone = abilities.split(" ").includes(textWord);
     return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), readsTextAlone, ...state };
   };
-  const openOnce = (id: string, principal: Principal): OpenSession | null => {
-    const known = cache.get(id);
+  const openFirst = async (id: string, principal: Principal): Promise<OpenSession | null> => {
+    const opened = await unseal(id, principal);
+    const known = cache.get(id); // by another request meanwhile
     if (known !== undefined) return known;
-    const opened = unseal(id, principal);
     if (opened !== null) cache.set(id, opened);
     return opened;
+  };
+  const check = (session: OpenSession | null, principal: Principal): Session | null | Promise<Session | null> => {
+    if (session === null) return null;
+    if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
+    if (session.expiresAt <= clock()) return null;
+    return whenReady(storage.changeCount(), (count) => {
+      if (session.checkedAt !== count) return refresh(session, count);
+      return session.ended ? null : session;
+    });
   };
   const shared = (abilities: string): ClientCapabilities => {
     let set = capabilitySets.get(abilities);
@@ -153,7 +162,7 @@ export function createSessions(options: SessionOptions): Sessions {
   return {
     begin({ subject, clientId }, { version }, { capabilities, readsTextAlone }) {
       const sealed: z.infer<typeof sealedShape> = [
-        randomBytes(12).toString("base64url"),
+        randomText(12),
         version,
         [...capabilities, ...readsTextAlone ? [textWord] : []].sort().join(" "),
         subject,
@@ -163,14 +172,7 @@ export function createSessions(options: SessionOptions): Sessions {
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
     find(id, principal) {
-      const session = openOnce(id, principal);
-      if (session === null) return null;
-      if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
-      if (session.expiresAt <= clock()) return null;
-      return whenReady(storage.changeCount(), (count) => {
-        if (session.checkedAt !== count) return refresh(session, count);
-        return session.ended ? null : session;
-      });
+      return whenReady(cache.get(id) ?? openFirst(id, principal), (session) => check(session, principal));
     },
     end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
     watch(session, onChange) {

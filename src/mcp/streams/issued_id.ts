@@ -1,6 +1,5 @@
 /** MACed ids, each for one session: any instance can reject a forged id without touching the storage. */
-import { randomBytes } from "node:crypto";
-import { equalInConstantTime } from "../../lib/random_secret.ts";
+import { equalInConstantTime, randomText } from "../../lib/random_secret.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
 
 interface IssuedIds {
@@ -20,7 +19,7 @@ export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purp
     secretBox.authenticate(purpose, `${random} ${owner}`).slice(0, markLength);
   return {
     issue(owner) {
-      const random = randomBytes(randomLength * 3 / 4).toString("base64url");
+      const random = randomText(randomLength * 3 / 4);
       return random + markOf(random, owner);
     },
     isIssued(id, owner) {

@@ -3,8 +3,8 @@
  * Only when their client comes back elsewhere is it asked, through the storage, to send the rest through a pipe.
  */
 import { Buffer } from "node:buffer";
-import { randomBytes } from "node:crypto";
 import * as z from "zod";
+import { randomText } from "../../lib/random_secret.ts";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
@@ -96,7 +96,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
     answer: createIssuedIds(secretBox, "mcp-answer-stream"),
     notices: createIssuedIds(secretBox, "mcp-notice-stream"),
   };
-  const instance = randomBytes(6).toString("base64url");
+  const instance = randomText(6);
   const requestKey = (resumeId: string): StorageKey => ["mcp_resume", resumeId];
   const pipeKey = (pipe: string): StorageKey => ["mcp_relay", pipe];
 
@@ -157,7 +157,7 @@ export function createStreamResumption(options: StreamResumptionOptions): Stream
     },
     ask({ resumeId, after }, principal, { onFrame, onEnd }) {
       const key = requestKey(resumeId);
-      const pipe = randomBytes(12).toString("base64url");
+      const pipe = randomText(12);
       const { promise: outcome, resolve } = Promise.withResolvers<ResumeOutcome>();
       let stopped = false;
       const stop = (why: ResumeOutcome = "over"): void => {

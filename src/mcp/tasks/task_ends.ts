@@ -1,8 +1,8 @@
 /** How a task's record begins, and what the answer of its call makes of it. */
-import { randomBytes } from "node:crypto";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/json.ts";
+import { randomText } from "../../lib/random_secret.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import { maxTaskResultCharacters } from "./result_pieces.ts";
 import type { TaskRecord } from "./task_record.ts";
@@ -19,7 +19,7 @@ export function newTaskRecord(
   },
 ): TaskRecord {
   return {
-    taskId: randomBytes(18).toString("base64url"),
+    taskId: randomText(18),
     subject,
     clientId,
     tool,

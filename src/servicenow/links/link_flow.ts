@@ -52,7 +52,7 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
           key,
           value: {
             browserHash: hashSecret(browser),
-            sealed: secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashSecret(state)),
+            sealed: await secrets.seal(sealPurpose, JSON.stringify({ verifier, purpose }), hashSecret(state)),
           },
           expiresAt: clock() + linkStateLifetimeMs,
         }],
@@ -76,7 +76,7 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
       if (!browsers.some((browser) => matchesHash(browser, browserHash))) {
         return failure({ reason: "other_browser" });
       }
-      const opened = secrets.open(sealPurpose, sealed, hashSecret(state));
+      const opened = await secrets.open(sealPurpose, sealed, hashSecret(state));
       if (opened === null) return failure({ reason: "unknown_state" }); // the key was changed in between
       const { verifier, purpose } = waitingSchema.parse(JSON.parse(opened));
       const next = purpose.kind === "link" && purpose.next !== undefined ? { next: purpose.next } : {};

@@ -53,29 +53,39 @@ export function parseLinkRecord(value: unknown): LinkRecord {
   return parseStored(linkRecordSchema, value, "servicenow_link");
 }
 
-export function sealLink(secrets: SecretBox, subject: string, instance: string, link: LinkSecrets): string {
+export function sealLink(secrets: SecretBox, subject: string, instance: string, link: LinkSecrets): Promise<string> {
   return secrets.seal(sealPurpose, JSON.stringify(link), contextOf(subject, instance));
 }
 
 /** Opens what a link holds; `null` when it was sealed under another key, for another user or another instance. */
-export function openLink(secrets: SecretBox, subject: string, instance: string, sealed: string): LinkSecrets | null {
-  const text = secrets.open(sealPurpose, sealed, contextOf(subject, instance));
-  return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");
-}
-
-/** Whose link it was, once its tokens are gone. */
-export function sealAccount(secrets: SecretBox, subject: string, instance: string, account: InstanceAccount): string {
-  return secrets.seal(accountPurpose, JSON.stringify(account), contextOf(subject, instance));
-}
-
-/** `null` as for {@link openLink}. */
-export function openAccount(
+export async function openLink(
   secrets: SecretBox,
   subject: string,
   instance: string,
   sealed: string,
-): InstanceAccount | null {
-  const text = secrets.open(accountPurpose, sealed, contextOf(subject, instance));
+): Promise<LinkSecrets | null> {
+  const text = await secrets.open(sealPurpose, sealed, contextOf(subject, instance));
+  return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");
+}
+
+/** Whose link it was, once its tokens are gone. */
+export function sealAccount(
+  secrets: SecretBox,
+  subject: string,
+  instance: string,
+  account: InstanceAccount,
+): Promise<string> {
+  return secrets.seal(accountPurpose, JSON.stringify(account), contextOf(subject, instance));
+}
+
+/** `null` as for {@link openLink}. */
+export async function openAccount(
+  secrets: SecretBox,
+  subject: string,
+  instance: string,
+  sealed: string,
+): Promise<InstanceAccount | null> {
+  const text = await secrets.open(accountPurpose, sealed, contextOf(subject, instance));
   return text === null ? null : parseStored(accountSchema, JSON.parse(text), "servicenow_link");
 }
 

@@ -6,7 +6,6 @@ import type { Put, Storage, VersionCheck } from "../../storage/port.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { LinkHealth } from "../../authorization_server/users/servicenow_port.ts";
 import {
-  type InstanceAccount,
   linkKey,
   linkPrefix,
   type LinkRecord,
@@ -28,13 +27,13 @@ interface StoredLink {
 
 export interface LinkStore {
   read(subject: string): Promise<Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>>;
-  put(subject: string, link: LinkSecrets, times: { readonly linkedAt: number; readonly at: number }): Put;
+  put(subject: string, link: LinkSecrets, times: { readonly linkedAt: number; readonly at: number }): Promise<Put>;
   /** Leaves only the fact that there was a link, and why it ended. */
   putRefused(
     subject: string,
     link: LinkSecrets,
     refusal: { readonly linkedAt: number; readonly at: number; readonly said: string | null },
-  ): Put;
+  ): Promise<Put>;
   /** The links of one person, or of everyone: the first {@link maxListed}. */
   health(subject: string | null): Promise<readonly LinkHealth[]>;
 }
@@ -50,16 +49,20 @@ export function createLinkStore(options: {
   readonly log: Log;
 }): LinkStore {
   const { instance: { origin }, storage, secrets, previousSecrets = [], log } = options;
-  const boxes = [secrets, ...previousSecrets];
-  const healthOf = (subject: string, record: LinkRecord): LinkHealth => {
+  const openWithAny = async <T>(open: (box: SecretBox) => Promise<T | null>): Promise<T | null> => {
+    for (const box of [secrets, ...previousSecrets]) {
+      const opened = await open(box);
+      if (opened !== null) return opened;
+    }
+    return null;
+  };
+  const healthOf = async (subject: string, record: LinkRecord): Promise<LinkHealth> => {
     const { sealed, linkedAt, renewedAt = linkedAt, refused } = record;
-    const opened = (open: (box: SecretBox) => InstanceAccount | null | undefined): InstanceAccount | null =>
-      boxes.map(open).find((account) => account) ?? null;
     const account = sealed !== null
-      ? opened((box) => openLink(box, subject, origin, sealed)?.account)
+      ? (await openWithAny((box) => openLink(box, subject, origin, sealed)))?.account ?? null
       : refused === undefined
       ? null
-      : opened((box) => openAccount(box, subject, origin, refused.sealedAccount));
+      : await openWithAny((box) => openAccount(box, subject, origin, refused.sealedAccount));
     const ended = refused?.said === noRefreshToken ? "no_refresh_token" : "refused";
     return {
       subject,
@@ -78,30 +81,28 @@ export function createLinkStore(options: {
       const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
       if (instance !== origin) return failure({ reason: "not_linked" });
       if (sealed === null) return failure({ reason: "link_expired" });
-      for (const box of boxes) {
-        const link = openLink(box, subject, origin, sealed);
-        if (link !== null) {
-          return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
-        }
-      }
+      const link = await openWithAny((box) => openLink(box, subject, origin, sealed));
+      if (link !== null) return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
       log.write("error", "servicenow_link_unreadable", { subject });
       return failure({ reason: "link_expired" }); // sealed under a key that is gone
     },
-    put(subject, link, { linkedAt, at }) {
-      const sealed = sealLink(secrets, subject, origin, link);
+    async put(subject, link, { linkedAt, at }) {
+      const sealed = await sealLink(secrets, subject, origin, link);
       return { key: linkKey(subject), value: { instance: origin, sealed, linkedAt, renewedAt: at } };
     },
-    putRefused(subject, { account }, { linkedAt, at, said }) {
-      const refused = { at, said, sealedAccount: sealAccount(secrets, subject, origin, account) };
+    async putRefused(subject, { account }, { linkedAt, at, said }) {
+      const refused = { at, said, sealedAccount: await sealAccount(secrets, subject, origin, account) };
       return { key: linkKey(subject), value: { instance: origin, sealed: null, linkedAt, refused } };
     },
     async health(subject) {
       const entry = subject === null ? null : await storage.get(linkKey(subject));
       const entries = subject === null ? await storage.list(linkPrefix, { limit: maxListed }) : entry ? [entry] : [];
-      return entries.flatMap(({ key, value }) => {
+      const healths: LinkHealth[] = [];
+      for (const { key, value } of entries) {
         const record = parseLinkRecord(value);
-        return record.instance === origin ? [healthOf(key.at(-1) ?? "", record)] : [];
-      });
+        if (record.instance === origin) healths.push(await healthOf(key.at(-1) ?? "", record));
+      }
+      return healths;
     },
   };
 }

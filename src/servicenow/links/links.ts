@@ -48,7 +48,7 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
       const link = toLinkSecrets(tokens, account, { clock });
       const at = clock();
       await storage.commit({
-        puts: [store.put(subject, link, { linkedAt: at, at })],
+        puts: [await store.put(subject, link, { linkedAt: at, at })],
         deletes: [refreshLockKey(subject)],
       });
     },

@@ -83,7 +83,9 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
     const next = answer.ok ? toLinkSecrets(answer.value, link.account, { clock, previous: link }) : null;
     const times = { linkedAt, at: clock() };
     const said = answer.ok || answer.error.reason !== "refused" ? null : answer.error.said;
-    const put = next === null ? store.putRefused(subject, link, { ...times, said }) : store.put(subject, next, times);
+    const put = next === null
+      ? await store.putRefused(subject, link, { ...times, said })
+      : await store.put(subject, next, times);
     const stored = await storeTokens({ checks: [unchanged], puts: [put] }, lock);
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);

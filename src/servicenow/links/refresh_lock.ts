@@ -2,7 +2,6 @@
  * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies. After a
  * refresh that could not reach the instance it stays for a while, so that the others do not try either.
  */
-import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -48,7 +47,7 @@ export async function takeRefreshLock(
     const { failed } = parseStored(lockSchema, present.value, "servicenow_refresh_lock");
     return failed === null ? { state: "busy" } : { state: "paused", because: failed };
   }
-  const holder = randomUUID();
+  const holder = crypto.randomUUID();
   const taken = await storage.commit({
     checks: [{ key, version: null }],
     puts: [{ key, value: { holder, failed: null }, expiresAt: clock() + lockMs }],

@@ -4,7 +4,6 @@
  * finds them all or has an entry that was just replaced. Chunks of an entry that is gone lie there until the next sweep.
  */
 import { Buffer } from "node:buffer";
-import { randomUUID } from "node:crypto";
 import { decodeValue, encodeValue } from "./values.ts";
 import type { StorageKey } from "../port.ts";
 import type { PreparedPut } from "../prepare_batch.ts";
@@ -63,7 +62,7 @@ export const kvKeys = {
 /** Adds a put, with its chunks and index records, to an operation. */
 export function addPut(operation: Deno.AtomicOperation, { key, json, expiresAt }: PreparedPut): void {
   const bytes = Buffer.from(json);
-  const id = randomUUID();
+  const id = crypto.randomUUID();
   if (expiresAt !== null) operation.set(kvKeys.expiry(expiresAt, id), encodeValue(key));
   const chunks = Math.ceil(bytes.byteLength / chunkBytes);
   if (chunks === 1) {

@@ -4,7 +4,6 @@
  */
 import { UnusableError } from "../../lib/problem.ts";
 import { Buffer } from "node:buffer";
-import { randomUUID } from "node:crypto";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { PostgresLocation } from "../database_url.ts";
 import { joinNext } from "./join_next.ts";
@@ -113,7 +112,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
         puts: puts.map(({ keyText, json, expiresAt }) => ({
           key: keyText,
           value: json,
-          version: randomUUID(),
+          version: crypto.randomUUID(),
           expires_at: expiresAt,
         })),
         deletes: deletes.map(({ keyText }) => keyText),

@@ -2,7 +2,6 @@
  * The storage port on one SQLite file, by node:sqlite. Any number of processes may have the file open at once.
  * `synchronous=FULL`: a code that was redeemed or a token that was revoked stays so through a loss of power.
  */
-import { randomUUID } from "node:crypto";
 import type { StatementSync } from "node:sqlite";
 import type { Clock } from "../../lib/time/clock.ts";
 import { systemTimers } from "../../lib/time/timers.ts";
@@ -107,7 +106,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
         return (row?.version ?? null) === version;
       });
       if (!holds) return false;
-      for (const { keyText, json, expiresAt } of puts) upsert.run(keyText, json, randomUUID(), expiresAt);
+      for (const { keyText, json, expiresAt } of puts) upsert.run(keyText, json, crypto.randomUUID(), expiresAt);
       for (const { keyText } of deletes) remove.run(keyText);
       note = changeLog.add([...puts, ...deletes]);
       return true;

@@ -1,8 +1,9 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
 import { Buffer } from "node:buffer";
-import { hash } from "node:crypto";
 import * as z from "zod";
+import { toBase64Url } from "../../lib/base64url.ts";
 import { hasMoreParts } from "../../lib/has_more_parts.ts";
+import { sha256Of } from "../../lib/sha256.ts";
 import type { TextPosition } from "../../workspace/text/lines.ts";
 import type { WalkPosition } from "../../workspace/walk.ts";
 
@@ -45,7 +46,7 @@ export function toReadCursor(text: string): ReadCursor | null {
 /** What a cursor says of the arguments that it goes with; an empty list is none. */
 export function tagOf(request: readonly unknown[]): string {
   const given = request.map((value) => Array.isArray(value) && value.length === 0 ? null : value);
-  return hash("sha256", JSON.stringify(given), "base64url").slice(0, tagCharacters);
+  return toBase64Url(sha256Of(JSON.stringify(given))).slice(0, tagCharacters);
 }
 
 /** Why a cursor cannot be used: nothing made it, or a call with other arguments did. */

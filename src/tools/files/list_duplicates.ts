@@ -1,5 +1,5 @@
 /** Groups of equal files in a tree, for `file_list`. Only files of the same size are read. */
-import { createHash } from "node:crypto";
+import { createDigest } from "../../lib/content_digest.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
@@ -91,7 +91,7 @@ async function hashFile(
     readonly isOver: () => boolean;
   },
 ): Promise<string | null> {
-  const digest = createHash("sha256");
+  const digest = createDigest();
   let offsetBytes = 0;
   for (;;) {
     const read = await workspace.readInto(path, buffer, offsetBytes);

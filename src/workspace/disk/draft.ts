@@ -2,7 +2,7 @@
  * Contents of the disk workspace that arrive in pieces: they are staged as they come, while others read and write the
  * file, and take its place in one step at the end. A draft waits in between for the requests that bring it.
  */
-import { createHash } from "node:crypto";
+import { createDigest } from "../../lib/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../arriving_content.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -148,7 +148,7 @@ interface Expected {
 function createDraft(disk: Disk, path: WorkspacePath, kept: Kept, { version, replacedBytes }: Expected): Draft {
   const { quota, staging, limits } = disk;
   const limitBytes = maxArriving(limits);
-  const digest = kept.sizeBytes === 0 ? createHash("sha256") : null;
+  const digest = kept.sizeBytes === 0 ? createDigest() : null;
   let sizeBytes = kept.sizeBytes;
   let isOpen = true;
   let isOver = false;
@@ -232,7 +232,7 @@ async function finish(file: DiskFile, info: DiskInfo | null): Promise<void> {
 }
 
 async function digestOf(file: DiskFile): Promise<string> {
-  const digest = createHash("sha256");
+  const digest = createDigest();
   try {
     for await (const piece of readPieces(file)) digest.update(piece);
     return digest.digest("hex");

@@ -1,5 +1,5 @@
 /** Compares the content of a file of the disk workspace with what a caller expects. */
-import { createHash } from "node:crypto";
+import { createDigest } from "../../lib/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
@@ -15,7 +15,7 @@ export async function matchContent(disk: Disk, path: WorkspacePath, sha256: stri
   if (!opened.ok) return opened.error.reason === "not_found" ? failure({ reason: "conflict" }) : opened;
   const file = opened.value;
   try {
-    const digest = createHash("sha256");
+    const digest = createDigest();
     for await (const piece of readPieces(file)) digest.update(piece);
     return digest.digest("hex") === sha256.toLowerCase()
       ? success(versionOf(file.info))

@@ -1,6 +1,6 @@
 /** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
 import { Buffer } from "node:buffer";
-import { hash } from "node:crypto";
+import { digestOf } from "../../lib/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
@@ -141,7 +141,7 @@ class DiskContent implements FileContent {
 
   get sha256(): string | null {
     if (this.bytes.byteLength !== this.sizeBytes) return null;
-    return this.#sha256 ??= hash("sha256", this.bytes); // made when it is asked for
+    return this.#sha256 ??= digestOf(this.bytes); // made when it is asked for
   }
 
   get version(): string {

@@ -3,7 +3,7 @@
  * target's place. Readers and a power cut see the old content or the new, and other names of the old file (hard links)
  * keep the old content.
  */
-import { createHash } from "node:crypto";
+import { createDigest } from "../../lib/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
@@ -174,7 +174,7 @@ export async function replaceWith(
   if (!staged.ok) return staged;
   let isPlaced = false;
   try {
-    const digest = createHash("sha256");
+    const digest = createDigest();
     if (info !== null) keepOwner(staged.value.file, info);
     const sizeBytes = await fill(staged.value.file, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
     const sha256 = digest.digest("hex");

@@ -1,5 +1,5 @@
 /** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
-import { hash } from "node:crypto";
+import { digestOf } from "../../lib/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../port.ts";
@@ -29,7 +29,7 @@ export async function readStoreFile(
     const length = Math.min(range?.lengthBytes ?? sizeBytes, maxReadBytes, sizeBytes - offset);
     const bytes = await readRange(store, file, offset, length);
     const isWhole = length === sizeBytes;
-    if (bytes !== null && (!isWhole || hash("sha256", bytes) === sha256)) {
+    if (bytes !== null && (!isWhole || digestOf(bytes) === sha256)) {
       if (isWhole && known?.sha256 === sha256 && known.modifiedAt === modifiedAt) return success(known);
       return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
     }

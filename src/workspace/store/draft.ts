@@ -2,8 +2,8 @@
  * Contents of the store-backed workspace that arrive in pieces. A draft is a staged generation with an entry of its own,
  * which says how much of it is there.
  */
-import { hash } from "node:crypto";
 import { failure, success } from "../../lib/result.ts";
+import { sha256Of } from "../../lib/sha256.ts";
 import type { StorageKey, StoredEntry } from "../../storage/port.ts";
 import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../arriving_content.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -39,7 +39,7 @@ export async function openStoreDraft(
 ): Promise<Outcome<Draft | null>> {
   const target = await findTarget(store, path, options);
   if (!target.ok) return target;
-  const name = hash("sha256", id);
+  const name = sha256Of(id).toHex();
   const sizes = await sweepStoreDrafts(store, store.clock());
   let idleBytes = 0;
   for (const [each, bytes] of sizes) if (each !== name && !store.arriving.drafts.has(each)) idleBytes += bytes;

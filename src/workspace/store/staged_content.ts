@@ -1,5 +1,5 @@
 /** Contents on their way into the store: what does not fit into one batch with the entry is stored before it. */
-import { createHash } from "node:crypto";
+import { createDigest } from "../../lib/content_digest.ts";
 import type { Put, StorageKey, VersionCheck } from "../../storage/port.ts";
 import { dropGeneration, readStorePieces } from "./content.ts";
 import type { Store } from "./context.ts";
@@ -100,7 +100,7 @@ export function createContentStaging(store: Store, draft?: FoundDraft, last: Uin
   const { storage, keys, clock } = store;
   const generation = draft?.record?.generation ?? store.randomId();
   let sizeBytes = draft?.record?.sizeBytes ?? 0;
-  const digest = sizeBytes === 0 ? createHash("sha256") : null;
+  const digest = sizeBytes === 0 ? createDigest() : null;
   const pending: Put[] = [];
   let chunk = new Uint8Array(chunkBytes);
   let filled = last?.byteLength ?? 0;
@@ -171,7 +171,7 @@ export function createContentStaging(store: Store, draft?: FoundDraft, last: Uin
 }
 
 async function digestOf(store: Store, generation: string, chunkCount: number): Promise<string> {
-  const digest = createHash("sha256");
+  const digest = createDigest();
   for await (const piece of readStorePieces(store, { generation, chunkCount })) digest.update(piece);
   return digest.digest("hex");
 }

@@ -1,6 +1,6 @@
 /** Reads a file whole that is larger than one read may give. */
 import { Buffer } from "node:buffer";
-import { hash } from "node:crypto";
+import { digestOf } from "../../lib/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { FileContent, Outcome, Workspace } from "../port.ts";
@@ -38,6 +38,6 @@ async function readPieces(
     offsetBytes += bytes.byteLength;
     if (bytes.byteLength > 0 && offsetBytes < sizeBytes) continue;
     const whole = Buffer.concat(pieces);
-    return success({ bytes: whole, sizeBytes, sha256: hash("sha256", whole), version, modifiedAt });
+    return success({ bytes: whole, sizeBytes, sha256: digestOf(whole), version, modifiedAt });
   }
 }

@@ -1,5 +1,5 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
-import { createHash } from "node:crypto";
+import { createDigest } from "../../../lib/content_digest.ts";
 import type { ToolContext } from "../../../mcp/tool.ts";
 import { showName, showText } from "../../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";
@@ -69,7 +69,7 @@ export async function previewDelete(
   const head = `Deletes ${showName(path.text)}`;
   if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
   const lines: string[] = [];
-  const all = createHash("sha256");
+  const all = createDigest();
   let count = 0;
   for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
     if (!entry.ok || ++count >= maxCountedEntries) break;

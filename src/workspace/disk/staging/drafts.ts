@@ -2,7 +2,7 @@
  * Drafts in the staging directory, in a directory of their own: they outlive the process. One that has a draft open
  * holds a lock on its file, which the kernel drops however the process ends.
  */
-import { hash } from "node:crypto";
+import { sha256Of } from "../../../lib/sha256.ts";
 import type { WorkspaceLimits } from "../../limits.ts";
 import { type DiskAccess, type DiskDirectory, type DiskFile, type DiskLock, isSame } from "../directory.ts";
 import { errorCode } from "../refusal.ts";
@@ -21,7 +21,7 @@ export interface OpenedDraft {
 
 /** A name for a draft's file that no id can choose. */
 export function draftName(id: string): string {
-  return hash("sha256", id);
+  return sha256Of(id).toHex();
 }
 
 /** Opens a draft, which is made when it is missing; `null` while another has it open. */
