@@ -1,9 +1,9 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
 import { type Problem, UnusableError } from "../lib/problem.ts";
-import { join } from "node:path";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
 import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey } from "../storage/bind_master_key.ts";
 import {
@@ -29,7 +29,7 @@ interface StorageOptions {
   /** For a server, which goes on while its database is lost. */
   readonly log?: Log;
   readonly bounds?: StorageBounds;
-  readonly watchCommits?: OpenStorageOptions["watchCommits"];
+  readonly watches?: OpenStorageOptions["watches"];
 }
 
 /** Opens what a configuration names, making the data directory and the database on the first start. */
@@ -74,7 +74,7 @@ export async function examineInstallation(
   const { examineStorage } = await import("../storage/examine_storage.ts");
   const examined = await examineStorage({
     ...(database === undefined ? {} : { location: database }),
-    sqlitePath: join(dataDir, dataFiles.database),
+    sqlitePath: pathBelow(dataDir, dataFiles.database),
     lookFor: lookFor,
     clock,
   });
@@ -91,15 +91,15 @@ export async function examineInstallation(
 export async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
-  { log, watchCommits, bounds = {} }: StorageOptions = {},
+  { log, watches, bounds = {} }: StorageOptions = {},
 ): Promise<Result<Storage, Problem>> {
   return await openStorage({
     ...(database === undefined ? {} : { location: database }),
-    sqlitePath: join(dataDir, dataFiles.database),
+    sqlitePath: pathBelow(dataDir, dataFiles.database),
     clock,
     log,
     bounds,
-    watchCommits,
+    watches,
   });
 }
 

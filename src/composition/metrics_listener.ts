@@ -1,9 +1,9 @@
 /** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
-import process from "node:process";
 import type { ListenAddress } from "../lib/settings/parsers.ts";
 import { createMetricsEndpoint } from "../http/metrics.ts";
 import { knownNames } from "../http/origin.ts";
 import type { Log } from "../lib/log/log.ts";
+import { nodeProcess } from "../lib/node_modules.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import { addCounts } from "../telemetry/metrics/add_counts.ts";
 import { expose, expositionType } from "../telemetry/metrics/exposition.ts";
@@ -67,6 +67,6 @@ export function listenForMetrics(
 }
 
 function cpuSeconds(): number {
-  const { user, system } = process.cpuUsage();
+  const { user, system } = nodeProcess().cpuUsage();
   return (user + system) / 1e6;
 }

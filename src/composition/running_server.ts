@@ -79,7 +79,7 @@ export async function startServer(
   const installation = await openInstallation(config.storage, clock, {
     log,
     bounds: bounds.storage ?? {},
-    ...(kernel?.available ? { watchCommits: kernel.watchCommits } : {}),
+    ...(kernel?.available ? { watches: kernel } : {}),
   });
   if (!installation.ok) return installation;
   options.onInstallationOpen();

@@ -5,6 +5,7 @@ import { createFreeSpaceReader, type ReadFreeSpace } from "./free_space.ts";
 import { KernelError, loadLibc } from "./libc.ts";
 import { openFlags } from "./numbers.ts";
 import { createKernelRoots } from "./opened_descriptor.ts";
+import { createPlaceWatch, type WatchPlace } from "./place_watch.ts";
 import type { ScreenerKeeper } from "./screening.ts";
 
 /** How files are confined here. */
@@ -13,6 +14,7 @@ export type KernelAccess =
     readonly available: true;
     readonly roots: KernelRoots;
     readonly watchCommits: WatchCommits;
+    readonly watchPlace: WatchPlace;
     readonly freeSpace: ReadFreeSpace;
     /** Has the C library return what the process has freed. V8's compilers leave it some 16 MB after the first load. */
     readonly returnFreedMemory: () => void;
@@ -50,6 +52,7 @@ export function loadKernel(keeper: ScreenerKeeper | null = null): KernelAccess {
     available: true,
     roots,
     watchCommits: createCommitWatch(libc),
+    watchPlace: createPlaceWatch(libc),
     freeSpace: createFreeSpaceReader(libc),
     returnFreedMemory: () => void libc.trimLater?.(0n),
   };

@@ -1,5 +1,4 @@
 /** Makes a database's file before the database does, so that no other user can ever read it. */
-import { closeSync, openSync, statSync } from "node:fs";
 
 /**
  * Makes an empty file of mode 0600 where there is none. Never opens one that is there: closing any descriptor of a file
@@ -8,9 +7,9 @@ import { closeSync, openSync, statSync } from "node:fs";
  */
 export function createIfAbsent(path: string): void {
   try {
-    closeSync(openSync(path, "wx", 0o600));
+    Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }).close();
   } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
-    if (statSync(path).isDirectory()) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    if (Deno.statSync(path).isDirectory) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
   }
 }

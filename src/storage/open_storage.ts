@@ -6,6 +6,7 @@ import type { Log } from "../lib/log/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres/connection.ts";
+import type { WatchPresenceOptions } from "./sqlite/presence.ts";
 import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
 
 export interface OpenStorageOptions {
@@ -17,7 +18,13 @@ export interface OpenStorageOptions {
   /** Is told when the database is lost and when it is back; for those that go on meanwhile. */
   readonly log?: Log | undefined;
   readonly bounds?: StorageBounds;
-  readonly watchCommits?: SqliteStorageOptions["watchCommits"] | undefined;
+  readonly watches?: DatabaseWatches | undefined;
+}
+
+/** What the kernel's port knows of a SQLite file. */
+interface DatabaseWatches {
+  readonly watchCommits?: SqliteStorageOptions["watchCommits"];
+  readonly watchPlace?: WatchPresenceOptions["watchPlace"];
 }
 
 /** Bounds of the drivers; what is left out keeps its default. */
@@ -32,7 +39,7 @@ const hangMs = 1_000;
 
 /** Drivers are loaded when they are asked for: most installations need one. */
 export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, Problem>> {
-  const { location, sqlitePath, clock, log, watchCommits, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
+  const { location, sqlitePath, clock, log, watches, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
   const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
   try {
     if (location?.kind === "postgres") {
@@ -55,7 +62,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
         hangMs,
       }));
     }
-    return success(await openGuardedSqlite({ path: sqlitePath, clock, watchCommits, ...busy }, log));
+    return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log, watches));
   } catch (error) {
     if (!(error instanceof UnusableError)) throw error;
     return failure(error);
@@ -63,21 +70,26 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
 }
 
 /** With a log, the database is a server's: it is looked for damage, and its files are watched. */
-async function openGuardedSqlite(options: SqliteStorageOptions, log: Log | undefined): Promise<GuardedStorage> {
+async function openGuardedSqlite(
+  options: SqliteStorageOptions,
+  log: Log | undefined,
+  { watchCommits, watchPlace }: DatabaseWatches = {},
+): Promise<GuardedStorage> {
   const { path } = options;
   const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }] = await Promise.all([
     import("./sqlite/sqlite_storage.ts"),
     import("./sqlite/failure.ts"),
   ]);
-  const storage = openSqliteStorage({ ...options, checks: log !== undefined });
+  const storage = openSqliteStorage({ ...options, watchCommits, checks: log !== undefined });
   const guarded = guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path), log });
   if (log === undefined) return guarded;
   const { watchPresence } = await import("./sqlite/presence.ts");
   try {
-    const stopWatching = watchPresence(path, (gone) => {
+    const onGone = (gone: string): void => {
       const problem = `${gone} was deleted, moved or replaced under the running server`;
       guarded.refuseWrites({ problem, remedy: `put it back if you can; ${restoreRemedy}` });
-    });
+    };
+    const stopWatching = watchPresence(path, onGone, { watchPlace });
     const close = (): Promise<void> => {
       stopWatching();
       return guarded.close();

@@ -1,5 +1,9 @@
 /** What a start loads before it knows what was asked for: a module here is a millisecond of every start. */
 import assert from "node:assert/strict";
+import { loadKernel } from "../../src/kernel/kernel.ts";
+import { postMcp } from "../fixtures/mcp_call.ts";
+import { makeServerPlace, serverFlags, startServer } from "../fixtures/running_server.ts";
+import { createToken } from "../sandbox/call.ts";
 
 interface Dependency {
   readonly isDynamic?: boolean;
@@ -103,4 +107,60 @@ Deno.test("the server starts with no schema made but the lazy ones that stand fo
   const kinds = await posted.promise.finally(() => worker.terminate());
   assert.ok(kinds.includes("lazy"), "schemas were counted");
   assert.deepEqual(kinds.filter((kind) => kind !== "lazy"), []);
+});
+
+/** What brings Node's streams: 13 to 19 ms of a start. */
+const slowOfNode =
+  /^(node:(crypto|fs|process|stream|util)|ext:deno_node\/(crypto|fs|_process\/process|internal\/streams\/.*)\.)/;
+
+Deno.test("a server imports no slow module of Node before it listens", async () => {
+  const entries = ["composition/workers/run_in_worker", "storage/sqlite/sqlite_storage", "storage/sqlite/presence"];
+  for (const entry of entries) {
+    const loaded = [...await loadedWith(`src/${entry}.ts`)];
+    assert.ok(loaded.includes(`src/${entry}.ts`), "the graph was read");
+    assert.deepEqual(loaded.filter((specifier) => slowOfNode.test(specifier)), [], entry);
+  }
+});
+
+Deno.test("a server loads no slow module of Node up to its first answers, where the kernel confines its files", {
+  ignore: !loadKernel().available,
+}, async () => {
+  const logs = await Deno.makeTempDir({ prefix: "portcullis-modules-" });
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  const logged = `--v8-flags=--log-function-events,--logfile=${logs}/v8.log`;
+  const server = await startServer(place, { flags: [...serverFlags, logged], env: { PORT: "0" } });
+  try {
+    for (
+      const path of ["/health", "/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-authorization-server"]
+    ) {
+      assert.equal(
+        (await fetch(`${server.url}${path}`).then((answer) => answer.text().then(() => answer))).status,
+        200,
+        path,
+      );
+    }
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "t", version: "1" } };
+    const initialize = { jsonrpc: "2.0", id: 1, method: "initialize", params };
+    const refused = await postMcp(server.url, { jsonrpc: "2.0", id: 1, method: "tools/list" });
+    assert.equal(refused.status, 401);
+    await refused.body?.cancel();
+    const opened = await postMcp(server.url, initialize, { token });
+    const session = opened.headers.get("mcp-session-id");
+    assert.ok(opened.status === 200 && session !== null);
+    const headers = { "mcp-session-id": session };
+    const listed = await postMcp(server.url, { jsonrpc: "2.0", id: 2, method: "tools/list" }, { token, headers });
+    assert.ok("result" in await listed.json());
+  } finally {
+    await server.stop();
+  }
+  const loaded: string[] = [];
+  for await (const { name } of Deno.readDir(logs)) {
+    const text = await Deno.readTextFile(`${logs}/${name}`);
+    loaded.push(...Array.from(text.matchAll(/^script-details,\d+,([^,\n]+)/gm), ([, script = ""]) => script));
+  }
+  assert.ok(loaded.some((script) => script.endsWith("/run_in_worker.ts")), "the worker's modules are among them");
+  assert.ok(loaded.includes("node:sqlite"), "Node's modules are among them");
+  assert.deepEqual(loaded.filter((script) => slowOfNode.test(script)), []);
+  await Deno.remove(logs, { recursive: true });
 });

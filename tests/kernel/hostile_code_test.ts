@@ -191,6 +191,23 @@ test("the watch for commits learns of no file but the one that SQLite keeps besi
   assert.throws(() => watchCommits(`${path}/secret\0`), { code: "EINVAL" });
 });
 
+test(
+  "the watch of a place learns of a file only that it has gone: not whether it is there, and not what it is",
+  (_root, path) => {
+    assert.ok(kernel.available);
+    Deno.writeTextFileSync(`${path}/secret`, "x");
+    const guesses = ["secret", "absent", "secret/below", "absent/below"].map((name) => `${path}/${name}`);
+    const isSame = guesses.map((guess) => kernel.watchPlace(guess));
+    const look = (): boolean[] => isSame.map((ask) => ask());
+    assert.deepEqual(look(), [true, true, true, true]);
+    Deno.writeTextFileSync(`${path}/secret`, "changed");
+    Deno.writeTextFileSync(`${path}/absent`, "");
+    assert.deepEqual(look(), [true, true, true, true]);
+    Deno.renameSync(`${path}/absent`, `${path}/secret`);
+    assert.deepEqual(look(), [false, true, true, true]);
+  },
+);
+
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({
     name,

@@ -1,5 +1,6 @@
 /** A database whose files are taken away while it is open. */
 import assert from "node:assert/strict";
+import { loadKernel } from "../../src/kernel/kernel.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
 import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
 import { pause } from "../../src/lib/time/pause.ts";
@@ -23,8 +24,16 @@ const takings: readonly [string, (directory: string, database: string) => Promis
   ["its index is deleted", (_directory, database) => Deno.remove(`${database}-shm`)],
 ];
 
-for (const [what, take] of takings) {
-  Deno.test(`sqlite storage: when ${what}, writes are refused instead of lost, reads go on, and the log says so`, async () => {
+const kernel = loadKernel();
+const ways = [
+  { by: "by handles", watches: undefined },
+  ...kernel.available ? [{ by: "by the kernel's port", watches: kernel }] : [],
+];
+
+for (
+  const { what, take, by, watches } of takings.flatMap(([what, take]) => ways.map((way) => ({ what, take, ...way })))
+) {
+  Deno.test(`sqlite storage, watched ${by}: when ${what}, writes are refused instead of lost, reads go on, and the log says so`, async () => {
     const parent = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
     const directory = `${parent}/data`;
     await Deno.mkdir(directory);
@@ -34,7 +43,7 @@ for (const [what, take] of takings) {
         void (event === "storage_unavailable" && lines.push(fields)),
       flush() {},
     };
-    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log });
+    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log, watches });
     assert.ok(opened.ok);
     const storage = opened.value;
     try {
@@ -70,7 +79,7 @@ for (const [what, take] of takings) {
     await Deno.utime(directory, 1_000, 1_000);
     const timers = virtualTimers();
     const gone: string[] = [];
-    const stop = watchPresence(path, (which) => gone.push(which), timers);
+    const stop = watchPresence(path, (which) => gone.push(which), { timers });
     try {
       timers.advance(60_000);
       assert.deepEqual(gone, []);
@@ -85,27 +94,29 @@ for (const [what, take] of takings) {
   });
 }
 
-Deno.test("sqlite storage: other files in the data directory, and other processes that open the database, are no loss", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
-  const log = { write: (_level: string, event: string) => assert.fail(event), flush() {} };
-  const sqlitePath = `${directory}/portcullis.db`;
-  const opened = await openStorage({ sqlitePath, clock: Date.now, log });
-  assert.ok(opened.ok);
-  for (let count = 0; count < 5; count += 1) {
-    const other = await openStorage({ sqlitePath, clock: Date.now });
-    assert.ok(other.ok);
-    await put(other.value, ["k"], count);
-    await other.value.close();
-    await Deno.writeTextFile(`${directory}/notes.txt`, "x");
-    await Deno.rename(`${directory}/notes.txt`, `${directory}/more.txt`);
-    await Deno.remove(`${directory}/more.txt`);
-    await put(opened.value, ["k"], count);
-  }
-  await new Promise((resolve) => setTimeout(resolve, 200)); // for events that would be wrong
-  await put(opened.value, ["k"], "last");
-  await opened.value.close();
-  await Deno.remove(directory, { recursive: true });
-});
+for (const { by, watches } of ways) {
+  Deno.test(`sqlite storage, watched ${by}: other files in the data directory, and other processes that open the database, are no loss`, async () => {
+    const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+    const log = { write: (_level: string, event: string) => assert.fail(event), flush() {} };
+    const sqlitePath = `${directory}/portcullis.db`;
+    const opened = await openStorage({ sqlitePath, clock: Date.now, log, watches });
+    assert.ok(opened.ok);
+    for (let count = 0; count < 5; count += 1) {
+      const other = await openStorage({ sqlitePath, clock: Date.now });
+      assert.ok(other.ok);
+      await put(other.value, ["k"], count);
+      await other.value.close();
+      await Deno.writeTextFile(`${directory}/notes.txt`, "x");
+      await Deno.rename(`${directory}/notes.txt`, `${directory}/more.txt`);
+      await Deno.remove(`${directory}/more.txt`);
+      await put(opened.value, ["k"], count);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 200)); // for events that would be wrong
+    await put(opened.value, ["k"], "last");
+    await opened.value.close();
+    await Deno.remove(directory, { recursive: true });
+  });
+}
 
 Deno.test("sqlite storage: opening a database leaves its ctime as it was, which a running server takes for a rename", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });

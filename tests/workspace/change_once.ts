@@ -1,4 +1,4 @@
-/** Makes one change in a workspace, and says how many steps it took: run with {@link ./killing_fs.ts} as node:fs. */
+/** Makes one change in a workspace, and says how many steps it took: killed on the way, as {@link ./killing_fs.ts} says. */
 import { changeCount } from "./killing_fs.ts";
 import { killingKernel } from "./killing_kernel.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";

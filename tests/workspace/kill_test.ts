@@ -120,7 +120,7 @@ for (const { what, change, mode } of cases) {
       for (let isDone = false; !isDone;) {
         const root = plant(`${directory}/${kills}`);
         const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-          args: [...runFlags, `--import-map=${here("killing_fs.json")}`, here("change_once.ts"), root, what, mode],
+          args: [...runFlags, `--import-map=${here("bare_programs.json")}`, here("change_once.ts"), root, what, mode],
           env: { KILL_STEP: `${kills}` },
         }).output();
         isDone = signal !== "SIGKILL";

@@ -11,7 +11,7 @@ import { changesOf, trashOf, undo } from "./trash_contract.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 
 const here = (name: string): string => new URL(name, import.meta.url).pathname;
-const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("killing_fs.json")}`];
+const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("bare_programs.json")}`];
 const kernel = loadKernel();
 const changes = [
   "overwrite",

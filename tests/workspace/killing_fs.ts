@@ -1,11 +1,9 @@
 /**
- * node:fs for a process that kills itself before its n-th change of the file system, or with half of a content written:
- * KILL_STEP says n. Deno's own functions are replaced likewise. Everything else is node:fs as it is.
+ * Has the process kill itself before its n-th change of the file system by node:fs or Deno, or with half of a content
+ * written: KILL_STEP says n. The first module that is loaded.
  */
-import * as real from "node:fs";
+import fs from "node:fs";
 import process from "node:process";
-
-export * from "node:fs";
 
 const killStep = Number(process.env["KILL_STEP"]);
 let step = 0;
@@ -32,23 +30,24 @@ function killing<T extends (...args: never[]) => unknown>(call: T): T {
   });
 }
 
-export const openSync = killing(real.openSync);
-export const closeSync = killing(real.closeSync);
-export const linkSync = killing(real.linkSync);
-export const renameSync = killing(real.renameSync);
-export const unlinkSync = killing(real.unlinkSync);
-export const mkdirSync = killing(real.mkdirSync);
-export const fchmodSync = killing(real.fchmodSync);
-export const fdatasync = killing(real.fdatasync);
-export const fdatasyncSync = killing(real.fdatasyncSync);
-export const writeSync = killing(real.writeSync);
+const { writeSync } = fs;
+fs.openSync = killing(fs.openSync);
+fs.closeSync = killing(fs.closeSync);
+fs.linkSync = killing(fs.linkSync);
+fs.renameSync = killing(fs.renameSync);
+fs.unlinkSync = killing(fs.unlinkSync);
+fs.mkdirSync = killing(fs.mkdirSync);
+fs.fchmodSync = killing(fs.fchmodSync);
+fs.fdatasync = killing(fs.fdatasync);
+fs.fdatasyncSync = killing(fs.fdatasyncSync);
+fs.writeSync = killing(fs.writeSync);
 /** Two steps: nothing of it, and half of it. */
-export const write = new Proxy(real.write, {
+fs.write = new Proxy(fs.write, {
   apply(target, self, args: [number, Uint8Array, ...never[]]) {
     if (isTime()) die();
     const [descriptor, bytes] = args;
     if (isTime()) {
-      real.writeSync(descriptor, bytes, 0, bytes.byteLength >> 1);
+      writeSync(descriptor, bytes, 0, bytes.byteLength >> 1);
       die();
     }
     return Reflect.apply(target, self, args);

@@ -1,11 +1,11 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import { workspaceKernel } from "../../sandbox/workspace_kernel.ts"; // before all else: see there
-import process from "node:process";
 import type { FetchDocument } from "../../authorization_server/documents/document_fetcher.ts";
 import type { Config } from "../../config/config.ts";
 import { freezeConfig } from "../../config/freeze_config.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { JsonLog } from "../../lib/log/json_log.ts";
+import { nodeProcess } from "../../lib/node_modules.ts";
 import { problemText } from "../../lib/problem.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import type { Tool } from "../../mcp/tool.ts";
@@ -40,7 +40,6 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
     gathered.ask((id) => scope.postMessage({ kind: "gather_reports", id }));
   const writeLog = (lines: Uint8Array<ArrayBuffer>): Promise<boolean> =>
     writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
-  process.env = {}; // libraries that look for their variables find none, instead of an exception
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
     fail("its thread was ended by a call of exit() or close()");
@@ -72,6 +71,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
       case "start": {
         const { seat, preferredPort } = data;
         const config = freezeConfig(data.config);
+        // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
+        if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
         log = stderrLog(config.server, writeLog);
         const team = seat === null ? {} : { team: { ...seat, gatherReports } };
         running = start(

@@ -1,8 +1,8 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
-import { join } from "node:path";
 import type { KernelRoots } from "../../kernel/descriptor.ts";
 import type { KernelAccess } from "../../kernel/kernel.ts";
 import type { Log } from "../../lib/log/log.ts";
+import { pathBelow } from "../../lib/system_path.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { AccessPatterns } from "../../workspace/access_rules.ts";
 import { openDiskWorkspace } from "../../workspace/disk/disk_workspace.ts";
@@ -71,7 +71,7 @@ export async function workspaceOpener(
   }
   const { hardLinks, dir } = settings;
   const options = { limits, access, hardLinks, clock, trash, ...kernelOf(kernel) };
-  return (directory) => openDiskWorkspace({ root: join(dir, directory ?? ""), ...options });
+  return (directory) => openDiskWorkspace({ root: pathBelow(dir, directory ?? ""), ...options });
 }
 
 /** Whether changes can be undone. */
@@ -100,7 +100,8 @@ export async function watchWorkspaces(
     return createWorkspaceWatches({ nameOf, open, onFailure });
   }
   const confined = kernelOf(kernel);
-  const open = (name: string) => createDiskWatch({ access, onFailure, root: join(settings.dir, name), ...confined });
+  const open = (name: string) =>
+    createDiskWatch({ access, onFailure, root: pathBelow(settings.dir, name), ...confined });
   return createWorkspaceWatches({ nameOf, open, onFailure });
 }
 

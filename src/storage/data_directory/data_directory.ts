@@ -2,22 +2,10 @@
  * The data directory: the database and the master key, for their owner alone. A user who can read it is the owner of the
  * installation, so it is refused when others could.
  */
-import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  fsyncSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  unlinkSync,
-  writeSync,
-} from "node:fs";
-import { join } from "node:path";
-import process from "node:process";
+import { randomBytes, randomId } from "../../lib/random_secret.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords, pathRemedy } from "../../lib/system_fault.ts";
+import { pathBelow } from "../../lib/system_path.ts";
 import { dataFiles } from "./data_files.ts";
 import { renameDurably } from "./durable_file.ts";
 
@@ -45,7 +33,7 @@ export function openDataDirectory(path: string): Result<DataDirectory, DataDirec
   const found = readDataDirectory(path);
   if (!found.ok || found.value.masterKey !== null) return found as Result<DataDirectory, DataDirectoryProblem>;
   try {
-    makeMasterKey(join(path, dataFiles.masterKey));
+    makeMasterKey(pathBelow(path, dataFiles.masterKey));
   } catch (error) {
     return cannotBeUsed(path, error);
   }
@@ -57,9 +45,9 @@ export function readDataDirectory(
   path: string,
   { changesMasterKey = false }: { readonly changesMasterKey?: boolean } = {},
 ): Result<Omit<DataDirectory, "masterKey"> & { readonly masterKey: Uint8Array | null }, DataDirectoryProblem> {
-  const databasePath = join(path, dataFiles.database);
+  const databasePath = pathBelow(path, dataFiles.database);
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    Deno.mkdirSync(path, { recursive: true, mode: 0o700 });
     const openToOthers = exposure(path, "700");
     if (openToOthers !== null) return failure(openToOthers);
     const unfinished = changesMasterKey ? null : unfinishedChange(path);
@@ -73,12 +61,12 @@ export function readDataDirectory(
 
 /** The key in the directory, checked; `null` where there is none. Makes nothing. */
 export function peekMasterKey(directory: string): Result<Uint8Array | null, DataDirectoryProblem> {
-  const path = join(directory, dataFiles.masterKey);
+  const path = pathBelow(directory, dataFiles.masterKey);
   try {
     if (!exists(path)) return success(null);
     const openToOthers = exposure(path, "600");
     if (openToOthers !== null) return failure(openToOthers);
-    const masterKey = new Uint8Array(readFileSync(path));
+    const masterKey = Deno.readFileSync(path);
     return masterKey.byteLength === masterKeyBytes
       ? success(masterKey)
       : failure({ path, problem: "is not a master key", remedy: "restore it from a backup" });
@@ -90,7 +78,7 @@ export function peekMasterKey(directory: string): Result<Uint8Array | null, Data
 /** A database without the key that it was written with. */
 export function missingMasterKey(directory: string): DataDirectoryProblem {
   return {
-    path: join(directory, dataFiles.masterKey),
+    path: pathBelow(directory, dataFiles.masterKey),
     problem: "is missing, and the database was written with it",
     remedy: "put master.key back, from the first instance or a backup: without it, nothing sealed opens again",
   };
@@ -106,7 +94,7 @@ function cannotBeUsed(path: string, error: unknown): Result<never, DataDirectory
 
 /** A change of the master key that was interrupted: some records open under the one key, some under the other. */
 export function unfinishedChange(directory: string): DataDirectoryProblem | null {
-  const path = join(directory, nextMasterKeyFile);
+  const path = pathBelow(directory, nextMasterKeyFile);
   return exists(path)
     ? { path, problem: "is left of a change of the master key", remedy: "run `keys rotate-master` again to finish it" }
     : null;
@@ -114,9 +102,9 @@ export function unfinishedChange(directory: string): DataDirectoryProblem | null
 
 /** Whether others than the owner can reach what lies at `path`; `null` when they cannot, or on Windows, which has no modes. */
 export function exposure(path: string, mode: "600" | "700"): DataDirectoryProblem | null {
-  if (process.platform === "win32") return null;
-  const { mode: found, uid } = lstatSync(path);
-  if ((found & 0o077) === 0) return null;
+  if (Deno.build.os === "windows") return null;
+  const { mode: found, uid } = Deno.lstatSync(path);
+  if (found === null || (found & 0o077) === 0) return null;
   const own = ownUserId();
   const isForeign = own !== null && own !== uid;
   const remedy = isForeign
@@ -130,7 +118,7 @@ export function exposure(path: string, mode: "600" | "700"): DataDirectoryProble
 /** The server's worker may not ask who it is. */
 function ownUserId(): number | null {
   try {
-    return process.getuid?.() ?? null;
+    return Deno.uid();
   } catch {
     return null;
   }
@@ -138,36 +126,42 @@ function ownUserId(): number | null {
 
 /** The key that is to be the next one; made, unless an interrupted change left one. */
 export function prepareNextMasterKey(directory: string): Uint8Array {
-  const path = join(directory, nextMasterKeyFile);
+  const path = pathBelow(directory, nextMasterKeyFile);
   if (!exists(path)) makeMasterKey(path);
-  return new Uint8Array(readFileSync(path));
+  return Deno.readFileSync(path);
 }
 
 /** Makes the next key the master key, in one step. The one before is gone then. */
 export function adoptNextMasterKey(directory: string): void {
-  renameDurably(join(directory, nextMasterKeyFile), join(directory, dataFiles.masterKey));
+  renameDurably(pathBelow(directory, nextMasterKeyFile), pathBelow(directory, dataFiles.masterKey));
 }
 
 /** Writes the key aside and links it into place: of two processes that start at once, both read the same whole key. */
 function makeMasterKey(keyPath: string): void {
-  const aside = `${keyPath}.${randomBytes(8).toString("hex")}`;
-  const file = openSync(aside, "wx", 0o600);
+  const aside = `${keyPath}.${randomId()}`;
+  const file = Deno.openSync(aside, { write: true, createNew: true, mode: 0o600 });
   try {
-    writeSync(file, randomBytes(masterKeyBytes));
-    fsyncSync(file);
+    file.writeSync(randomBytes(masterKeyBytes));
+    file.syncSync();
   } finally {
-    closeSync(file);
+    file.close();
   }
   try {
-    linkSync(aside, keyPath);
+    Deno.linkSync(aside, keyPath);
   } catch (error) {
-    if ((error as { code?: string }).code !== "EEXIST") throw error;
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   } finally {
-    unlinkSync(aside);
+    Deno.removeSync(aside);
   }
 }
 
 /** Throws for a path that is out of reach: it is no absent one. */
 export function exists(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
 }

@@ -3,6 +3,11 @@ export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } 
 
 const sideFiles = ["", "-wal", "-shm"] as const;
 
+/** The files that an open database has. */
+export function databaseFiles(databasePath: string): readonly string[] {
+  return sideFiles.map((suffix) => `${databasePath}${suffix}`);
+}
+
 const belowFile = "/in-place";
 
 /**
@@ -10,7 +15,7 @@ const belowFile = "/in-place";
  * below them, where nothing can ever be. The answer is "not a directory" where the file is there, else "no such file".
  */
 export function presencePaths(databasePath: string): readonly string[] {
-  return sideFiles.map((suffix) => `${databasePath}${suffix}${belowFile}`);
+  return databaseFiles(databasePath).map((path) => `${path}${belowFile}`);
 }
 
 export function isPresencePath(path: string): boolean {

@@ -1,6 +1,5 @@
 /** Opens a SQLite file as a Portcullis database, or says why it is none. */
 import { UnusableError } from "../../lib/problem.ts";
-import { chmodSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { createIfAbsent } from "../create_if_absent.ts";
 import { restoreRemedy, sqliteCode, sqliteCodeOf } from "./failure.ts";
@@ -43,7 +42,7 @@ export function openSqliteDatabase(
     // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
     createIfAbsent(path);
     // Only where it differs: sqlite_presence.ts of a running server takes a change of the file's ctime for a rename.
-    if ((statSync(path).mode & 0o777) !== 0o600) chmodSync(path, 0o600);
+    if (((Deno.statSync(path).mode ?? 0) & 0o777) !== 0o600) Deno.chmodSync(path, 0o600);
     database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA trusted_schema = OFF`);
     requireOwn(database, path);

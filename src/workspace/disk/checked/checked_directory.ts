@@ -2,7 +2,7 @@
  * Directories by their paths, where the kernel cannot confine names: each use is checked before and after. Another
  * process that swaps a directory for a link at the right moment can still get past the checks.
  */
-import { closeSync, constants, linkSync, openSync, rmdirSync, writeSync } from "node:fs";
+import { nodeFs } from "../../../lib/node_modules.ts";
 import type { AccessRules } from "../../access_rules.ts";
 import { isReserved } from "../../path.ts";
 import {
@@ -17,8 +17,6 @@ import {
 import { errorCode, unlinkable } from "../refusal.ts";
 import { fileOf, toLock } from "./checked_file.ts";
 import { createNameOf, listedEntry, lstatOrNull, realPathOf, withSlashes } from "./true_names.ts";
-
-const appendFlags = constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW;
 
 /** The way to the workspace whose directory has this real path. */
 export function createCheckedAccess(path: string, rules: AccessRules): DiskAccess {
@@ -100,8 +98,7 @@ class CheckedDirectory implements DiskDirectory {
 
   openFile(name: string, found: DiskInfo): DiskFile | null {
     const path = this.#at(name);
-    // O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer
-    const descriptor = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const descriptor = openToRead(path);
     try {
       const file = fileOf(descriptor);
       const { info } = file;
@@ -110,28 +107,25 @@ class CheckedDirectory implements DiskDirectory {
         isSame(Deno.lstatSync(path), info);
       if (isUnchanged) return file;
     } catch (error) {
-      closeSync(descriptor);
+      nodeFs().closeSync(descriptor);
       throw error;
     }
-    closeSync(descriptor);
+    nodeFs().closeSync(descriptor);
     return null;
   }
 
   openOwn(name: string): DiskFile | null {
     if (this.statusOf(name)?.isFile !== true) return null;
-    const descriptor = openSync(this.#at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    return fileOf(descriptor);
+    return fileOf(openToRead(this.#at(name)));
   }
 
   createFile(name: string): DiskFile {
-    const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
-    const descriptor = openSync(this.#at(name), flags, 0o666);
-    return fileOf(descriptor);
+    const { openSync, constants: { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } } = nodeFs();
+    return fileOf(openSync(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666));
   }
 
   openToAppend(name: string): DiskFile {
-    const descriptor = openSync(this.#at(name), appendFlags, 0o600);
-    return fileOf(descriptor);
+    return fileOf(openToAppend(this.#at(name)));
   }
 
   openLock(name: string, create: boolean): DiskLock | null {
@@ -157,7 +151,7 @@ class CheckedDirectory implements DiskDirectory {
   }
 
   removeDirectory(name: string): void {
-    rmdirSync(this.#at(name)); // which removes nothing but an empty directory, whatever is there by now
+    nodeFs().rmdirSync(this.#at(name)); // which removes nothing but an empty directory, whatever is there by now
   }
 
   removeTree(name: string): void {
@@ -180,7 +174,7 @@ class CheckedDirectory implements DiskDirectory {
     const [from, target] = [this.#at(name), pathIn(to, newName)];
     if (Deno.lstatSync(from).isFile) {
       try {
-        linkSync(from, target);
+        nodeFs().linkSync(from, target);
         this.removeFile(name);
         return true;
       } catch (error) {
@@ -197,7 +191,7 @@ class CheckedDirectory implements DiskDirectory {
 
   link(name: string, to: DiskDirectory, newName: string): boolean {
     try {
-      linkSync(this.#at(name), pathIn(to, newName));
+      nodeFs().linkSync(this.#at(name), pathIn(to, newName));
       return true;
     } catch (error) {
       if (unlinkable.has(errorCode(error) ?? "")) return false;
@@ -206,11 +200,11 @@ class CheckedDirectory implements DiskDirectory {
   }
 
   appendText(name: string, text: string): void {
-    const descriptor = openSync(this.#at(name), appendFlags, 0o600);
+    const descriptor = openToAppend(this.#at(name));
     try {
-      writeSync(descriptor, text);
+      nodeFs().writeSync(descriptor, text);
     } finally {
-      closeSync(descriptor);
+      nodeFs().closeSync(descriptor);
     }
   }
 
@@ -247,3 +241,14 @@ class CheckedDirectory implements DiskDirectory {
   }
 }
 const { pathIn } = CheckedDirectory;
+
+/** O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer. */
+function openToRead(path: string): number {
+  const { openSync, constants: { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } } = nodeFs();
+  return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+}
+
+function openToAppend(path: string): number {
+  const { openSync, constants: { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } } = nodeFs();
+  return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
+}

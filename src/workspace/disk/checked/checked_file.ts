@@ -1,11 +1,7 @@
 /** An open file, or what is locked, by node:fs. */
-import { closeSync, fchmodSync, fchownSync, fdatasync, fstatSync, read, readSync, type Stats, write } from "node:fs";
-import { promisify } from "node:util";
+import type { Stats } from "node:fs";
+import { nodeFs } from "../../../lib/node_modules.ts";
 import type { DiskFile, DiskInfo, DiskLock } from "../directory.ts";
-
-const readAsync = promisify(read);
-const writeAsync = promisify(write);
-const fdatasyncAsync = promisify(fdatasync);
 
 class CheckedFile implements DiskFile {
   readonly #descriptor: number;
@@ -15,41 +11,41 @@ class CheckedFile implements DiskFile {
   }
 
   read(buffer: Uint8Array, position: number): number {
-    return readSync(this.#descriptor, buffer, 0, buffer.byteLength, position);
+    return nodeFs().readSync(this.#descriptor, buffer, 0, buffer.byteLength, position);
   }
 
-  async readLater(buffer: Uint8Array, position: number): Promise<number> {
-    return (await readAsync(this.#descriptor, buffer, 0, buffer.byteLength, position)).bytesRead;
+  readLater(buffer: Uint8Array, position: number): Promise<number> {
+    return later((done) => nodeFs().read(this.#descriptor, buffer, 0, buffer.byteLength, position, done));
   }
 
   async write(bytes: Uint8Array): Promise<void> {
     let written = 0;
     while (written < bytes.byteLength) {
       const length = bytes.byteLength - written;
-      written += (await writeAsync(this.#descriptor, bytes, written, length, null)).bytesWritten;
+      written += await later<number>((done) => nodeFs().write(this.#descriptor, bytes, written, length, null, done));
     }
   }
 
-  async flush(): Promise<void> {
-    await fdatasyncAsync(this.#descriptor);
+  flush(): Promise<void> {
+    return later((done) => nodeFs().fdatasync(this.#descriptor, done));
   }
 
   setMode(mode: number): void {
-    fchmodSync(this.#descriptor, mode);
+    nodeFs().fchmodSync(this.#descriptor, mode);
   }
 
   setOwner(uid: number, gid: number): void {
-    fchownSync(this.#descriptor, uid, gid); // never by path: another process could lead that to any file
+    nodeFs().fchownSync(this.#descriptor, uid, gid); // never by path: another process could lead that to any file
   }
 
   close(): void {
-    closeSync(this.#descriptor);
+    nodeFs().closeSync(this.#descriptor);
   }
 }
 
 /** The file of a descriptor, which it closes. */
 export function fileOf(descriptor: number): DiskFile {
-  return new CheckedFile(descriptor, toInfo(fstatSync(descriptor)));
+  return new CheckedFile(descriptor, toInfo(nodeFs().fstatSync(descriptor)));
 }
 
 /** The lock of a file that Deno has opened. */
@@ -61,6 +57,11 @@ export function toLock(file: Deno.FsFile): DiskLock {
     unlock: () => file.unlockSync(),
     close: () => file.close(),
   };
+}
+
+/** The result of a function of node:fs that calls back. */
+function later<T>(begin: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => begin((error, value) => error ? reject(error) : resolve(value as T)));
 }
 
 function toInfo(stats: Stats): DiskInfo {
