@@ -11,7 +11,7 @@ import {
 } from "./held_call.ts";
 import type { JudgedCall, Rule } from "./rule.ts";
 import { placeFor } from "./share_places.ts";
-import { digestOf } from "../lib/content_digest.ts";
+import { digestOf } from "../lib/digest/content_digest.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Storage } from "../storage/port.ts";

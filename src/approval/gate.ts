@@ -11,7 +11,7 @@ import { firstFitting, type JudgedCall, type Rule } from "./rule.ts";
 import { withoutHiddenNames } from "./suggestions.ts";
 import { type FindTrueNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
-import { digestOf } from "../lib/content_digest.ts";
+import { digestOf } from "../lib/digest/content_digest.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../mcp/tool.ts";

@@ -1,6 +1,6 @@
 /** Calls that wait for a person, as they are stored: one entry for the same call by the same client. */
 import * as z from "zod";
-import { digestOf } from "../lib/content_digest.ts";
+import { digestOf } from "../lib/digest/content_digest.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
 /** How long a call waits for a decision, and how long a decision waits for the call. */

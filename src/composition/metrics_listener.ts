@@ -3,7 +3,7 @@ import type { ListenAddress } from "../lib/settings/parsers.ts";
 import { createMetricsEndpoint } from "../http/metrics.ts";
 import { knownNames } from "../http/origin.ts";
 import type { Log } from "../lib/log/log.ts";
-import { nodeProcess } from "../lib/node_modules.ts";
+import { nodeProcess } from "../lib/program/node_modules.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import { addCounts } from "../telemetry/metrics/add_counts.ts";
 import { expose, expositionType } from "../telemetry/metrics/exposition.ts";

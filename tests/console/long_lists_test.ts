@@ -5,7 +5,7 @@ import { heldCallId, heldMs, putHeldCall } from "../../src/approval/held_call.ts
 import { createRuleStore } from "../../src/approval/rule_store.ts";
 import { grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
 import { users } from "../../src/authorization_server/records/user.ts";
-import { digestOf } from "../../src/lib/content_digest.ts";
+import { digestOf } from "../../src/lib/digest/content_digest.ts";
 import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
 import { decisionsSection } from "../../src/console/sections/decisions.ts";
 import { connect } from "../authorization_server/harness.ts";

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { freezeConfig } from "../../config/freeze_config.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { JsonLog } from "../../lib/log/json_log.ts";
-import { nodeProcess } from "../../lib/node_modules.ts";
+import { nodeProcess } from "../../lib/program/node_modules.ts";
 import { problemText } from "../../lib/problem.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import type { Tool } from "../../mcp/tool.ts";

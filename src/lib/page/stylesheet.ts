@@ -1,5 +1,5 @@
 /** The one stylesheet of all pages, and the hash that lets it through their Content-Security-Policy. */
-import { createDigest } from "../content_digest.ts";
+import { createDigest } from "../digest/content_digest.ts";
 
 /** Light and dark by the system's setting; contrast at least 4.5:1 in both (WCAG 2.2 §1.4.3). */
 export const stylesheet = `

@@ -1,5 +1,5 @@
 /** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
-import { sha256Of } from "../../lib/sha256.ts";
+import { sha256Of } from "../../lib/digest/sha256.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { watchEntries } from "../../lib/watch_entries.ts";

@@ -4,7 +4,7 @@
  * requirements 4 and 5). It may be presented again until it expires: it holds nothing but the caller's own answers.
  */
 import * as z from "zod";
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/digest/content_digest.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";

@@ -1,5 +1,5 @@
 /** Files for their owner alone that are whole and on the disk before they have their name. */
-import { nodeFs } from "../../lib/node_modules.ts";
+import { nodeFs } from "../../lib/program/node_modules.ts";
 import { parentOf } from "../../lib/system_path.ts";
 
 /** Copies to a new file, 0600, and waits for the disk. */

@@ -6,7 +6,7 @@
  * event: that drops SQLite's locks in this process (fcntl(2)). To look at the files by name with Deno: the server's thread
  * may not (sandbox/permissions.ts). To trust a change of the directory alone: others may put files there.
  */
-import { nodeFs } from "../../lib/node_modules.ts";
+import { nodeFs } from "../../lib/program/node_modules.ts";
 import { parentOf } from "../../lib/system_path.ts";
 import { systemTimers, type Timers } from "../../lib/time/timers.ts";
 import { databaseFiles, presencePaths } from "../data_directory/data_files.ts";

@@ -1,9 +1,9 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
 import { Buffer } from "node:buffer";
 import * as z from "zod";
-import { toBase64Url } from "../../lib/base64url.ts";
+import { toBase64Url } from "../../lib/digest/base64url.ts";
 import { hasMoreParts } from "../../lib/has_more_parts.ts";
-import { sha256Of } from "../../lib/sha256.ts";
+import { sha256Of } from "../../lib/digest/sha256.ts";
 import type { TextPosition } from "../../workspace/text/lines.ts";
 import type { WalkPosition } from "../../workspace/walk.ts";
 

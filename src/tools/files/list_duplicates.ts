@@ -1,5 +1,5 @@
 /** Groups of equal files in a tree, for `file_list`. Only files of the same size are read. */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/digest/content_digest.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";

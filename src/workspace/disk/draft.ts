@@ -2,7 +2,7 @@
  * Contents of the disk workspace that arrive in pieces: they are staged as they come, while others read and write the
  * file, and take its place in one step at the end. A draft waits in between for the requests that bring it.
  */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../arriving_content.ts";
 import type { WorkspacePath } from "../path.ts";

@@ -1,5 +1,5 @@
 /** Compares the content of a file of the disk workspace with what a caller expects. */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";

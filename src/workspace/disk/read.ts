@@ -1,6 +1,6 @@
 /** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
 import { Buffer } from "node:buffer";
-import { digestOf } from "../../lib/content_digest.ts";
+import { digestOf } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";

@@ -3,7 +3,7 @@
  * target's place. Readers and a power cut see the old content or the new, and other names of the old file (hard links)
  * keep the old content.
  */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";

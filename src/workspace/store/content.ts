@@ -1,5 +1,5 @@
 /** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
-import { digestOf } from "../../lib/content_digest.ts";
+import { digestOf } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../port.ts";

@@ -3,7 +3,7 @@
  * which says how much of it is there.
  */
 import { failure, success } from "../../lib/result.ts";
-import { sha256Of } from "../../lib/sha256.ts";
+import { sha256Of } from "../../lib/digest/sha256.ts";
 import type { StorageKey, StoredEntry } from "../../storage/port.ts";
 import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../arriving_content.ts";
 import type { WorkspacePath } from "../path.ts";

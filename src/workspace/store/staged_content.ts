@@ -1,5 +1,5 @@
 /** Contents on their way into the store: what does not fit into one batch with the entry is stored before it. */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/digest/content_digest.ts";
 import type { Put, StorageKey, VersionCheck } from "../../storage/port.ts";
 import { dropGeneration, readStorePieces } from "./content.ts";
 import type { Store } from "./context.ts";

@@ -1,5 +1,5 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
-import { createDigest } from "../../../lib/content_digest.ts";
+import { createDigest } from "../../../lib/digest/content_digest.ts";
 import type { ToolContext } from "../../../mcp/tool.ts";
 import { showName, showText } from "../../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";

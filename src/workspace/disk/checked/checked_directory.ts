@@ -2,7 +2,7 @@
  * Directories by their paths, where the kernel cannot confine names: each use is checked before and after. Another
  * process that swaps a directory for a link at the right moment can still get past the checks.
  */
-import { nodeFs } from "../../../lib/node_modules.ts";
+import { nodeFs } from "../../../lib/program/node_modules.ts";
 import type { AccessRules } from "../../access_rules.ts";
 import { isReserved } from "../../path.ts";
 import {
@@ -15,7 +15,7 @@ import {
   isSame,
 } from "../directory.ts";
 import { errorCode, unlinkable } from "../refusal.ts";
-import { fileOf, toLock } from "./checked_file.ts";
+import { fileOf, openToAppend, openToRead, toLock } from "./checked_file.ts";
 import { createNameOf, listedEntry, lstatOrNull, realPathOf, withSlashes } from "./true_names.ts";
 
 /** The way to the workspace whose directory has this real path. */
@@ -241,14 +241,3 @@ class CheckedDirectory implements DiskDirectory {
   }
 }
 const { pathIn } = CheckedDirectory;
-
-/** O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer. */
-function openToRead(path: string): number {
-  const { openSync, constants: { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } } = nodeFs();
-  return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-}
-
-function openToAppend(path: string): number {
-  const { openSync, constants: { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } } = nodeFs();
-  return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
-}

@@ -1,6 +1,6 @@
 /** An open file, or what is locked, by node:fs. */
 import type { Stats } from "node:fs";
-import { nodeFs } from "../../../lib/node_modules.ts";
+import { nodeFs } from "../../../lib/program/node_modules.ts";
 import type { DiskFile, DiskInfo, DiskLock } from "../directory.ts";
 
 class CheckedFile implements DiskFile {
@@ -41,6 +41,17 @@ class CheckedFile implements DiskFile {
   close(): void {
     nodeFs().closeSync(this.#descriptor);
   }
+}
+
+/** O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer. */
+export function openToRead(path: string): number {
+  const { openSync, constants: { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } } = nodeFs();
+  return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+}
+
+export function openToAppend(path: string): number {
+  const { openSync, constants: { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } } = nodeFs();
+  return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
 }
 
 /** The file of a descriptor, which it closes. */

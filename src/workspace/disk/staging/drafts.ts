@@ -2,7 +2,7 @@
  * Drafts in the staging directory, in a directory of their own: they outlive the process. One that has a draft open
  * holds a lock on its file, which the kernel drops however the process ends.
  */
-import { sha256Of } from "../../../lib/sha256.ts";
+import { sha256Of } from "../../../lib/digest/sha256.ts";
 import type { WorkspaceLimits } from "../../limits.ts";
 import { type DiskAccess, type DiskDirectory, type DiskFile, type DiskLock, isSame } from "../directory.ts";
 import { errorCode } from "../refusal.ts";
