@@ -27,9 +27,8 @@ table { border-collapse: collapse; width: 100%; font-size: .925rem; }
 caption { text-align: left; color: var(--quiet); font-size: .875rem; padding-bottom: .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 td { min-width: 5rem; }
-td time { white-space: nowrap; }
 .titled caption { display: none; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td form { margin: 0; }
 th { font-weight: 600; white-space: nowrap; }
 .badge { display: inline-block; padding: .05rem .5rem; border: 1px solid var(--field); border-radius: 1rem; font-size: .8rem; white-space: nowrap; }
@@ -63,5 +62,6 @@ button.danger { background: transparent; border-color: var(--bad-line); color: v
 button.danger:hover { background: var(--bad); }
 @media print { nav.console, form, form.row, .skip { display: none; } main { border: 0; box-shadow: none; } }
 @media (max-width: 40rem) { td { min-width: 8rem; } }
+@media (min-width: 40.01rem) { td time { white-space: nowrap; } }
 @media (max-width: 26rem) { nav.console form { margin-left: 0; } }
 `;

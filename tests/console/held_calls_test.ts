@@ -94,12 +94,16 @@ Deno.test("the page shows what each change would do, not the arguments", async (
     ["file_write", { filename: "there.txt", content: "is\n" }, ["<del>-was</del>", "<ins>+is</ins>", "4 bytes now"]],
     ["file_write", { filename: "new.txt", content: "is\n", mode: "create" }, ["a new file", "<ins>+is</ins>"]],
     ["file_delete", { path: "old", recursive: true }, ["with 3 entries", "- inner/b.txt"]],
+    ["file_edit", { path: "there.txt", old_text: "was", new_text: "is" }, ["<del>-was</del>", "1 replacement"]],
     ["file_move", { path: "old/a.txt", destination: "there.txt", overwrite: true }, ["replacing a file (4 bytes now"]],
   ] as const;
   for (const [tool, input, words] of shown) {
     assert.ok((await desk.call(tool, input)).isError);
     const { html } = await desk.page("decisions");
-    for (const each of words) assert.ok(html.includes(each), `${tool}: ${each}\n${html}`);
+    for (const each of [...words, `a token of the command line: ${tool}`]) {
+      assert.ok(html.includes(each), `${tool}: ${each}\n${html}`);
+    }
+    assert.doesNotMatch(html, /dry run|portcullis-cli:/);
     await desk.decide("deny");
   }
 });

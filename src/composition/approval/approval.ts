@@ -7,6 +7,7 @@ import type { JudgedCall, Rule } from "../../approval/rule.ts";
 import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
 import { createTrueNames, isPathResource, placeOfResource, placeReader, readingToolOf } from "./places.ts";
 import type { Bounds } from "../bounds.ts";
+import { nameOfOperator } from "../records/client_name.ts";
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -59,7 +60,7 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
     pageUrl,
     placeReader,
     findTrueNames: createTrueNames(parts.workspace),
-    nameOfClient: (id: string) => parts.nameOfClient(id) ?? id,
+    nameOfClient: (id: string) => parts.nameOfClient(id) ?? nameOfOperator(id) ?? id,
   };
   return {
     rules,
