@@ -17,6 +17,8 @@ import {
 import { cPath, pathMax } from "./path_bytes.ts";
 
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
+const toBigInt = BigInt; // other code could replace it
+const bitsOfWord = 32n;
 const noPath = new Uint8Array(1);
 
 /** The words of a `struct statx`; reused from call to call. */
@@ -33,7 +35,8 @@ export class EntryStatus {
   readonly nlink: number;
   readonly uid: number;
   readonly gid: number;
-  readonly ino: number;
+  /** Exact: overlayfs and others use all 64 bits, and neighbours would be one number. */
+  readonly ino: number | bigint;
   readonly dev: number;
   readonly size: number;
   /** Tells a mount of the same file system from what is around it. */
@@ -52,7 +55,7 @@ export class EntryStatus {
     this.nlink = word(statxLayout.stx_nlink);
     this.uid = word(statxLayout.stx_uid);
     this.gid = word(statxLayout.stx_gid);
-    this.ino = long(statxLayout.stx_ino);
+    this.ino = exactLong(statxLayout.stx_ino);
     this.dev = word(statxLayout.stx_dev_major) * 2 ** 32 + word(statxLayout.stx_dev_minor);
     this.size = long(statxLayout.stx_size);
     this.mountId = long(statxLayout.stx_mnt_id);
@@ -99,6 +102,11 @@ function word(offset: number): number {
 
 function long(offset: number): number {
   return word(offset + 4) * 2 ** 32 + word(offset);
+}
+
+function exactLong(offset: number): number | bigint {
+  const high = word(offset + 4);
+  return high < 2 ** 21 ? high * 2 ** 32 + word(offset) : (toBigInt(high) << bitsOfWord) + toBigInt(word(offset));
 }
 
 /** `struct statx_timestamp`: seconds with a sign, then nanoseconds. Whole milliseconds, as Deno tells them. */

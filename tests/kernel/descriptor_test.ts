@@ -2,9 +2,18 @@
 import assert from "node:assert/strict";
 import type { Descriptor } from "../../src/kernel/descriptor.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
+import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { DT_DIR, DT_LNK, DT_REG } from "../../src/kernel/numbers.ts";
 
 const kernel = loadKernel();
+/** Layers of two file systems: overlayfs tells them apart by the highest bits (xino). */
+const overlayScript = `mount -t tmpfs none /mnt; cd /mnt; mkdir low up merged; mount -t tmpfs none low;
+  mount -t tmpfs none up; mkdir up/u up/w; touch low/a low/b low/c low/d;
+  mount -t overlay overlay -o lowerdir=low,upperdir=up/u,workdir=up/w,xino=on merged`;
+const [command = "false", ...args] = withMounts(overlayScript);
+const tried = new Deno.Command(command, { args: [...args, "true"], stderr: "null" });
+const hasOverlay = kernel.available && ownMounts !== null && (await tried.output()).success;
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
 const fails = (call: () => unknown, code: string): void => void assert.throws(call, { name: "KernelError", code });
 
@@ -34,6 +43,22 @@ test("an entry's status is what stat(1) says of it", async (root, path) => {
     assert.deepEqual([status.isFile, status.isDirectory, status.isSymlink], [isFile, isDirectory, isSymlink]);
   }
   assert.equal(root.statusOf("absent"), null);
+});
+
+Deno.test({
+  ...skippedUnless(hasOverlay, "overlayfs cannot be mounted here", "inodes that no number tells apart stay apart"),
+  async fn() {
+    const program = new URL("print_inodes.ts", import.meta.url).pathname;
+    const [command = "", ...args] = withMounts(overlayScript);
+    const { stdout, stderr } = await new Deno.Command(command, {
+      args: [...args, Deno.execPath(), "run", "-A", "--no-check", program, "/mnt/merged"],
+    }).output();
+    const [ours, told] = new TextDecoder().decode(stdout).trim().split("\n");
+    assert.equal(ours, told, new TextDecoder().decode(stderr));
+    const inodes = ours?.split(" ") ?? [];
+    assert.equal(new Set(inodes).size, 4);
+    assert.ok(inodes.every((inode) => BigInt(inode) > 2n ** 53n), ours);
+  },
 });
 
 test(

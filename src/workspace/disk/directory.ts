@@ -18,12 +18,13 @@ export interface DiskInfo extends
     | "ctime"
     | "birthtime"
     | "dev"
-    | "ino"
     | "mode"
     | "nlink"
     | "uid"
     | "gid"
   > {
+  /** More than a number can tell apart is a bigint, where the kernel resolves names; Deno's own calls round it. */
+  readonly ino: number | bigint | null;
   /** Where the system tells. */
   readonly mountId?: number;
 }
@@ -162,6 +163,6 @@ export function versionOf(info: DiskInfo): string {
 
 /** Tells one version of a file from another, and a directory from another; moving it changes nothing of it. */
 export function identityOf({ isDirectory, ino, birthtime, size, mtime }: DiskInfo): string {
-  const numbers = [ino, birthtime?.getTime(), ...isDirectory ? [] : [size, mtime?.getTime()]];
-  return numbers.map((number) => `${Math.trunc(number || 0)}`).join("-"); // NaN where the system does not tell
+  const numbers = [birthtime?.getTime(), ...isDirectory ? [] : [size, mtime?.getTime()]];
+  return [ino || 0, ...numbers.map((number) => Math.trunc(number || 0))].join("-"); // NaN where the system does not tell
 }

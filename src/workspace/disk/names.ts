@@ -33,10 +33,10 @@ const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Makes the memory of one workspace, whose directories are all on one device. */
 export function createDirectoryNames(clock: Clock): DirectoryNames {
-  const known = boundedMap<number, { readonly bornAt: number | undefined; readonly isFolding: boolean }>(
+  const known = boundedMap<number | bigint, { readonly bornAt: number | undefined; readonly isFolding: boolean }>(
     maxKnownDirectories,
   );
-  const kept = boundedMap<number, { readonly stamp: string; readonly names: ReadonlySet<string> }>({
+  const kept = boundedMap<number | bigint, { readonly stamp: string; readonly names: ReadonlySet<string> }>({
     maxWeight: maxKeptNames,
     weigh: ({ names }) => names.size + 1,
   });
