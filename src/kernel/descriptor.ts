@@ -76,6 +76,8 @@ export interface Screening {
   rouse(): void;
   /** Closes what was not looked at, and gives the screener back. */
   end(): void;
+  /** The same, where the oldest file takes too long; the function says whether its read still goes on. */
+  abandon(): () => boolean;
 }
 
 /** Has the files of one search screened; `null` while there is no screener, or another search has it. */

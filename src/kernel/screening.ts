@@ -54,6 +54,14 @@ export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper
 
   const hasPlace = (): boolean => handed - told < places && !isHeld(placeOf(handed));
 
+  const end = (): void => {
+    // the screener goes by the order of places: it waits at the first that comes back
+    let first = handed;
+    for (let file = handed - 1; file >= told; file--) if (takeBack(placeOf(file))) first = file;
+    told = handed = first;
+    isBusy = false;
+  };
+
   const screening: Screening = {
     isFull: () => !hasPlace() || !isRunning(),
     hand(file, sizeBytes) {
@@ -76,12 +84,11 @@ export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper
       return state === placeStates.nothing ? "nothing" : "look";
     },
     rouse,
-    end() {
-      // the screener goes by the order of places: it waits at the first that comes back
-      let first = handed;
-      for (let file = handed - 1; file >= told; file--) if (takeBack(placeOf(file))) first = file;
-      told = handed = first;
-      isBusy = false;
+    end,
+    abandon() {
+      const [at, round] = [placeOf(told), load(words, roundAt)];
+      end();
+      return () => load(words, roundAt) === round && isHeld(at); // the next search begins once nothing is held
     },
   };
 

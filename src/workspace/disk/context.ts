@@ -2,6 +2,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import type { AccessRules } from "../access_rules.ts";
 import type { DiskAccess } from "./directory.ts";
+import type { HangingRead } from "../screening/hanging_read.ts";
 import type { DirectoryNames } from "./names.ts";
 import type { DiskQuota } from "./quota.ts";
 import type { DirectoryScans } from "./scan.ts";
@@ -21,6 +22,7 @@ export interface Disk {
   readonly hardLinks: "allow" | "refuse";
   readonly scans: DirectoryScans;
   readonly names: DirectoryNames;
+  readonly hanging: HangingRead;
   readonly staging: Staging;
   readonly quota: DiskQuota;
   /** What keeps what is replaced; `null`: nothing does. */

@@ -10,6 +10,7 @@ import { createCheckedAccess } from "./checked/checked_directory.ts";
 import { realPathOf } from "./checked/true_names.ts";
 import type { Disk } from "./context.ts";
 import type { DiskAccess, DiskInfo } from "./directory.ts";
+import { createHangingRead } from "../screening/hanging_read.ts";
 import { createKernelAccess } from "./kernel/kernel_directory.ts";
 import { listDiskDirectory } from "./list.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
@@ -83,6 +84,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     hardLinks: options.hardLinks ?? "refuse",
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),
+    hanging: createHangingRead(),
     staging,
     quota: createDiskQuota(access, limits, systemTimers.elapsed),
     trash,

@@ -14,6 +14,7 @@ export function openInside(
   maxBytes: number,
   isRootSeen = false,
 ): Outcome<DiskFile> {
+  if (disk.hanging.has(path.text)) return failure({ reason: "io", code: "ETIMEDOUT" });
   try {
     const opened = openPlain(disk, path, "read", isRootSeen);
     if (opened === null) return disk.access.step(() => openByNames(disk, path, maxBytes));

@@ -12,6 +12,7 @@ export function screenDiskFiles(disk: Disk, screens: readonly RegExp[]): FileScr
     next: screening.next,
     rouse: screening.rouse,
     end: screening.end,
+    abandon: ({ text }) => disk.hanging.note(text, screening.abandon()),
     hand(path) {
       if (screening.isFull()) return false;
       const opened = openInside(disk, path, maxBytes, true);

@@ -11,6 +11,8 @@ export interface FileScreening {
   rouse(): void;
   /** Leaves what was not looked through. */
   end(): void;
+  /** The same, where the oldest file takes too long: it counts as unreadable until its read ends. */
+  abandon(path: WorkspacePath): void;
 }
 
 /** Begins with a search; every match has all `screens`, over bytes (../text/screen/byte_screen.ts). `null` while there is no thread. */

@@ -18,6 +18,8 @@ const minFound = 16;
 /** How often others get their turn before this waits for the time that a large file takes. */
 const quickPasses = 64;
 const waitMs = 1;
+/** Of about a millisecond each: a file that takes longer hangs, such as one of a network mount that is gone. */
+const maxWaits = 1_000;
 
 /** What the search gets. */
 interface Looked<Item> {
@@ -105,6 +107,11 @@ export function createLookAhead<Item>(
       screening?.rouse();
       const isQuick = ++passes <= quickPasses;
       await new Promise<void>((resolve) => void (isQuick ? setImmediate(resolve) : setTimeout(resolve, waitMs)));
+      const path = queue[taken]?.path ?? null;
+      if (passes <= quickPasses + maxWaits || path === null) return;
+      screening?.abandon(path);
+      screening = null; // the others are searched as usual
+      isWorthIt = false;
     },
     end: () => screening?.end(),
   };
