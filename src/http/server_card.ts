@@ -48,12 +48,12 @@ function reverseDomain(hostname: string): string {
 
 function serve(type: string, document: unknown): Endpoint {
   const text = JSON.stringify(document);
-  const etag = `"${sha256Of(text).toHex().slice(0, 32)}"`;
-  const headers = { "content-type": type, "cache-control": "public, max-age=3600", etag };
   return (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
     }
+    const etag = `"${sha256Of(text).toHex().slice(0, 32)}"`;
+    const headers = { "content-type": type, "cache-control": "public, max-age=3600", etag };
     const known = request.headers.get("if-none-match")?.split(",").map((each) => each.trim().replace(/^W\//, ""));
     return known?.some((each) => each === etag || each === "*") // RFC 9110 §13.1.2
       ? new Response(null, { status: 304, headers })

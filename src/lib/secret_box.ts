@@ -4,7 +4,7 @@
  */
 import { toBase64Url } from "./digest/base64url.ts";
 import { randomBytes } from "./random_secret.ts";
-import { createHmac, deriveKey } from "./digest/sha256.ts";
+import { createHmac, createKeyDerivation } from "./digest/sha256.ts";
 
 const nonceBytes = 12; // NIST SP 800-38D §5.2.1.1
 const tagBytes = 16;
@@ -26,11 +26,11 @@ export interface SecretBox {
 /** Builds a {@link SecretBox} over a master key of 32 bytes; throws `RangeError` for any other length. */
 export function createSecretBox(masterKey: Uint8Array): SecretBox {
   if (masterKey.byteLength !== 32) throw new RangeError("The master key must have 32 bytes");
-  const keyFor = (use: string): Uint8Array<ArrayBuffer> => deriveKey(masterKey, `portcullis/v1/${use}`);
+  const keyFor = createKeyDerivation(masterKey);
   const sealingKey = oncePerPurpose((purpose) =>
-    crypto.subtle.importKey("raw", keyFor(`seal/${purpose}`), "AES-GCM", false, ["encrypt", "decrypt"])
+    crypto.subtle.importKey("raw", keyFor(`portcullis/v1/seal/${purpose}`), "AES-GCM", false, ["encrypt", "decrypt"])
   );
-  const hmac = oncePerPurpose((purpose) => createHmac(keyFor(`mac/${purpose}`)));
+  const hmac = oncePerPurpose((purpose) => createHmac(keyFor(`portcullis/v1/mac/${purpose}`)));
   return {
     async seal(purpose, plaintext, context) {
       const nonce = randomBytes(nonceBytes);

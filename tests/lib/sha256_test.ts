@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import * as native from "node:crypto";
 import fc from "fast-check";
 import { equalInConstantTime, hashSecret, matchesHash } from "../../src/lib/random_secret.ts";
-import { createHmac, deriveKey, sha256Of } from "../../src/lib/digest/sha256.ts";
+import { createHmac, createKeyDerivation, sha256Of } from "../../src/lib/digest/sha256.ts";
 
 const texts = fc.string({ unit: "binary", maxLength: 300 }); // over several blocks, halves of pairs among them
 const keys = fc.uint8Array({ minLength: 32, maxLength: 32 });
@@ -17,8 +17,11 @@ Deno.test("SHA-256, HMAC and HKDF are those of Node, for any text and key", () =
       const expected = native.createHmac("sha256", key).update(message, "utf8").digest();
       assert.deepEqual([...authenticate(message)], [...expected]);
     }
-    const derived = native.hkdfSync("sha256", key, new Uint8Array(0), text, 32);
-    assert.deepEqual(deriveKey(key, text), new Uint8Array(derived));
+    const deriveKey = createKeyDerivation(key);
+    for (const purpose of [text, other]) {
+      const expected = native.hkdfSync("sha256", key, new Uint8Array(0), purpose, 32);
+      assert.deepEqual(deriveKey(purpose), new Uint8Array(expected));
+    }
   }));
 });
 

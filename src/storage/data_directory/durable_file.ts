@@ -12,14 +12,20 @@ export function copyDurably(from: string, to: string): void {
 
 /** Waits until what was written to the file is on the disk. */
 export function syncFile(path: string): void {
-  using file = Deno.openSync(path, { read: true, write: true });
-  file.syncSync();
+  sync(Deno.openSync(path, { read: true, write: true }));
 }
 
 /** Gives a file or directory its name for good. */
 export function renameDurably(from: string, to: string): void {
   Deno.renameSync(from, to);
   if (Deno.build.os === "windows") return; // directories cannot be opened there
-  using directory = Deno.openSync(parentOf(to));
-  directory.syncSync();
+  sync(Deno.openSync(parentOf(to)));
+}
+
+function sync(file: Deno.FsFile): void {
+  try {
+    file.syncSync();
+  } finally {
+    file.close();
+  }
 }
