@@ -8,6 +8,7 @@ import { oneLine, plainText, wordsOf } from "../records/plain_text.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { CatalogItem, ItemQuestion } from "./port.ts";
+import { resolveReference } from "../schema/references.ts";
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -75,7 +76,7 @@ export async function readItem(
   }
   const found = located.value.by === "sys_id"
     ? success({ sysId: located.value.value })
-    : await parts.references.resolve("sc_cat_item", item, "item", person);
+    : await resolveReference(parts, { table: "sc_cat_item", text: item, field: "item" }, person);
   if (!found.ok) return found;
   const answer = await parts.callAs(person, {
     method: "GET",

@@ -13,6 +13,7 @@ import type { Person } from "../schema/person_cache.ts";
 import { readItem } from "./catalog_item.ts";
 import type { Cart, CatalogItem, OrderReport, OrderRequest } from "./port.ts";
 import { resolveAnswers, type ResolvedAnswers } from "./resolve_answers.ts";
+import { resolveReference } from "../schema/references.ts";
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";
@@ -67,7 +68,7 @@ async function orderItem(
   const other = given.value.find(isForOther);
   const recipient = other === undefined
     ? success(null)
-    : await parts.references.resolve("sys_user", other[1], "requested_for", person);
+    : await resolveReference(parts, { table: "sys_user", text: other[1], field: "requested_for" }, person);
   if (!recipient.ok) return recipient;
   if (item.isProducer) {
     if (action === "add_to_cart") return invalidInput("a record producer does not go into a cart: use action=order");

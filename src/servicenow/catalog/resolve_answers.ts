@@ -6,6 +6,8 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { closestWord } from "../../lib/closest_word.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { CatalogItem, ItemQuestion } from "./port.ts";
+import { resolveList, resolveReference } from "../schema/references.ts";
+import { datesOf } from "../query/person_dates.ts";
 
 export interface ResolvedAnswers {
   /** By the questions' names, as the instance takes them. */
@@ -95,25 +97,16 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
     }
     case "reference": {
       if (reference === null) return success({ stored: value, shown: value });
-      const found = await parts.references.resolve(reference, value, name, person);
+      const found = await resolveReference(parts, { table: reference, text: value, field: name }, person);
       return found.ok ? success({ stored: found.value.sysId, shown: found.value.name }) : found;
     }
-    case "list": {
-      if (reference === null) return success({ stored: value, shown: value });
-      const all: { readonly sysId: string; readonly name: string }[] = [];
-      for (const part of value.split(/\s*[,|]\s*/)) {
-        const found = await parts.references.resolve(reference, part, name, person);
-        if (!found.ok) return found;
-        all.push(found.value);
-      }
-      return success({
-        stored: all.map(({ sysId }) => sysId).join(","),
-        shown: all.map((one) => one.name).join(", "),
-      });
-    }
+    case "list":
+      return reference === null
+        ? success({ stored: value, shown: value })
+        : await resolveList(parts, { table: reference, text: value, field: name }, person);
     case "date":
     case "date_time": {
-      const dates = await parts.datesOf(value, person);
+      const dates = await datesOf(parts, value, person);
       if (dates === null) {
         return invalidInput(
           `${name}: write a date such as 2026-03-01${kind === "date" ? "" : ", or 2026-03-01 08:00 in UTC"}`,

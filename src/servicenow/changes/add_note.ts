@@ -7,6 +7,7 @@ import type { Person } from "../schema/person_cache.ts";
 import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
 import { type ChangeReport, maxTextCharacters, type NoteRequest } from "./port.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
+import { columnsOf } from "../schema/columns.ts";
 
 const fields = { team: "work_notes", caller: "comments" } as const;
 
@@ -22,7 +23,7 @@ export async function addNote(
   const { record, sysId } = found.value;
   if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
   const name = fields[audience];
-  const columns = await parts.columnsOf(found.value.table, person);
+  const columns = await columnsOf(parts, found.value.table, person);
   if (!columns.ok) return columns;
   const column = columns.value.columns.find((each) => each.name === name);
   if (column === undefined) return invalidInput(`${found.value.table} has no ${name}`);

@@ -10,6 +10,8 @@ import { shownValue } from "../records/shown_record.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { finishedReport, plannedReport } from "./change_report.ts";
 import { type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./port.ts";
+import { columnsOf } from "../schema/columns.ts";
+import { datesOf } from "../query/person_dates.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;
@@ -67,10 +69,10 @@ function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Resul
 }
 
 /** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
-async function delegatorsOf({ tableApi, datesOf }: DeskParts, person: Person): Promise<ReadonlySet<unknown>> {
-  const now = (await datesOf("now", person))?.from ?? "";
+async function delegatorsOf(parts: DeskParts, person: Person): Promise<ReadonlySet<unknown>> {
+  const now = (await datesOf(parts, "now", person))?.from ?? "";
   const query = `delegate=${person.account.sysId}^approvals=true^starts<=${now}^ends>=${now}`;
-  const found = await tableApi.rows(
+  const found = await parts.tableApi.rows(
     "sys_user_delegate",
     { query, fields: ["user", "delegate"], limit: maxDelegators },
     person,
@@ -97,7 +99,7 @@ export async function decideApproval(
   const waiting = await waitingApproval(parts, request, person);
   if (!waiting.ok) return waiting;
   const { approval: before, inPlaceOf } = waiting.value;
-  const columns = await parts.columnsOf(table, person);
+  const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   const column = columnNamed(columns.value, "state");
   if (column === undefined) return invalidInput("ServiceNow does not show this user the state of approvals");

@@ -3,11 +3,13 @@ import { type Result, success } from "../../lib/result.ts";
 import { isPlatformField } from "../access/field_access.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { unknownColumn } from "../query/columns_by_name.ts";
-import { distinctChoices, valuesOfChoice } from "../schema/choices.ts";
+import { namedColumn, unknownColumn } from "../query/columns_by_name.ts";
+import { choicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { GivenValue } from "./value_lines.ts";
+import { resolveList, resolveReference } from "../schema/references.ts";
+import { datesOf } from "../query/person_dates.ts";
 
 export interface ResolvedValue {
   readonly name: string;
@@ -28,7 +30,7 @@ export async function resolveValues(
 ): Promise<Result<readonly ResolvedValue[], ServicenowFailure>> {
   const resolved: ResolvedValue[] = [];
   for (const [given, value] of values) {
-    const column = await parts.namedColumn(columns, given, person);
+    const column = await namedColumn(parts, columns, given, person);
     if (column === null) return invalidInput(unknownColumn(columns, given));
     if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
     const one = await resolveValue(parts, { columns, column, value }, person);
@@ -41,7 +43,7 @@ export async function resolveValues(
 type Value = Result<Pick<ResolvedValue, "stored" | "shown">, ServicenowFailure>;
 
 async function resolveValue(
-  { choicesOfColumn, references, datesOf }: DeskParts,
+  parts: DeskParts,
   { columns, column, value }: { readonly columns: TableColumns; readonly column: Column; readonly value: string },
   person: Person,
 ): Promise<Value> {
@@ -52,19 +54,10 @@ async function resolveValue(
   }
   if (value === "") return success({ stored: "", shown: "" });
   if (reference !== null && type === "glide_list") {
-    const all: { readonly sysId: string; readonly name: string }[] = [];
-    for (const part of value.split(/\s*[,|]\s*/)) {
-      const one = await references.resolve(reference, part, name, person);
-      if (!one.ok) return one;
-      all.push(one.value);
-    }
-    return success({
-      stored: all.map(({ sysId }) => sysId).join(","),
-      shown: all.map((one) => one.name).join(", "),
-    });
+    return await resolveList(parts, { table: reference, text: value, field: name }, person);
   }
   if (reference !== null) {
-    const one = await references.resolve(reference, value, name, person);
+    const one = await resolveReference(parts, { table: reference, text: value, field: name }, person);
     return one.ok ? success({ stored: one.value.sysId, shown: one.value.name }) : one;
   }
   if (type === "boolean") {
@@ -73,11 +66,11 @@ async function resolveValue(
     return success({ stored, shown: stored });
   }
   if (column.choice !== "none") {
-    const choices = await choicesOfColumn(columns, column, person);
+    const choices = await choicesOfColumn(parts, columns, column, person);
     return choices.ok ? choiceValue(column, value, choices.value) : choices;
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
-    const dates = await datesOf(value, person);
+    const dates = await datesOf(parts, value, person);
     if (dates === null) return invalidInput(`${name}: write a date such as 2026-03-01, or 2026-03-01 08:00 in UTC`);
     const stored = type === "glide_date" ? dates.firstDay : dates.from;
     return success({ stored, shown: type === "glide_date" ? stored : `${stored} UTC` });

@@ -11,6 +11,7 @@ import type { ChangeReport, CreateRequest, UpdateRequest } from "./port.ts";
 import { missingFields } from "./required_fields.ts";
 import { resolveValues } from "./resolve_values.ts";
 import { type GivenValue, parseValueLines } from "./value_lines.ts";
+import { columnsOf } from "../schema/columns.ts";
 
 type Answer = Promise<Result<ChangeReport, ServicenowFailure>>;
 
@@ -45,7 +46,7 @@ async function writeChange(
   },
   person: Person,
 ): Answer {
-  const columns = await parts.columnsOf(table, person);
+  const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   const resolved = await resolveValues(parts, columns.value, given, person);
   if (!resolved.ok) return resolved;
@@ -90,7 +91,7 @@ export async function createRecord(
   if (!table.ok) return table;
   const given = parseValueLines(text, "values");
   if (!given.ok) return invalidInput(given.error);
-  const columns = await parts.columnsOf(table.value, person);
+  const columns = await columnsOf(parts, table.value, person);
   if (!columns.ok) return columns;
   const has = (name: string): boolean => columns.value.columns.some((column) => column.name === name);
   const source = from === undefined ? success(null) : await findRecord(parts, { id: from }, person);

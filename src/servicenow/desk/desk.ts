@@ -10,20 +10,14 @@ import type { ServicenowFailure } from "../failure.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { ServicenowLinks } from "../links/links.ts";
 import type { Caller } from "../caller.ts";
-import { createFindColumn, createNamedColumn } from "../query/columns_by_name.ts";
-import { createDatesOf } from "../query/person_dates.ts";
-import { createResolveConditions } from "../query/resolve_conditions.ts";
 import { countRecords } from "../records/count.ts";
 import { findRecord } from "../records/find_record.ts";
 import { getRecord } from "../records/get_record.ts";
 import { chooseFile, fetchFile } from "../records/record_files.ts";
 import { searchRecords } from "../records/search.ts";
 import { createTableApi } from "../records/table_api.ts";
-import { createChoices, createChoicesOfColumn } from "../schema/choices.ts";
-import { createColumns } from "../schema/columns.ts";
 import { describeTable } from "../schema/describe.ts";
 import { createPersonCache, type Person } from "../schema/person_cache.ts";
-import { createReferences } from "../schema/references.ts";
 import type { DeskParts } from "./desk_parts.ts";
 import type { Desk } from "../port.ts";
 
@@ -44,7 +38,11 @@ interface DeskOptions {
 
 export function createDesk(options: DeskOptions): Desk {
   const { links, elapsed, jobMs: limitMs = jobMs } = options;
-  const parts = createParts(options);
+  const parts: DeskParts = {
+    ...options,
+    tableApi: createTableApi(options),
+    remember: createPersonCache(elapsed),
+  };
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
   const asPerson = async <T>(
@@ -74,38 +72,5 @@ export function createDesk(options: DeskOptions): Desk {
     describeItem: (item, caller) => asPerson(caller, (person) => readItem(parts, item, person)),
     order: (request, caller) => asPerson(caller, (person) => orderFromCatalog(parts, request, person)),
     ...createDeskChanges(parts, asPerson),
-  };
-}
-
-function createParts({ callAs, instance, access, clock, elapsed }: DeskOptions): DeskParts {
-  const tableApi = createTableApi({ callAs, instance });
-  const remember = createPersonCache(elapsed);
-  const columnsOf = createColumns({ tableApi, callAs, remember });
-  const choicesOf = createChoices({ tableApi, remember });
-  const choicesOfColumn = createChoicesOfColumn({ tableApi, remember, choicesOf });
-  const references = createReferences({ tableApi, access, remember });
-  const namedColumn = createNamedColumn({ tableApi, remember });
-  const findColumn = createFindColumn({ access, columnsOf, namedColumn });
-  const datesOf = createDatesOf({ tableApi, remember, now: clock });
-  const resolveConditions = createResolveConditions({
-    access,
-    findColumn,
-    choicesOfColumn,
-    references,
-    datesOf,
-  });
-  return {
-    access,
-    callAs,
-    instance,
-    tableApi,
-    columnsOf,
-    choicesOf,
-    choicesOfColumn,
-    references,
-    findColumn,
-    namedColumn,
-    resolveConditions,
-    datesOf,
   };
 }

@@ -1,12 +1,11 @@
 /** The column that a caller means: by its name, its label, or through references (`caller_id.department`). */
 import { closestWord } from "../../lib/closest_word.ts";
 import { type Result, success } from "../../lib/result.ts";
-import type { TableAccess } from "../access/table_access.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import type { Column, ColumnsOf, TableColumns } from "../schema/columns.ts";
+import { type Column, columnsOf, type TableColumns } from "../schema/columns.ts";
 import { storedValue } from "../field_values.ts";
-import type { TableApi } from "../records/table_api.ts";
-import type { Person, Remember } from "../schema/person_cache.ts";
+import type { Person } from "../schema/person_cache.ts";
 
 /** A column and how to reach it from the table. */
 export interface FoundColumn {
@@ -15,15 +14,6 @@ export interface FoundColumn {
   /** The table that has the column. */
   readonly owner: TableColumns;
 }
-
-export type FindColumn = (
-  columns: TableColumns,
-  given: string,
-  person: Person,
-) => Promise<Result<FoundColumn, ServicenowFailure>>;
-
-/** The column of one table that a caller means; `null` where there is none. */
-export type NamedColumn = (columns: TableColumns, given: string, person: Person) => Promise<Column | null>;
 
 const maxSteps = 3;
 /** Labels of one table, in all languages of the instance. */
@@ -43,60 +33,57 @@ const roles: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
-export function createNamedColumn(
-  { tableApi, remember }: { readonly tableApi: TableApi; readonly remember: Remember },
-): NamedColumn {
-  const elementsByLabel = (lineage: readonly string[], person: Person) =>
-    remember(person, ["labels", lineage[0] ?? ""], async () => {
-      const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
-      const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
-      const rows = await tableApi.rows("sys_documentation", request, person);
-      if (!rows.ok) return rows;
-      return success(
-        Object.fromEntries(
-          rows.value.rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]),
-        ),
-      );
-    });
-  return async (columns, given, person) => {
-    const known = columnNamed(columns, given);
-    if (known !== undefined) return known;
-    const elements = await elementsByLabel(columns.lineage, person);
-    const label = given.trim().toLowerCase();
-    if (!elements.ok || !Object.hasOwn(elements.value, label)) return null;
-    return columns.columns.find(({ name }) => name === elements.value[label]) ?? null;
-  };
+export async function namedColumn(
+  { tableApi, remember }: DeskParts,
+  columns: TableColumns,
+  given: string,
+  person: Person,
+): Promise<Column | null> {
+  const known = columnNamed(columns, given);
+  if (known !== undefined) return known;
+  const { lineage } = columns;
+  const elements = await remember(person, ["labels", lineage[0] ?? ""], async () => {
+    const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
+    const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
+    const rows = await tableApi.rows("sys_documentation", request, person);
+    if (!rows.ok) return rows;
+    return success(
+      Object.fromEntries(
+        rows.value.rows.map((row) => [storedValue(row, "label").toLowerCase(), storedValue(row, "element")]),
+      ),
+    );
+  });
+  const label = given.trim().toLowerCase();
+  if (!elements.ok || !Object.hasOwn(elements.value, label)) return null;
+  return columns.columns.find(({ name }) => name === elements.value[label]) ?? null;
 }
 
-export function createFindColumn(
-  { access, columnsOf, namedColumn }: {
-    readonly access: TableAccess;
-    readonly columnsOf: ColumnsOf;
-    readonly namedColumn: NamedColumn;
-  },
-): FindColumn {
-  return async (start, given, person) => {
-    const steps = given.trim().split(".");
-    if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
-    let owner = start;
-    const path: string[] = [];
-    for (const [index, step] of steps.entries()) {
-      const column = await namedColumn(owner, step, person);
-      if (column === null) return invalidInput(unknownColumn(owner, step));
-      path.push(column.name);
-      if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
-      const target = column.reference;
-      // Rows of a base table may belong to a table that is not open here, unless a search leaves those out.
-      const isNarrowed = index === 0 && column.name === access.taskField(start.table);
-      if (target === null || !access.mayRead(target) || (access.classesOf(target) !== null && !isNarrowed)) {
-        return invalidInput(`${step} leads to no table that can be read here`);
-      }
-      const next = await columnsOf(target, person);
-      if (!next.ok) return next;
-      owner = next.value;
+export async function findColumn(
+  parts: DeskParts,
+  start: TableColumns,
+  given: string,
+  person: Person,
+): Promise<Result<FoundColumn, ServicenowFailure>> {
+  const steps = given.trim().split(".");
+  if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
+  let owner = start;
+  const path: string[] = [];
+  for (const [index, step] of steps.entries()) {
+    const column = await namedColumn(parts, owner, step, person);
+    if (column === null) return invalidInput(unknownColumn(owner, step));
+    path.push(column.name);
+    if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
+    const target = column.reference;
+    // Rows of a base table may belong to a table that is not open here, unless a search leaves those out.
+    const isNarrowed = index === 0 && column.name === parts.access.taskField(start.table);
+    if (target === null || !parts.access.mayRead(target) || (parts.access.classesOf(target) !== null && !isNarrowed)) {
+      return invalidInput(`${step} leads to no table that can be read here`);
     }
-    return invalidInput(`${given} is no field`);
-  };
+    const next = await columnsOf(parts, target, person);
+    if (!next.ok) return next;
+    owner = next.value;
+  }
+  return invalidInput(`${given} is no field`);
 }
 
 export function columnNamed({ columns }: TableColumns, given: string): Column | undefined {

@@ -1,34 +1,29 @@
 /** Dates as a person means them: days begin where the instance shows that person midnight. */
-import type { Clock } from "../../lib/time/clock.ts";
 import { success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
-import type { TableApi } from "../records/table_api.ts";
-import type { Person, Remember } from "../schema/person_cache.ts";
+import type { Person } from "../schema/person_cache.ts";
 import { type DatedSpan, isTimeZone, parseDates } from "./dates.ts";
-
-/** The span that a text means to the person; `null` where it is no date. */
-export type DatesOf = (text: string, person: Person) => Promise<DatedSpan | null>;
 
 const minutesOfDay = 1_440;
 /** Zones lie between twelve hours behind UTC and fourteen ahead. */
 const [minOffsetMinutes, maxOffsetMinutes] = [-720, 840];
 
-export function createDatesOf(
-  { tableApi, remember, now }: { readonly tableApi: TableApi; readonly remember: Remember; readonly now: Clock },
-): DatesOf {
-  const zoneOf = (person: Person) =>
-    remember(person, ["time zone"], async () => {
-      const fields = ["time_zone", "sys_updated_on"];
-      const own = await tableApi.row("sys_user", person.account.sysId, person, fields);
-      if (!own.ok) return own;
-      const zone = storedValue(own.value, "time_zone");
-      return success(isTimeZone(zone) ? zone : shownZone(own.value) ?? "UTC");
-    });
-  return async (text, person) => {
-    const zone = await zoneOf(person);
-    return parseDates(text, now(), zone.ok ? zone.value : "UTC");
-  };
+/** The span that a text means to the person; `null` where it is no date. */
+export async function datesOf(
+  { tableApi, remember, clock }: DeskParts,
+  text: string,
+  person: Person,
+): Promise<DatedSpan | null> {
+  const zone = await remember(person, ["time zone"], async () => {
+    const fields = ["time_zone", "sys_updated_on"];
+    const own = await tableApi.row("sys_user", person.account.sysId, person, fields);
+    if (!own.ok) return own;
+    const zone = storedValue(own.value, "time_zone");
+    return success(isTimeZone(zone) ? zone : shownZone(own.value) ?? "UTC");
+  });
+  return parseDates(text, clock(), zone.ok ? zone.value : "UTC");
 }
 
 /** People without a zone of their own have the instance's, which shows in how a stored moment is displayed. */

@@ -1,16 +1,16 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
 import { type Result, success } from "../../lib/result.ts";
 import { knownTable, tableNameOf } from "../access/known_tables.ts";
-import type { TableAccess } from "../access/table_access.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { type ChoicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
+import { choicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
-import type { Reference, References } from "../schema/references.ts";
-import type { FindColumn, FoundColumn } from "./columns_by_name.ts";
+import { myGroups, type Reference, resolveReference } from "../schema/references.ts";
+import { findColumn, type FoundColumn } from "./columns_by_name.ts";
 import type { Condition } from "./conditions.ts";
-import type { DatesOf } from "./person_dates.ts";
+import { datesOf } from "./person_dates.ts";
 import { anyOf, toQueryValue } from "./query_value.ts";
 import { booleanTerm, type Comparison, type Term, termsOf, textTerm } from "./terms.ts";
 
@@ -20,196 +20,196 @@ interface ResolvedConditions {
   readonly understood: readonly string[];
 }
 
-export type ResolveConditions = (
-  columns: TableColumns,
-  conditions: readonly Condition[],
-  person: Person,
-) => Promise<Result<ResolvedConditions, ServicenowFailure>>;
-
 const maxChoicesShown = 25;
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const numberTypes =
   /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
 const journalTypes = /^journal/;
-export function createResolveConditions(
-  { access, findColumn, choicesOfColumn, references, datesOf }: {
-    readonly access: TableAccess;
-    readonly findColumn: FindColumn;
-    readonly choicesOfColumn: ChoicesOfColumn;
-    readonly references: References;
-    readonly datesOf: DatesOf;
-  },
-): ResolveConditions {
-  /** Each of several alternatives, or the whole value where it is one. */
-  const alternatives = async <T>(
-    value: string,
-    resolve: (part: string) => Promise<Result<readonly T[], ServicenowFailure>>,
-  ): Promise<Result<readonly T[], ServicenowFailure>> => {
-    const whole = await resolve(value);
-    const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
-    if (whole.ok || parts.length < 2) return whole;
-    const all: T[] = [];
-    for (const part of parts) {
-      const each = await resolve(part);
-      if (!each.ok) return each;
-      all.push(...each.value);
-    }
-    return success(all);
-  };
-
-  const choiceTerm = async (found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> => {
-    const { path, column } = found;
-    const { operator, value } = comparison;
-    const known = await choicesOfColumn(found.owner, column, person);
-    if (!known.ok) return known;
-    const choices = known.value;
-    const isOpen = operator === "=" && isOpenState(found, value);
-    const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
-    if (isOpen && !isLabel) return success(openTerm(found.owner.table));
-    const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
-    if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, comparison);
-    if (choices.length === 0) {
-      return /^[\w-]+$/.test(value) ? textTerm(path, comparison) : invalidInput(
-        `${path}: ServiceNow does not show this user the choices of the field; give the stored value`,
-      );
-    }
-    const values = await alternatives(value, (part) => {
-      const matching = valuesOfChoice(part, choices);
-      if (matching.length > 0) return Promise.resolve(success(matching));
-      const listed = distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value: stored }) =>
-        label.toLowerCase() === stored.toLowerCase() ? label : `${label} (${stored})`
-      );
-      return Promise.resolve(invalidInput(`${path} is never "${part.slice(0, 80)}"; its values: ${listed.join(", ")}`));
-    });
-    if (!values.ok) return values;
-    const labels = distinctChoices(choices).filter((choice) => values.value.includes(choice.value))
-      .map(({ label }) => label);
-    // Where choices are those that occur in records, people can have stored any text.
-    const stored = values.value.map(toQueryValue);
-    const wrong = stored.find((each) => !each.ok);
-    if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);
-    const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
-    return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), named);
-  };
-
-  const referenceTerm = async (found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> => {
-    const { path, column } = found;
-    const { operator, value } = comparison;
-    const table = column.reference ?? "";
-    if (operator !== "=" && operator !== "!=") {
-      const nameField = knownTable(table)?.nameField ?? "name";
-      return access.mayRead(table) && !/^[<>]/.test(operator)
-        ? textTerm(`${path}.${nameField}`, comparison)
-        : invalidInput(`${path} is compared by name: use = or !=`);
-    }
-    const resolved = await alternatives<Reference>(value, async (part) => {
-      if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
-        const groups = await references.myGroups(person);
-        return groups.ok && groups.value.length === 0
-          ? invalidInput(`${path}: ServiceNow shows no group of this user`)
-          : groups;
-      }
-      const one = await references.resolve(table, part, path, person);
-      return one.ok ? success([one.value]) : one;
-    });
+export async function resolveConditions(
+  parts: DeskParts,
+  columns: TableColumns,
+  conditions: readonly Condition[],
+  person: Person,
+): Promise<Result<ResolvedConditions, ServicenowFailure>> {
+  const terms: string[] = [];
+  const understood: string[] = [];
+  for (const condition of conditions) {
+    const resolved = await resolveOne(parts, columns, condition, person);
     if (!resolved.ok) return resolved;
-    const names = resolved.value.map(({ name }) => name);
-    if (column.type === "glide_list") {
-      const sign = operator === "=" ? "LIKE" : "NOT LIKE";
-      const terms = resolved.value.map(({ sysId }) => `${path}${sign}${sysId}`);
-      return success({ term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` });
-    }
-    return termsOf(path, operator, resolved.value.map(({ sysId }) => sysId), names);
-  };
+    const { term, words } = resolved.value;
+    const [before = "", said = ""] = [terms.at(-1), understood.at(-1)];
+    if (condition.isAlternative !== true) {
+      terms.push(term);
+      understood.push(words);
+    } else if (isOneTerm(before) && isOneTerm(term)) {
+      terms[terms.length - 1] = anyOf([before, term]);
+      understood[understood.length - 1] = `${said} or ${words}`;
+    } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
+  }
+  return success({ terms, understood });
+}
 
-  const dateTerm = async (
-    { path, column }: FoundColumn,
-    { operator, value }: Comparison,
-    person: Person,
-  ): Promise<Term> => {
-    const dates = await datesOf(value, person);
-    if (dates === null) {
-      return invalidInput(
-        `${path}: "${
-          value.slice(0, 80)
-        }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
-      );
-    }
-    const isDay = column.type === "glide_date";
-    const [from, until] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
-    const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}`;
-    switch (operator) {
-      case "=":
-        return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${from} to ${until}`) });
-      case "!=":
-        return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${from} to ${until}`) });
-      case ">":
-        return success({ term: `${path}>${until}`, words: words(`after ${until}`) });
-      case ">=":
-        return success({ term: `${path}>=${from}`, words: words(`since ${from}`) });
-      case "<":
-        return success({ term: `${path}<${from}`, words: words(`before ${from}`) });
-      case "<=":
-        return success({ term: `${path}<=${until}`, words: words(`until ${until}`) });
-      default:
-        return invalidInput(`${path} is a date: use =, >, >=, < or <=`);
-    }
-  };
+async function resolveOne(
+  parts: DeskParts,
+  columns: TableColumns,
+  condition: Condition,
+  person: Person,
+): Promise<Term> {
+  const found = await findColumn(parts, columns, condition.field, person);
+  if (!found.ok) return found;
+  const { path, column } = found.value;
+  const { operator, value, listed } = condition;
+  if (operator === "is empty" || operator === "is not empty") {
+    const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
+    return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
+  }
+  const comparison = { operator, value, ...listed === undefined ? {} : { listed } };
+  if (journalTypes.test(column.type)) {
+    return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
+  }
+  if (column.name === "sys_class_name") return classTerm(parts, path, comparison);
+  if (column.reference !== null) return await referenceTerm(parts, found.value, comparison, person);
+  if (column.type === "boolean") return booleanTerm(path, operator, value);
+  if (dateTypes.test(column.type)) return await dateTerm(parts, found.value, comparison, person);
+  if (column.choice !== "none") return await choiceTerm(parts, found.value, comparison, person);
+  const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
+  if (isNumeric(column) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
+    return invalidInput(`${path} must be a number`);
+  }
+  // Numbers of records have no commas in them.
+  return textTerm(
+    path,
+    column.name === "number" && listed === undefined ? { ...comparison, listed: "words" } : comparison,
+  );
+}
 
-  const classTerm = (path: string, { operator, value }: Comparison): Term => {
-    const classes = value.split(/[|,]/).map(tableNameOf);
-    const closed = classes.find((name) => !access.mayRead(name));
-    if (closed !== undefined) return invalidInput(`${path}: the table ${closed.slice(0, 80)} cannot be read here`);
-    return termsOf(path, operator, classes, classes);
-  };
+/** Each of several alternatives, or the whole value where it is one. */
+async function alternatives<T>(
+  value: string,
+  resolve: (part: string) => Promise<Result<readonly T[], ServicenowFailure>>,
+): Promise<Result<readonly T[], ServicenowFailure>> {
+  const whole = await resolve(value);
+  const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
+  if (whole.ok || parts.length < 2) return whole;
+  const all: T[] = [];
+  for (const part of parts) {
+    const each = await resolve(part);
+    if (!each.ok) return each;
+    all.push(...each.value);
+  }
+  return success(all);
+}
 
-  const resolveOne = async (columns: TableColumns, condition: Condition, person: Person): Promise<Term> => {
-    const found = await findColumn(columns, condition.field, person);
-    if (!found.ok) return found;
-    const { path, column } = found.value;
-    const { operator, value, listed } = condition;
-    if (operator === "is empty" || operator === "is not empty") {
-      const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
-      return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
-    }
-    const comparison = { operator, value, ...listed === undefined ? {} : { listed } };
-    if (journalTypes.test(column.type)) {
-      return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
-    }
-    if (column.name === "sys_class_name") return classTerm(path, comparison);
-    if (column.reference !== null) return await referenceTerm(found.value, comparison, person);
-    if (column.type === "boolean") return booleanTerm(path, operator, value);
-    if (dateTypes.test(column.type)) return await dateTerm(found.value, comparison, person);
-    if (column.choice !== "none") return await choiceTerm(found.value, comparison, person);
-    const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
-    if (isNumeric(column) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
-      return invalidInput(`${path} must be a number`);
-    }
-    // Numbers of records have no commas in them.
-    return textTerm(
-      path,
-      column.name === "number" && listed === undefined ? { ...comparison, listed: "words" } : comparison,
+async function choiceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> {
+  const { path, column } = found;
+  const { operator, value } = comparison;
+  const known = await choicesOfColumn(parts, found.owner, column, person);
+  if (!known.ok) return known;
+  const choices = known.value;
+  const isOpen = operator === "=" && isOpenState(found, value);
+  const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
+  if (isOpen && !isLabel) return success(openTerm(found.owner.table));
+  const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
+  if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, comparison);
+  if (choices.length === 0) {
+    return /^[\w-]+$/.test(value) ? textTerm(path, comparison) : invalidInput(
+      `${path}: ServiceNow does not show this user the choices of the field; give the stored value`,
     );
-  };
+  }
+  const values = await alternatives(value, (part) => {
+    const matching = valuesOfChoice(part, choices);
+    if (matching.length > 0) return Promise.resolve(success(matching));
+    const listed = distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value: stored }) =>
+      label.toLowerCase() === stored.toLowerCase() ? label : `${label} (${stored})`
+    );
+    return Promise.resolve(invalidInput(`${path} is never "${part.slice(0, 80)}"; its values: ${listed.join(", ")}`));
+  });
+  if (!values.ok) return values;
+  const labels = distinctChoices(choices).filter((choice) => values.value.includes(choice.value))
+    .map(({ label }) => label);
+  // Where choices are those that occur in records, people can have stored any text.
+  const stored = values.value.map(toQueryValue);
+  const wrong = stored.find((each) => !each.ok);
+  if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);
+  const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
+  return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), named);
+}
 
-  return async (columns, conditions, person) => {
-    const terms: string[] = [];
-    const understood: string[] = [];
-    for (const condition of conditions) {
-      const resolved = await resolveOne(columns, condition, person);
-      if (!resolved.ok) return resolved;
-      const { term, words } = resolved.value;
-      const [before = "", said = ""] = [terms.at(-1), understood.at(-1)];
-      if (condition.isAlternative !== true) {
-        terms.push(term);
-        understood.push(words);
-      } else if (isOneTerm(before) && isOneTerm(term)) {
-        terms[terms.length - 1] = anyOf([before, term]);
-        understood[understood.length - 1] = `${said} or ${words}`;
-      } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
+async function referenceTerm(
+  parts: DeskParts,
+  found: FoundColumn,
+  comparison: Comparison,
+  person: Person,
+): Promise<Term> {
+  const { path, column } = found;
+  const { operator, value } = comparison;
+  const table = column.reference ?? "";
+  if (operator !== "=" && operator !== "!=") {
+    const nameField = knownTable(table)?.nameField ?? "name";
+    return parts.access.mayRead(table) && !/^[<>]/.test(operator)
+      ? textTerm(`${path}.${nameField}`, comparison)
+      : invalidInput(`${path} is compared by name: use = or !=`);
+  }
+  const resolved = await alternatives<Reference>(value, async (part) => {
+    if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
+      const groups = await myGroups(parts, person);
+      return groups.ok && groups.value.length === 0
+        ? invalidInput(`${path}: ServiceNow shows no group of this user`)
+        : groups;
     }
-    return success({ terms, understood });
-  };
+    const one = await resolveReference(parts, { table, text: part, field: path }, person);
+    return one.ok ? success([one.value]) : one;
+  });
+  if (!resolved.ok) return resolved;
+  const names = resolved.value.map(({ name }) => name);
+  if (column.type === "glide_list") {
+    const sign = operator === "=" ? "LIKE" : "NOT LIKE";
+    const terms = resolved.value.map(({ sysId }) => `${path}${sign}${sysId}`);
+    return success({ term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` });
+  }
+  return termsOf(path, operator, resolved.value.map(({ sysId }) => sysId), names);
+}
+
+async function dateTerm(
+  parts: DeskParts,
+  { path, column }: FoundColumn,
+  { operator, value }: Comparison,
+  person: Person,
+): Promise<Term> {
+  const dates = await datesOf(parts, value, person);
+  if (dates === null) {
+    return invalidInput(
+      `${path}: "${
+        value.slice(0, 80)
+      }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
+    );
+  }
+  const isDay = column.type === "glide_date";
+  const [from, until] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
+  const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}`;
+  switch (operator) {
+    case "=":
+      return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${from} to ${until}`) });
+    case "!=":
+      return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${from} to ${until}`) });
+    case ">":
+      return success({ term: `${path}>${until}`, words: words(`after ${until}`) });
+    case ">=":
+      return success({ term: `${path}>=${from}`, words: words(`since ${from}`) });
+    case "<":
+      return success({ term: `${path}<${from}`, words: words(`before ${from}`) });
+    case "<=":
+      return success({ term: `${path}<=${until}`, words: words(`until ${until}`) });
+    default:
+      return invalidInput(`${path} is a date: use =, >, >=, < or <=`);
+  }
+}
+
+function classTerm({ access }: DeskParts, path: string, { operator, value }: Comparison): Term {
+  const classes = value.split(/[|,]/).map(tableNameOf);
+  const closed = classes.find((name) => !access.mayRead(name));
+  if (closed !== undefined) return invalidInput(`${path}: the table ${closed.slice(0, 80)} cannot be read here`);
+  return termsOf(path, operator, classes, classes);
 }
 
 function isNumeric({ type }: Column): boolean {

@@ -10,6 +10,8 @@ import type { Person } from "../schema/person_cache.ts";
 import { readSelection, select, type Selection } from "./selection.ts";
 import { shownValue } from "./shown_record.ts";
 import { invalidInput } from "../failure.ts";
+import { columnsOf } from "../schema/columns.ts";
+import { findColumn } from "../query/columns_by_name.ts";
 
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;
@@ -64,14 +66,14 @@ async function countSelected(
 }
 
 async function groupField(
-  { columnsOf, findColumn }: DeskParts,
+  parts: DeskParts,
   table: string,
   groupBy: string,
   person: Person,
 ): Promise<Result<string, ServicenowFailure>> {
-  const columns = await columnsOf(table, person);
+  const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
-  const found = await findColumn(columns.value, groupBy, person);
+  const found = await findColumn(parts, columns.value, groupBy, person);
   if (!found.ok) return found;
   return /^(journal|html|glide_date_time)/.test(found.value.column.type)
     ? invalidInput(`${found.value.path} has a value of its own in each record: group by another field`)

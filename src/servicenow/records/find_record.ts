@@ -9,6 +9,7 @@ import type { RecordFields } from "../port.ts";
 import { anyOf } from "../query/query_value.ts";
 import { parseSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
+import { resolveReference } from "../schema/references.ts";
 
 /** A record with all that the person may see of it, or with the fields asked for. */
 export interface FoundRecord {
@@ -127,12 +128,13 @@ function decodeSafely(text: string): string {
 }
 
 async function read(
-  { tableApi, references, access }: DeskParts,
+  parts: DeskParts,
   { table, by, value }: Locator,
   person: Person,
   fields: readonly string[] | undefined,
 ): Promise<Result<FoundRecord, ServicenowFailure>> {
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
+  const { tableApi, access } = parts;
   if (by === "number") {
     const open = access.openRows(table);
     // A number may stand for several versions of an article: the newest is meant.
@@ -157,7 +159,7 @@ async function read(
   }
   let sysId = value;
   if (by === "name") {
-    const reference = await references.resolve(table, value, "id", person);
+    const reference = await resolveReference(parts, { table, text: value, field: "id" }, person);
     if (!reference.ok) return reference;
     sysId = reference.value.sysId;
   }

@@ -12,6 +12,8 @@ import type { Person } from "../schema/person_cache.ts";
 import { searchArticles } from "./knowledge_search.ts";
 import { readSelection, select, type Selection, textColumns } from "./selection.ts";
 import { toShownRecord } from "./shown_record.ts";
+import { columnsOf } from "../schema/columns.ts";
+import { findColumn } from "../query/columns_by_name.ts";
 
 /** Requests for one page. */
 const maxRequests = 4;
@@ -109,7 +111,7 @@ export async function chosenFields(
 ): Promise<Result<readonly string[], ServicenowFailure>> {
   const known = knownTable(table);
   if (given === undefined && known?.name === table) return success(known.summaryFields);
-  const columns = await parts.columnsOf(table, person);
+  const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   if (given === undefined) {
     const present = new Set(columns.value.columns.map(({ name }) => name));
@@ -122,7 +124,7 @@ export async function chosenFields(
   if (given.length > maxFields) return invalidInput(`fields: at most ${maxFields}`);
   const paths: string[] = [];
   for (const name of given) {
-    const found = await parts.findColumn(columns.value, name, person);
+    const found = await findColumn(parts, columns.value, name, person);
     if (!found.ok) return found;
     if (mayShowField(found.value.owner.table, found.value.column.name)) paths.push(found.value.path);
   }
@@ -136,12 +138,12 @@ async function orderOf(
   person: Person,
 ): Promise<Result<readonly string[], ServicenowFailure>> {
   if (orderBy === undefined) return success(["ORDERBYDESCsys_updated_on"]);
-  const columns = await parts.columnsOf(table, person);
+  const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   const terms: string[] = [];
   for (const part of orderBy.split(",").map((each) => each.trim()).slice(0, maxOrders)) {
     const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part) ?? [];
-    const found = await parts.findColumn(columns.value, name, person);
+    const found = await findColumn(parts, columns.value, name, person);
     if (!found.ok) return found;
     const isDescending = part.startsWith("-") || /^desc/i.test(direction);
     terms.push(`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`);

@@ -6,8 +6,9 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import type { RecordSearch } from "../desk/port.ts";
 import { parseConditions } from "../query/conditions.ts";
 import { anyOf, toQueryValue } from "../query/query_value.ts";
-import type { TableColumns } from "../schema/columns.ts";
+import { columnsOf, type TableColumns } from "../schema/columns.ts";
 import type { Person } from "../schema/person_cache.ts";
+import { resolveConditions } from "../query/resolve_conditions.ts";
 
 const maxWords = 8;
 
@@ -36,9 +37,9 @@ export async function select(
   if (where !== undefined && where.trim() !== "") {
     const conditions = parseConditions(where);
     if (!conditions.ok) return invalidInput(conditions.error);
-    const columns = await parts.columnsOf(table.value, person);
+    const columns = await columnsOf(parts, table.value, person);
     if (!columns.ok) return columns;
-    const resolved = await parts.resolveConditions(columns.value, conditions.value, person);
+    const resolved = await resolveConditions(parts, columns.value, conditions.value, person);
     if (!resolved.ok) return resolved;
     terms.push(...resolved.value.terms);
     understood.push(...resolved.value.understood);
@@ -92,13 +93,13 @@ export function parseWords(text: string): Result<readonly string[], ServicenowFa
 
 /** The fields in which words are looked for. */
 async function wordFields(
-  { columnsOf }: DeskParts,
+  parts: DeskParts,
   table: string,
   person: Person,
 ): Promise<Result<readonly string[], ServicenowFailure>> {
   const known = knownTable(table);
   if (known?.name === table) return success(known.textFields);
-  const columns = await columnsOf(table, person);
+  const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   const fields = textColumns(columns.value);
   return fields.length === 0 ? invalidInput(`${table} has no text to search: use where`) : success(fields);

@@ -1,10 +1,10 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
 import { type Result, success } from "../../lib/result.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
-import type { TableApi } from "../records/table_api.ts";
 import type { Column, TableColumns } from "./columns.ts";
-import type { Person, Remember } from "./person_cache.ts";
+import type { Person } from "./person_cache.ts";
 import { usualChoices } from "./usual_choices.ts";
 
 interface Choice {
@@ -13,73 +13,60 @@ interface Choice {
   readonly language: string;
 }
 
-/** Choices by the name of their column. Empty where the person may not read them. */
-export type ChoicesOf = (
-  columns: TableColumns,
-  person: Person,
-) => Promise<Result<Readonly<Record<string, readonly Choice[]>>, ServicenowFailure>>;
-
-/** The choices of one column; where the person may not read choices, those that occur in records. */
-export type ChoicesOfColumn = (
-  columns: TableColumns,
-  column: Column,
-  person: Person,
-) => Promise<Result<readonly Choice[], ServicenowFailure>>;
-
 const maxChoices = 2_000;
 const maxRecordsRead = 300;
 
-export function createChoices(
-  { tableApi, remember }: { readonly tableApi: TableApi; readonly remember: Remember },
-): ChoicesOf {
-  return ({ table, lineage }, person) =>
-    remember(person, ["choices", table], async () => {
-      const found = await tableApi.rows("sys_choice", {
-        query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
-        fields: ["name", "element", "value", "label", "language"],
-        limit: maxChoices,
-        stored: true,
-      }, person);
-      if (!found.ok) return isAboutRights(found.error) ? success({}) : found;
-      const byColumn: Record<string, Choice[]> = {};
-      const owners: Record<string, string> = {};
-      // A table's own choices replace those of the table that it extends.
-      const nearestFirst = found.value.rows.toSorted((a, b) =>
-        lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
-      );
-      for (const row of nearestFirst) {
-        const [owner, element] = [storedValue(row, "name"), storedValue(row, "element")];
-        owners[element] ??= owner;
-        if (owners[element] !== owner) continue;
-        const [value, label] = [storedValue(row, "value"), storedValue(row, "label")];
-        (byColumn[element] ??= []).push({ value, label, language: storedValue(row, "language") });
-      }
-      return success(byColumn);
-    });
+/** Choices by the name of their column. Empty where the person may not read them. */
+export function choicesOf(
+  { tableApi, remember }: DeskParts,
+  { table, lineage }: TableColumns,
+  person: Person,
+): Promise<Result<Readonly<Record<string, readonly Choice[]>>, ServicenowFailure>> {
+  return remember(person, ["choices", table], async () => {
+    const found = await tableApi.rows("sys_choice", {
+      query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
+      fields: ["name", "element", "value", "label", "language"],
+      limit: maxChoices,
+      stored: true,
+    }, person);
+    if (!found.ok) return isAboutRights(found.error) ? success({}) : found;
+    const byColumn: Record<string, Choice[]> = {};
+    const owners: Record<string, string> = {};
+    // A table's own choices replace those of the table that it extends.
+    const nearestFirst = found.value.rows.toSorted((a, b) =>
+      lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
+    );
+    for (const row of nearestFirst) {
+      const [owner, element] = [storedValue(row, "name"), storedValue(row, "element")];
+      owners[element] ??= owner;
+      if (owners[element] !== owner) continue;
+      const [value, label] = [storedValue(row, "value"), storedValue(row, "label")];
+      (byColumn[element] ??= []).push({ value, label, language: storedValue(row, "language") });
+    }
+    return success(byColumn);
+  });
 }
 
-export function createChoicesOfColumn(
-  { tableApi, remember, choicesOf }: {
-    readonly tableApi: TableApi;
-    readonly remember: Remember;
-    readonly choicesOf: ChoicesOf;
-  },
-): ChoicesOfColumn {
-  return async (columns, { name, choice }, person) => {
-    const all = await choicesOf(columns, person);
-    if (!all.ok) return all;
-    const known = choicesFor(all.value, name);
-    if (known.length > 0 || choice !== "list") return success(known);
-    return await remember(person, ["choices seen", columns.table, name], async () => {
-      const query = `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`;
-      const found = await tableApi.rows(columns.table, { query, fields: [name], limit: maxRecordsRead }, person);
-      if (!found.ok) return found;
-      const usual = usualChoices(columns.lineage, name).map(({ value, label }) => [value, label] as const);
-      const seen = found.value.rows.map((row) => [storedValue(row, name), displayValue(row, name)] as const);
-      // The instance's own labels first: the first one is shown.
-      return success([...new Map(seen), ...usual].map(([value, label]) => ({ value, label, language: "" })));
-    });
-  };
+/** The choices of one column; where the person may not read choices, those that occur in records. */
+export async function choicesOfColumn(
+  parts: DeskParts,
+  columns: TableColumns,
+  { name, choice }: Column,
+  person: Person,
+): Promise<Result<readonly Choice[], ServicenowFailure>> {
+  const all = await choicesOf(parts, columns, person);
+  if (!all.ok) return all;
+  const known = choicesFor(all.value, name);
+  if (known.length > 0 || choice !== "list") return success(known);
+  return await parts.remember(person, ["choices seen", columns.table, name], async () => {
+    const query = `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`;
+    const found = await parts.tableApi.rows(columns.table, { query, fields: [name], limit: maxRecordsRead }, person);
+    if (!found.ok) return found;
+    const usual = usualChoices(columns.lineage, name).map(({ value, label }) => [value, label] as const);
+    const seen = found.value.rows.map((row) => [storedValue(row, name), displayValue(row, name)] as const);
+    // The instance's own labels first: the first one is shown.
+    return success([...new Map(seen), ...usual].map(([value, label]) => ({ value, label, language: "" })));
+  });
 }
 
 /** The instance keeps the choices from this person, or has no such table. */

@@ -6,13 +6,12 @@ import * as z from "zod";
 import { type Result, success } from "../../lib/result.ts";
 import { isSecretField, mayShowField } from "../access/field_access.ts";
 import { knownTable } from "../access/known_tables.ts";
-import type { CallAs } from "../calls.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
-import type { TableApi } from "../records/table_api.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
-import type { Person, Remember } from "./person_cache.ts";
+import type { Person } from "./person_cache.ts";
 
 export interface Column {
   readonly name: string;
@@ -40,8 +39,6 @@ export interface TableColumns {
   readonly source: "dictionary" | "records";
 }
 
-export type ColumnsOf = (table: string, person: Person) => Promise<Result<TableColumns, ServicenowFailure>>;
-
 const maxColumns = 1_000;
 const dictionaryFields = [
   "name",
@@ -56,70 +53,76 @@ const dictionaryFields = [
   "display",
 ];
 
-export function createColumns(
-  { tableApi, callAs, remember }: {
-    readonly tableApi: TableApi;
-    readonly callAs: CallAs;
-    readonly remember: Remember;
-  },
-): ColumnsOf {
-  const lineageOf = async (table: string, person: Person): Promise<readonly string[]> => {
-    const known = knownTable(table);
-    if (known?.name === table && !table.startsWith("cmdb_")) return [table, ...known.parents ?? []];
-    const steps = ["", ".super_class", ".super_class.super_class", ".super_class.super_class.super_class"];
-    const fields = steps.map((step) => `${step}.name`.slice(1));
-    const request = { query: `name=${table}`, fields, limit: 1, stored: true };
-    const found = await tableApi.rows("sys_db_object", request, person);
-    const [row] = found.ok ? found.value.rows : [];
-    const names = fields.map((field) => row === undefined ? "" : storedValue(row, field)).filter((name) => name !== "");
-    return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
-  };
+/** The columns that the person may see of a table. */
+export function columnsOf(
+  parts: DeskParts,
+  table: string,
+  person: Person,
+): Promise<Result<TableColumns, ServicenowFailure>> {
+  return parts.remember(person, ["columns", table], async () => {
+    const lineage = await lineageOf(parts, table, person);
+    const listed = await fromDictionary(parts, lineage, person);
+    const source = listed.length > 0 ? "dictionary" : "records";
+    const columns = source === "dictionary" ? success(listed) : await fromRecord(parts, table, person);
+    if (!columns.ok) return columns;
+    const shown = columns.value.filter(({ name, type }) => mayShowField(table, name, type));
+    return success({ table, lineage, columns: shown, source } as const);
+  });
+}
 
-  const fromDictionary = async (lineage: readonly string[], person: Person): Promise<readonly Column[]> => {
-    const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
-    const found = await tableApi.rows(
-      "sys_dictionary",
-      { query, fields: dictionaryFields, limit: maxColumns, stored: true },
-      person,
-    );
-    if (!found.ok) return [];
-    const nearestFirst = found.value.rows.toSorted((a, b) =>
-      lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
-    );
-    const columns = new Map<string, Column>();
-    for (const row of nearestFirst) {
-      const column = toColumn(row);
-      if (!columns.has(column.name)) columns.set(column.name, column);
-    }
-    return [...columns.values()];
-  };
+async function lineageOf({ tableApi }: DeskParts, table: string, person: Person): Promise<readonly string[]> {
+  const known = knownTable(table);
+  if (known?.name === table && !table.startsWith("cmdb_")) return [table, ...known.parents ?? []];
+  const steps = ["", ".super_class", ".super_class.super_class", ".super_class.super_class.super_class"];
+  const fields = steps.map((step) => `${step}.name`.slice(1));
+  const request = { query: `name=${table}`, fields, limit: 1, stored: true };
+  const found = await tableApi.rows("sys_db_object", request, person);
+  const [row] = found.ok ? found.value.rows : [];
+  const names = fields.map((field) => row === undefined ? "" : storedValue(row, field)).filter((name) => name !== "");
+  return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
+}
 
-  const fromRecord = async (table: string, person: Person): Promise<Result<readonly Column[], ServicenowFailure>> => {
-    const answer = await callAs(person, {
-      method: "GET",
-      path: `/api/now/table/${table}`,
-      query: { sysparm_display_value: "false", sysparm_limit: "1" },
-      accept: "json",
-      maxBytes: maxReplyBytes,
-    });
-    if (!answer.ok) return answer;
-    const parsed = parseResult(answer.value, z.array(z.record(z.string(), z.unknown())));
-    if (!parsed.ok) return parsed;
-    const [row = {}] = parsed.value;
-    const names = new Set([...Object.keys(row), ...knownTable(table)?.summaryFields ?? []]);
-    return success([...names].filter((name) => !name.includes(".")).map((name) => guessColumn(name, row[name])));
-  };
+async function fromDictionary(
+  { tableApi }: DeskParts,
+  lineage: readonly string[],
+  person: Person,
+): Promise<readonly Column[]> {
+  const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
+  const found = await tableApi.rows(
+    "sys_dictionary",
+    { query, fields: dictionaryFields, limit: maxColumns, stored: true },
+    person,
+  );
+  if (!found.ok) return [];
+  const nearestFirst = found.value.rows.toSorted((a, b) =>
+    lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
+  );
+  const columns = new Map<string, Column>();
+  for (const row of nearestFirst) {
+    const column = toColumn(row);
+    if (!columns.has(column.name)) columns.set(column.name, column);
+  }
+  return [...columns.values()];
+}
 
-  return (table, person) =>
-    remember(person, ["columns", table], async () => {
-      const lineage = await lineageOf(table, person);
-      const listed = await fromDictionary(lineage, person);
-      const source = listed.length > 0 ? "dictionary" : "records";
-      const columns = source === "dictionary" ? success(listed) : await fromRecord(table, person);
-      if (!columns.ok) return columns;
-      const shown = columns.value.filter(({ name, type }) => mayShowField(table, name, type));
-      return success({ table, lineage, columns: shown, source } as const);
-    });
+async function fromRecord(
+  { callAs }: DeskParts,
+  table: string,
+  person: Person,
+): Promise<Result<readonly Column[], ServicenowFailure>> {
+  const answer = await callAs(person, {
+    method: "GET",
+    path: `/api/now/table/${table}`,
+    query: { sysparm_display_value: "false", sysparm_limit: "1" },
+    accept: "json",
+    maxBytes: maxReplyBytes,
+  });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, z.array(z.record(z.string(), z.unknown())));
+  if (!parsed.ok) return parsed;
+  const [row = {}] = parsed.value;
+  const names = new Set([...Object.keys(row), ...knownTable(table)?.summaryFields ?? []]);
+  return success([...names].filter((name) => !name.includes(".")).map((name) => guessColumn(name, row[name])));
 }
 
 function toColumn(row: RecordFields): Column {

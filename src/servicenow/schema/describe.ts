@@ -3,8 +3,10 @@ import { type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import type { DescribedField, TableDescription } from "../desk/port.ts";
-import { choicesFor, distinctChoices } from "./choices.ts";
+import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
 import type { Person } from "./person_cache.ts";
+import { columnsOf } from "./columns.ts";
+import { findColumn } from "../query/columns_by_name.ts";
 
 const maxChoicesInList = 12;
 const maxFields = 120;
@@ -16,13 +18,13 @@ export async function describeTable(
 ): Promise<Result<TableDescription, ServicenowFailure>> {
   const table = parts.access.readable(named);
   if (!table.ok) return table;
-  const columns = await parts.columnsOf(table.value, person);
+  const columns = await columnsOf(parts, table.value, person);
   if (!columns.ok) return columns;
-  const choices = await parts.choicesOf(columns.value, person);
+  const choices = await choicesOf(parts, columns.value, person);
   if (!choices.ok) return choices;
   let wanted = columns.value.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection");
   if (field !== undefined) {
-    const found = await parts.findColumn(columns.value, field, person);
+    const found = await findColumn(parts, columns.value, field, person);
     if (!found.ok) return found;
     if (found.value.owner.table !== table.value) return invalidInput(`field must be one of ${table.value}`);
     wanted = [found.value.column];

@@ -1,27 +1,19 @@
 /** The record that a name means: a person, a group, a configuration item. A name that means several is an error. */
 import { type Result, success } from "../../lib/result.ts";
 import { knownTable, tableOfNumber } from "../access/known_tables.ts";
-import type { TableAccess } from "../access/table_access.ts";
+import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
 import { cutText, oneLine } from "../records/plain_text.ts";
 import { anyOf, toQueryValue } from "../query/query_value.ts";
-import type { TableApi } from "../records/table_api.ts";
-import type { Person, Remember } from "./person_cache.ts";
+import type { Person } from "./person_cache.ts";
 
 /** A record by its sys_id, and what to call it in an answer. */
 export interface Reference {
   readonly sysId: string;
   readonly name: string;
-}
-
-export interface References {
-  /** `field` is for the words of a failure. */
-  resolve(table: string, text: string, field: string, person: Person): Promise<Result<Reference, ServicenowFailure>>;
-  /** The groups of the person who calls. */
-  myGroups(person: Person): Promise<Result<readonly Reference[], ServicenowFailure>>;
 }
 
 const maxCandidates = 6;
@@ -46,99 +38,119 @@ const distinctions: Readonly<Record<string, readonly string[]>> = {
 };
 const otherDistinctions = ["short_description", "active"];
 
-export function createReferences(
-  { tableApi, access, remember }: {
-    readonly tableApi: TableApi;
-    readonly access: TableAccess;
-    readonly remember: Remember;
-  },
-): References {
-  const lookUp = async (
-    table: string,
-    text: string,
-    field: string,
-    person: Person,
-  ): Promise<Result<Reference, ServicenowFailure>> => {
-    const value = toQueryValue(text);
-    if (!value.ok) return invalidInput(`${field} ${value.error}`);
-    const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
-    const known = knownTable(table);
-    const isNumbered = known?.numberPrefix !== undefined && known.nameField === undefined;
-    const nameField = isNumber || isNumbered ? "number" : known?.nameField ?? "name";
-    const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
-    const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
-    const find = (query: string, fields: readonly string[]) =>
-      tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates }, person);
-    const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
-    if (!found.ok) return found;
-    const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
-    const [first, second] = rows;
-    if (first !== undefined && second === undefined) {
-      return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) });
-    }
-    if (first !== undefined) {
-      return invalidInput(
-        `${field} "${text}" is ambiguous: ${listRows(rows, shown, true)}. Give one's ${
-          table === "sys_user" ? "user name or " : ""
-        }sys_id`,
-      );
-    }
-    // Each word is checked by itself: a script may stand after the first.
-    const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
-      .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
-    const nearest = async (parts: readonly string[]): Promise<readonly RecordFields[]> => {
-      const near = parts.length === 0 ? null : await find(anyOf(parts.map((part) => `${exact[0]}LIKE${part}`)), shown);
-      // An instance that ignores the condition answers with any records.
-      const isNear = (row: RecordFields): boolean =>
-        parts.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()));
-      return near?.ok === true ? near.value.rows.filter(isNear) : [];
-    };
-    const likely = await nearest(words);
-    // A wrong letter late in the word.
-    const beginnings = words.filter((word) => word.length > minBeginning && !word.includes("^"));
-    const near = likely.length > 0 ? likely : await nearest(
-      beginnings.map((word) => word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))),
-    );
-    const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
-    return invalidInput(
-      `${field}: no ${knownTable(table)?.label.toLowerCase() ?? table} "${text}" that the user may see${candidates}`,
-    );
-  };
+/** A name as a caller gave it. */
+interface GivenName {
+  readonly table: string;
+  readonly text: string;
+  /** For the words of a failure. */
+  readonly field: string;
+}
 
-  return {
-    async resolve(table, given, field, person) {
-      const text = given.trim();
-      if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
-      if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
-        return success({ sysId: person.account.sysId, name: person.account.name });
-      }
-      const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
-      if (!access.mayRead(target)) {
-        return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
-      }
-      return await remember(
-        person,
-        ["reference", target, text.toLowerCase()],
-        () => lookUp(target, text, field, person),
-      );
-    },
-    myGroups: (person) =>
-      remember(person, ["my groups"], async () => {
-        const found = await tableApi.rows("sys_user_grmember", {
-          query: `user=${person.account.sysId}`,
-          fields: ["group"],
-          limit: maxGroups,
-        }, person);
-        if (!found.ok) return found;
-        return success(
-          found.value.rows.map((row) => ({
-            sysId: storedValue(row, "group"),
-            name: oneLine(displayValue(row, "group")),
-          }))
-            .filter(({ sysId }) => isStoredSysId(sysId)),
-        );
-      }),
+/** The record that a name means. */
+export async function resolveReference(
+  parts: DeskParts,
+  { table, text: given, field }: GivenName,
+  person: Person,
+): Promise<Result<Reference, ServicenowFailure>> {
+  const text = given.trim();
+  if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
+  if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
+    return success({ sysId: person.account.sysId, name: person.account.name });
+  }
+  const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
+  if (!parts.access.mayRead(target)) {
+    return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
+  }
+  return await parts.remember(
+    person,
+    ["reference", target, text.toLowerCase()],
+    () => lookUp(parts, { table: target, text, field }, person),
+  );
+}
+
+/** The records that a list means, names separated by commas or bars, as the instance stores and people see them. */
+export async function resolveList(
+  parts: DeskParts,
+  { text, ...name }: GivenName,
+  person: Person,
+): Promise<Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>> {
+  const all: Reference[] = [];
+  for (const part of text.split(/\s*[,|]\s*/)) {
+    const one = await resolveReference(parts, { ...name, text: part }, person);
+    if (!one.ok) return one;
+    all.push(one.value);
+  }
+  return success({ stored: all.map(({ sysId }) => sysId).join(","), shown: all.map((one) => one.name).join(", ") });
+}
+
+/** The groups of the person who calls. */
+export function myGroups(
+  { tableApi, remember }: DeskParts,
+  person: Person,
+): Promise<Result<readonly Reference[], ServicenowFailure>> {
+  return remember(person, ["my groups"], async () => {
+    const request = { query: `user=${person.account.sysId}`, fields: ["group"], limit: maxGroups };
+    const found = await tableApi.rows("sys_user_grmember", request, person);
+    if (!found.ok) return found;
+    return success(
+      found.value.rows.map((row) => ({
+        sysId: storedValue(row, "group"),
+        name: oneLine(displayValue(row, "group")),
+      }))
+        .filter(({ sysId }) => isStoredSysId(sysId)),
+    );
+  });
+}
+
+async function lookUp(
+  parts: DeskParts,
+  { table, text, field }: GivenName,
+  person: Person,
+): Promise<Result<Reference, ServicenowFailure>> {
+  const value = toQueryValue(text);
+  if (!value.ok) return invalidInput(`${field} ${value.error}`);
+  const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
+  const known = knownTable(table);
+  const isNumbered = known?.numberPrefix !== undefined && known.nameField === undefined;
+  const nameField = isNumber || isNumbered ? "number" : known?.nameField ?? "name";
+  const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
+  const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
+  const find = (query: string, fields: readonly string[]) =>
+    parts.tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates }, person);
+  const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
+  if (!found.ok) return found;
+  const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
+  const [first, second] = rows;
+  if (first !== undefined && second === undefined) {
+    return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) });
+  }
+  if (first !== undefined) {
+    return invalidInput(
+      `${field} "${text}" is ambiguous: ${listRows(rows, shown, true)}. Give one's ${
+        table === "sys_user" ? "user name or " : ""
+      }sys_id`,
+    );
+  }
+  // Each word is checked by itself: a script may stand after the first.
+  const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
+    .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
+  const nearest = async (words: readonly string[]): Promise<readonly RecordFields[]> => {
+    const near = words.length === 0 ? null : await find(anyOf(words.map((part) => `${exact[0]}LIKE${part}`)), shown);
+    // An instance that ignores the condition answers with any records.
+    const isNear = (row: RecordFields): boolean =>
+      words.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()));
+    return near?.ok === true ? near.value.rows.filter(isNear) : [];
   };
+  const likely = await nearest(words);
+  // A wrong letter late in the word.
+  const beginnings = words.filter((word) => word.length > minBeginning && !word.includes("^"));
+  const near = likely.length > 0 ? likely : await nearest(
+    beginnings.map((word) => word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))),
+  );
+  const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
+  return invalidInput(
+    `${field}: no ${knownTable(table)?.label.toLowerCase() ?? table} "${text}" that the user may see${candidates}`,
+  );
 }
 
 /** An instance ignores a condition on a column that it does not have, and then answers with any record. */
