@@ -2,51 +2,12 @@
  * ServiceNow records as resources: one fixed URI and four templates. A failure of any of them is JSON content that says
  * what to do, never an exception: a read tells its reader the truth, and crashes nothing.
  */
-import type { Principal } from "../lib/principal.ts";
+import type { ResourceFamily } from "../mcp/resource.ts";
+import type { ToolContext } from "../mcp/tool.ts";
 import type { FailureWords } from "../servicenow/failure.ts";
 import type { FoundRecord, ServicenowRecords } from "../servicenow/port.ts";
 import { type RecordKind, recordKinds } from "../servicenow/tables.ts";
 import { toRecordText } from "../servicenow/record_text.ts";
-
-/** A resource as `resources/list` shows it (MCP schema `Resource`). */
-export interface RecordResource {
-  readonly uri: string;
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
-  readonly mimeType: string;
-}
-
-/** A template as `resources/templates/list` shows it (MCP schema `ResourceTemplate`; RFC 6570). */
-export interface ResourceTemplate extends Omit<RecordResource, "uri"> {
-  readonly uriTemplate: string;
-}
-
-/** One content item of `resources/read`. */
-interface ResourceContents {
-  readonly uri: string;
-  readonly mimeType: string;
-  readonly text: string;
-}
-
-interface ResourceContext {
-  readonly principal: Principal;
-  readonly signal: AbortSignal;
-}
-
-/** The family as the protocol layer takes it. */
-export interface ServicenowResources {
-  readonly name: string;
-  /** All of these must be in the principal's effective scopes. */
-  readonly scopes: readonly string[];
-  /** Whether the URI is for this family to answer, be it good or not. */
-  owns(uri: string): boolean;
-  list(): readonly RecordResource[];
-  readonly templates: readonly ResourceTemplate[];
-  /** What a person reads depends on who they are, and is to be the current state: no client shares or keeps it. */
-  readonly cacheHint: { readonly ttlMs: 0; readonly cacheScope: "private" };
-  read(uri: string, context: ResourceContext): Promise<{ readonly contents: readonly ResourceContents[] }>;
-}
 
 const scheme = "servicenow://";
 const scope = "servicenow:read";
@@ -59,11 +20,10 @@ const described: Readonly<Record<RecordKind, { readonly title: string; readonly 
   catalog: { title: "Catalog item", description: "Service catalog item by sys_id" },
 };
 
-export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader" | "describe">): ServicenowResources {
+export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader" | "describe">): ResourceFamily {
   const { reader, describe } = servicenow;
 
-  const readText = async (uri: string, context: ResourceContext): Promise<string> => {
-    const { subject, scopes } = context.principal;
+  const readText = async (uri: string, { principal: { subject, scopes }, signal }: ToolContext): Promise<string> => {
     if (!scopes.has(scope)) {
       return errorText({ error: "Insufficient permissions", detail: `The access token lacks the scope ${scope}.` });
     }
@@ -71,23 +31,22 @@ export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader"
     if (target === null) {
       return errorText({ error: "Unknown resource", detail: `Use ${scheme}me or ${scheme}TABLE/SYS_ID.` });
     }
-    const caller = { subject, signal: context.signal };
+    const caller = { subject, signal };
     const found = target === "me" ? await reader.me(caller) : await reader.read(target.kind, target.id, caller);
     return found.ok ? recordText(found.value) : errorText(describe(found.error));
   };
 
-  const profile: RecordResource = {
-    uri: `${scheme}me`,
-    name: "my_profile",
-    title: "My ServiceNow profile",
-    description: "Current authenticated user's profile",
-    mimeType,
-  };
   return {
     name: "servicenow",
     scopes: [scope],
     owns: (uri) => uri.startsWith(scheme),
-    list: () => [profile],
+    list: () => [{
+      uri: `${scheme}me`,
+      name: "my_profile",
+      title: "My ServiceNow profile",
+      description: "Current authenticated user's profile",
+      mimeType,
+    }],
     templates: recordKinds.map((kind) => ({
       uriTemplate: `${scheme}${kind}/{sys_id}`,
       name: kind,

@@ -1,4 +1,5 @@
 /** Calls in a user's own name: their token, their share of calls, and a second try when the instance ended the token. */
+import type * as z from "zod";
 import type { Admission } from "../lib/admission.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -7,7 +8,7 @@ import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./links/link_record.ts";
 import type { ServicenowLinks } from "./links/links.ts";
 import type { Caller } from "./caller.ts";
-import type { UpstreamFailure } from "./reply.ts";
+import { maxReplyBytes, parseResult, type UpstreamFailure } from "./reply.ts";
 import type { Send } from "./send.ts";
 import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
 
@@ -16,6 +17,8 @@ type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamReques
 
 /** Sends a request with the caller's own token. */
 export type CallAs = (caller: Caller, request: RequestOf) => Promise<Result<UpstreamReply, ServicenowFailure>>;
+
+type JsonRequest = Omit<UpstreamRequest, "method" | "accept" | "maxBytes"> & Partial<Pick<UpstreamRequest, "method">>;
 
 /** A call with its attempts, its waits and a new token. */
 const callTimeoutMs = 14_000;
@@ -94,6 +97,20 @@ export function createCallAs(
     if (caller.signal.aborted) return failure({ reason: "cancelled" });
     return failure(answer.error.reason === "cancelled" ? timedOut(uncertain) : settle(caller.subject, answer.error));
   };
+}
+
+/** Asks for JSON, and parses the result. A change whose answer cannot be understood may have taken effect. */
+export async function askJson<Schema extends z.ZodType>(
+  callAs: CallAs,
+  caller: Caller,
+  { method = "GET", ...request }: JsonRequest,
+  schema: Schema,
+): Promise<Result<z.output<Schema>, ServicenowFailure>> {
+  const answer = await callAs(caller, { ...request, method, accept: "json", maxBytes: maxReplyBytes });
+  if (!answer.ok) return answer;
+  const parsed = parseResult(answer.value, schema);
+  if (parsed.ok || method === "GET") return parsed;
+  return failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
 }
 
 function timedOut(uncertain: boolean): ServicenowFailure {

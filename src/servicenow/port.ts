@@ -27,13 +27,8 @@ export interface FoundRecord {
 /** Reads single records. */
 export interface RecordReader {
   me(caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>>;
-  /** `id` is a sys_id or a number, checked before any call. Without `fields`, all that the caller may see. */
-  read(
-    kind: RecordKind,
-    id: string,
-    caller: Caller,
-    options?: { readonly fields?: readonly string[] },
-  ): Promise<Result<FoundRecord, ServicenowFailure>>;
+  /** `id` is a sys_id or a number, checked before any call. */
+  read(kind: RecordKind, id: string, caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>>;
 }
 
 /** Everything that a service desk does here. */

@@ -8,28 +8,33 @@ import {
   ReadResourceRequestSchema,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { Principal } from "../../src/lib/principal.ts";
-import {
-  type RecordResource,
-  type ResourceTemplate,
-  type ServicenowResources,
-  servicenowResources,
-} from "../../src/resources/servicenow.ts";
+import type { Resource, ResourceFamily } from "../../src/mcp/resource.ts";
+import type { ToolContext } from "../../src/mcp/tool.ts";
+import { servicenowResources } from "../../src/resources/servicenow.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { principalOf } from "../servicenow/principal.ts";
 import { openPlace, patientTimes } from "../servicenow/place.ts";
 
+const contextOf = (principal: Principal): ToolContext => ({
+  ...quietCaller,
+  principal,
+  signal: new AbortController().signal,
+  progress: () => {},
+});
+
 async function readJson(
-  family: ServicenowResources,
+  family: ResourceFamily,
   uri: string,
   principal: Principal = principalOf("one"),
 ): Promise<Record<string, unknown>> {
-  const context = { principal, signal: new AbortController().signal };
-  const { contents } = await family.read(uri, context);
-  assert.equal(contents.length, 1);
-  assert.equal(contents[0]?.uri, uri);
-  assert.equal(contents[0]?.mimeType, "application/json");
-  const text = contents[0]?.text ?? "";
+  const outcome = await family.read(uri, contextOf(principal));
+  const [content, ...others] = outcome !== null && "contents" in outcome ? outcome.contents : [];
+  assert.deepEqual(others, []);
+  assert.equal(content?.uri, uri);
+  assert.equal(content.mimeType, "application/json");
+  const text = "text" in content ? content.text : "";
   assert.match(text, /^\{\n {2}"/, "two-space indent");
   return JSON.parse(text);
 }
@@ -43,24 +48,26 @@ Deno.test("the document's own examples run with the SDK client (seed 001)", asyn
   await place.link("one", "ada");
   const family = servicenowResources(place.servicenow);
   const server = new Server({ name: "test", version: "1" }, { capabilities: { resources: {} } });
-  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [...family.list()] }));
+  server.setRequestHandler(ListResourcesRequestSchema, async () => ({
+    resources: [...await family.list(principalOf("one"))],
+  }));
   server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [...family.templates] }));
   server.setRequestHandler(ReadResourceRequestSchema, async (
     { params }: { readonly params: { readonly uri: string } },
     { signal }: { readonly signal: AbortSignal },
   ) => {
-    const { contents } = await family.read(params.uri, { principal: principalOf("one"), signal });
-    return { contents: [...contents] };
+    const outcome = await family.read(params.uri, { ...contextOf(principalOf("one")), signal });
+    return { contents: outcome !== null && "contents" in outcome ? [...outcome.contents] : [] };
   });
   const client = new Client({ name: "test", version: "1" });
   const [clientSide, serverSide] = InMemoryTransport.createLinkedPair();
   await Promise.all([server.connect(serverSide), client.connect(clientSide)]);
 
   const { resources } = await client.listResources();
-  const listed: readonly RecordResource[] = resources;
+  const listed: readonly Resource[] = resources;
   assert.deepEqual(listed.map(({ name, uri }) => [name, uri]), [["my_profile", "servicenow://me"]]);
   const { resourceTemplates } = await client.listResourceTemplates();
-  const templates: readonly ResourceTemplate[] = resourceTemplates;
+  const templates: ResourceFamily["templates"] = resourceTemplates;
   assert.deepEqual(
     templates.map(({ name, uriTemplate }) => [name, uriTemplate]),
     ["incident", "change_request", "kb_knowledge", "catalog"].map((name) => [name, `servicenow://${name}/{sys_id}`]),

@@ -5,10 +5,11 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { locate } from "../records/find_record.ts";
 import { oneLine, plainText, wordsOf } from "../records/plain_text.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
+import { maxReplyBytes } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { CatalogItem, ItemQuestion } from "./port.ts";
 import { resolveReference } from "../schema/references.ts";
+import { askJson } from "../calls.ts";
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -78,15 +79,8 @@ export async function readItem(
     ? success({ sysId: located.value.value })
     : await resolveReference(parts, { table: "sc_cat_item", text: item, field: "item" }, person);
   if (!found.ok) return found;
-  const answer = await parts.callAs(person, {
-    method: "GET",
-    path: `/api/sn_sc/servicecatalog/items/${found.value.sysId}`,
-    accept: "json",
-    maxBytes: maxReplyBytes,
-    notFoundStatus: 400,
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, itemReply);
+  const request = { path: `/api/sn_sc/servicecatalog/items/${found.value.sysId}`, notFoundStatus: 400 };
+  const parsed = await askJson(parts.callAs, person, request, itemReply);
   if (!parsed.ok) return parsed;
   const { name, short_description: about, price, type, sys_class_name: className, variables } = parsed.value;
   const questions = toQuestions(variables, 0);

@@ -1,6 +1,6 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
-import { failure, type Result, success } from "../../lib/result.ts";
+import { type Result, success } from "../../lib/result.ts";
 import { parseValueLines } from "../changes/value_lines.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
@@ -8,12 +8,12 @@ import { storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { plainText } from "../records/plain_text.ts";
 import { linkTo, shownValue } from "../records/shown_record.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { readItem } from "./catalog_item.ts";
 import type { Cart, CatalogItem, OrderReport, OrderRequest } from "./port.ts";
 import { resolveAnswers, type ResolvedAnswers } from "./resolve_answers.ts";
 import { resolveReference } from "../schema/references.ts";
+import { askJson } from "../calls.ts";
 
 const maxItemsShown = 20;
 const catalogPath = "/api/sn_sc/servicecatalog";
@@ -138,16 +138,8 @@ async function post(
   { path, body }: { readonly path: string; readonly body: Readonly<Record<string, unknown>> },
   person: Person,
 ): Answer<Ordered> {
-  const answer = await callAs(person, {
-    method: "POST",
-    path: `${catalogPath}${path}`,
-    body: { type: "application/json", content: JSON.stringify(body) },
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, ordered);
-  return parsed.ok ? parsed : failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
+  const content = { type: "application/json", content: JSON.stringify(body) };
+  return await askJson(callAs, person, { method: "POST", path: `${catalogPath}${path}`, body: content }, ordered);
 }
 
 /** Number and link, and for a request its items, what they cost and who has to approve them. */
@@ -198,14 +190,7 @@ async function approversOf({ tableApi, access }: DeskParts, request: string, per
 }
 
 async function readCart({ callAs }: DeskParts, person: Person): Answer<Cart> {
-  const answer = await callAs(person, {
-    method: "GET",
-    path: `${catalogPath}/cart`,
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, z.record(z.string(), z.unknown()));
+  const parsed = await askJson(callAs, person, { path: `${catalogPath}/cart` }, z.record(z.string(), z.unknown()));
   return parsed.ok ? success(toCart(parsed.value)) : parsed;
 }
 

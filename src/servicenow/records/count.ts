@@ -5,13 +5,13 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import type { RecordCount, RecordCountRequest } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { readSelection, select, type Selection } from "./selection.ts";
 import { shownValue } from "./shown_record.ts";
 import { invalidInput } from "../failure.ts";
 import { columnsOf } from "../schema/columns.ts";
 import { findColumn } from "../query/columns_by_name.ts";
+import { askJson } from "../calls.ts";
 
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;
@@ -92,13 +92,7 @@ async function statisticsOf(
   { table, query }: { readonly table: string; readonly query: string },
   person: Person,
 ): Promise<number | null> {
-  const answer = await callAs(person, {
-    method: "GET",
-    path: `/api/now/stats/${table}`,
-    query: { sysparm_count: "true", sysparm_query: query },
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
-  const parsed = answer.ok ? parseResult(answer.value, statistics) : answer;
+  const request = { path: `/api/now/stats/${table}`, query: { sysparm_count: "true", sysparm_query: query } };
+  const parsed = await askJson(callAs, person, request, statistics);
   return parsed.ok ? parsed.value.stats.count : null;
 }

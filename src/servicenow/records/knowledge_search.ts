@@ -4,11 +4,11 @@ import { type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import type { RecordPage, RecordSearch } from "../desk/port.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { htmlToText, oneLine } from "./plain_text.ts";
 import { parseWords, select } from "./selection.ts";
 import { linkTo } from "./shown_record.ts";
+import { askJson } from "../calls.ts";
 
 const article = z.object({
   id: z.string().regex(/^(kb_knowledge:)?[0-9a-f]{32}$/),
@@ -30,8 +30,7 @@ export async function searchArticles(
   const narrowed = await select(parts, { table: "kb_knowledge", ...(where === undefined ? {} : { where }) }, person);
   if (!narrowed.ok) return narrowed;
   const { query: filter, understood } = narrowed.value;
-  const answer = await parts.callAs(person, {
-    method: "GET",
+  const parsed = await askJson(parts.callAs, person, {
     path: "/api/sn_km_api/knowledge/articles",
     query: {
       // Words alone: an instance puts them into an encoded query.
@@ -41,11 +40,7 @@ export async function searchArticles(
       offset: String(search.offset),
       ...(filter === "" ? {} : { filter }),
     },
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, articles);
+  }, articles);
   if (!parsed.ok) return parsed;
   const found = parsed.value.articles.slice(0, search.limit);
   return success({

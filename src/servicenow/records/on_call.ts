@@ -5,10 +5,10 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import type { RelatedRecords } from "../desk/port.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { FoundRecord } from "./find_record.ts";
 import { toShownRecord } from "./shown_record.ts";
+import { askJson } from "../calls.ts";
 
 const maxPeople = 30;
 const onShift = z.array(z.object({
@@ -22,18 +22,11 @@ export async function readOnCall(
   { sysId }: FoundRecord,
   person: Person,
 ): Promise<Result<RelatedRecords | null, ServicenowFailure>> {
-  const answer = await callAs(person, {
-    method: "GET",
-    path: "/api/now/on_call_rota/whoisoncall",
-    query: { group_ids: sysId },
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
-  if (!answer.ok) {
-    return ["not_found", "rejected", "forbidden"].includes(answer.error.reason) ? success(null) : answer;
+  const request = { path: "/api/now/on_call_rota/whoisoncall", query: { group_ids: sysId } };
+  const parsed = await askJson(callAs, person, request, onShift);
+  if (!parsed.ok) {
+    return ["not_found", "rejected", "forbidden"].includes(parsed.error.reason) ? success(null) : parsed;
   }
-  const parsed = parseResult(answer.value, onShift);
-  if (!parsed.ok) return parsed;
   const order = parsed.value.toSorted((a, b) => (a.order ?? maxPeople) - (b.order ?? maxPeople));
   const ids = [...new Set(order.map(({ userId }) => userId ?? ""))].filter((id) => /^[0-9a-f]{32}$/.test(id));
   const note = "by ServiceNow's schedule at this moment, the first to call first";

@@ -11,14 +11,13 @@ import {
   type NewAttachment,
 } from "../desk/port.ts";
 import { parseSysId } from "../record_id.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { oneLine } from "./plain_text.ts";
 import { CutFile } from "../transport.ts";
 import type { FoundRecord } from "./find_record.ts";
+import { askJson } from "../calls.ts";
 
 const maxListed = 100;
-const json = { accept: "json", maxBytes: maxReplyBytes } as const;
 const tooLarge = (limitBytes: number) => failure({ reason: "too_large", limitBytes } as const);
 const attachmentRecord = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
@@ -35,17 +34,13 @@ export async function listFiles(
   { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
   person: Person,
 ): Answer<readonly Attachment[]> {
-  const answer = await callAs(person, {
-    ...json,
-    method: "GET",
+  const parsed = await askJson(callAs, person, {
     path: "/api/now/attachment",
     query: {
       sysparm_query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYsys_created_on`,
       sysparm_limit: String(maxListed),
     },
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, z.array(attachmentRecord));
+  }, z.array(attachmentRecord));
   return parsed.ok ? success(parsed.value.map(toAttachment)) : parsed;
 }
 
@@ -58,9 +53,7 @@ export async function fetchFile(
   const sysId = parseSysId(attachmentId);
   if (!sysId.ok) return sysId;
   const path = `/api/now/attachment/${sysId.value}`;
-  const described = await callAs(person, { ...json, method: "GET", path });
-  if (!described.ok) return described;
-  const parsed = parseResult(described.value, attachmentRecord);
+  const parsed = await askJson(callAs, person, { path }, attachmentRecord);
   if (!parsed.ok) return parsed;
   // Files hang on records of every table, pictures of people among them under names of their own.
   const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
@@ -107,18 +100,13 @@ export async function addFile(
   person: Person,
 ): Answer<Attachment> {
   if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
-  const answer = await callAs(person, {
-    ...json,
+  const parsed = await askJson(callAs, person, {
     method: "POST",
     path: "/api/now/attachment/file",
     query: { table_name: table, table_sys_id: sysId, file_name: fileName },
     body: { type: contentType, content: bytes },
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, attachmentRecord);
-  return parsed.ok
-    ? success(toAttachment(parsed.value))
-    : failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
+  }, attachmentRecord);
+  return parsed.ok ? success(toAttachment(parsed.value)) : parsed;
 }
 
 function toAttachment(record: z.output<typeof attachmentRecord>): Attachment {

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { personFields } from "../access/field_access.ts";
-import type { CallAs } from "../calls.ts";
+import { askJson, type CallAs } from "../calls.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { recordSchema, storedValue } from "../field_values.ts";
 import type { ServicenowInstance } from "../instance.ts";
@@ -10,89 +10,56 @@ import type { Caller } from "../caller.ts";
 import type { FoundRecord, RecordReader } from "../port.ts";
 import { parseRecordId, type RecordId } from "../record_id.ts";
 import { maxReplyBytes, parseResult } from "../reply.ts";
-import { type TableDefinition, tables } from "../tables.ts";
-import type { UpstreamRequest } from "../transport.ts";
+import { tables } from "../tables.ts";
+import { createTableApi, readableForm } from "./table_api.ts";
 
-/** Value and display value of each field; what references lead to is told by both, so their links are left out. */
-const readableForm: Readonly<Record<string, string>> = {
-  sysparm_display_value: "all",
-  sysparm_exclude_reference_link: "true",
-};
+type Answer = Promise<Result<Pick<FoundRecord, "sysId" | "fields">, ServicenowFailure>>;
 
 const catalogItem = z.record(z.string(), z.unknown());
 
 export function createRecordReader(
   { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ): RecordReader {
-  const get = (path: string, query: Readonly<Record<string, string>>): UpstreamRequest => ({
-    method: "GET",
-    path,
-    query,
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
+  const tableApi = createTableApi({ callAs, instance });
 
-  const readTable = async (
-    { table, pagePath }: Pick<TableDefinition, "table" | "pagePath">,
-    id: RecordId,
-    caller: Caller,
-    fields: readonly string[] | undefined,
-  ): Promise<Result<FoundRecord, ServicenowFailure>> => {
-    const wanted = fields === undefined ? {} : { sysparm_fields: [...new Set(["sys_id", ...fields])].join(",") };
-    const form = { ...readableForm, ...wanted };
-    const answer = await callAs(
-      caller,
-      id.by === "sys_id"
-        ? get(`/api/now/table/${table}/${id.value}`, form)
-        // A number may stand for several versions of an article: the newest is meant.
-        : get(`/api/now/table/${table}`, {
-          ...form,
-          sysparm_query: `number=${id.value}^ORDERBYDESCsys_updated_on`,
-          sysparm_limit: "1",
-        }),
-    );
-    if (!answer.ok) return answer;
-    const parsed = id.by === "sys_id"
-      ? parseResult(answer.value, recordSchema)
-      : parseResult(answer.value, z.array(recordSchema).transform(([first]) => first));
-    if (!parsed.ok) return parsed;
-    if (parsed.value === undefined) return failure({ reason: "not_found" });
-    const sysId = id.by === "sys_id" ? id.value : storedValue(parsed.value, "sys_id");
-    return success({ sysId, fields: parsed.value, selfLink: instance.origin + pagePath(sysId) });
-  };
-
-  const readCatalogItem = async (sysId: string, caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>> => {
-    const path = `/api/sn_sc/servicecatalog/items/${sysId}`;
-    const answer = await callAs(caller, { ...get(path, {}), notFoundStatus: 400 });
-    if (!answer.ok) return answer;
-    const parsed = parseResult(answer.value, catalogItem);
-    if (!parsed.ok) return parsed;
-    return success({ sysId, fields: parsed.value, selfLink: instance.origin + tables.catalog.pagePath(sysId) });
-  };
-
-  const read: RecordReader["read"] = (kind, id, caller, { fields } = {}) => {
-    const parsed = parseRecordId(tables[kind], id);
-    if (!parsed.ok) return Promise.resolve(parsed);
-    // Columns of this record only: a dot would walk to records of other tables.
-    const strange = fields?.find((name) => !/^[a-z][a-z0-9_]{0,79}$/.test(name));
-    if (strange !== undefined) {
-      return Promise.resolve(
-        failure({ reason: "invalid_input", message: `${strange.slice(0, 80)} is not a field name` }),
-      );
+  const readTable = async (table: string, id: RecordId, caller: Caller): Answer => {
+    if (id.by === "sys_id") {
+      const record = await tableApi.row(table, id.value, caller);
+      return record.ok ? success({ sysId: id.value, fields: record.value }) : record;
     }
-    return kind === "catalog" && fields === undefined
-      ? readCatalogItem(parsed.value.value, caller)
-      : readTable(tables[kind], parsed.value, caller, fields);
+    // A number may stand for several versions of an article: the newest is meant.
+    const query = `number=${id.value}^ORDERBYDESCsys_updated_on`;
+    const found = await tableApi.rows(table, { query, limit: 1 }, caller);
+    if (!found.ok) return found;
+    const [fields] = found.value.rows;
+    return fields === undefined
+      ? failure({ reason: "not_found" })
+      : success({ sysId: storedValue(fields, "sys_id"), fields });
+  };
+
+  const readCatalogItem = async (sysId: string, caller: Caller): Answer => {
+    const request = { path: `/api/sn_sc/servicecatalog/items/${sysId}`, notFoundStatus: 400 };
+    const fields = await askJson(callAs, caller, request, catalogItem);
+    return fields.ok ? success({ sysId, fields: fields.value }) : fields;
   };
 
   return {
-    read,
+    async read(kind, text, caller) {
+      const id = parseRecordId(tables[kind], text);
+      if (!id.ok) return id;
+      const { table, pagePath } = tables[kind];
+      const found =
+        await (kind === "catalog" ? readCatalogItem(id.value.value, caller) : readTable(table, id.value, caller));
+      if (!found.ok) return found;
+      return success({ ...found.value, selfLink: instance.origin + pagePath(found.value.sysId) });
+    },
     async me(caller) {
       const form = { ...readableForm, sysparm_fields: personFields.join(",") };
       let sysId = "";
       const answer = await callAs(caller, (account) => {
         sysId = account.sysId;
-        return get(`/api/now/table/sys_user/${sysId}`, form);
+        const path = `/api/now/table/sys_user/${sysId}`;
+        return { method: "GET", path, query: form, accept: "json", maxBytes: maxReplyBytes };
       });
       if (!answer.ok) return answer;
       const parsed = parseResult(answer.value, recordSchema);

@@ -1,7 +1,7 @@
 /** The Table API: rows of one table, read and written in a person's own name. */
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
-import type { CallAs } from "../calls.ts";
+import { askJson, type CallAs } from "../calls.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { recordSchema, storedValue } from "../field_values.ts";
 import type { ServicenowInstance } from "../instance.ts";
@@ -38,7 +38,7 @@ export interface TableApi {
 }
 
 /** Value and display value of each field; what references lead to is told by both, so their links are left out. */
-const readableForm: Readonly<Record<string, string>> = {
+export const readableForm: Readonly<Record<string, string>> = {
   sysparm_display_value: "all",
   sysparm_exclude_reference_link: "true",
 };
@@ -46,7 +46,6 @@ const readableForm: Readonly<Record<string, string>> = {
 export function createTableApi(
   { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ): TableApi {
-  const json = { accept: "json", maxBytes: maxReplyBytes } as const;
   const fieldsOf = (fields: readonly string[] | undefined): Record<string, string> =>
     fields === undefined ? {} : { sysparm_fields: [...new Set(["sys_id", ...fields])].join(",") };
   const write = async (
@@ -56,16 +55,14 @@ export function createTableApi(
     caller: Caller,
   ): Answer<RecordFields> => {
     const body = { type: "application/json", content: JSON.stringify(values) };
-    const answer = await callAs(caller, { ...json, method, path, query: readableForm, body });
-    if (!answer.ok) return answer;
-    const parsed = parseResult(answer.value, recordSchema);
-    return parsed.ok ? parsed : failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
+    return await askJson(callAs, caller, { method, path, query: readableForm, body }, recordSchema);
   };
   return {
     async rows(table, { query, fields, limit, offset = 0, stored = false }, caller) {
       const answer = await callAs(caller, {
-        ...json,
         method: "GET",
+        accept: "json",
+        maxBytes: maxReplyBytes,
         path: `/api/now/table/${table}`,
         query: {
           ...readableForm,
@@ -84,10 +81,9 @@ export function createTableApi(
       const link = answer.value.headers.get("link");
       return success({ rows: parsed.value, nextOffset: nextOffset(link, instance, offset) });
     },
-    async row(table, sysId, caller, fields) {
+    row(table, sysId, caller, fields) {
       const query = { ...readableForm, ...fieldsOf(fields) };
-      const answer = await callAs(caller, { ...json, method: "GET", path: `/api/now/table/${table}/${sysId}`, query });
-      return answer.ok ? parseResult(answer.value, recordSchema) : answer;
+      return askJson(callAs, caller, { path: `/api/now/table/${table}/${sysId}`, query }, recordSchema);
     },
     insert: (table, values, caller) => write("POST", `/api/now/table/${table}`, values, caller),
     update: (table, sysId, values, caller) => write("PATCH", `/api/now/table/${table}/${sysId}`, values, caller),

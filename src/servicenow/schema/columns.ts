@@ -10,8 +10,8 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
-import { maxReplyBytes, parseResult } from "../reply.ts";
 import type { Person } from "./person_cache.ts";
+import { askJson } from "../calls.ts";
 
 export interface Column {
   readonly name: string;
@@ -110,15 +110,11 @@ async function fromRecord(
   table: string,
   person: Person,
 ): Promise<Result<readonly Column[], ServicenowFailure>> {
-  const answer = await callAs(person, {
-    method: "GET",
+  const request = {
     path: `/api/now/table/${table}`,
     query: { sysparm_display_value: "false", sysparm_limit: "1" },
-    accept: "json",
-    maxBytes: maxReplyBytes,
-  });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, z.array(z.record(z.string(), z.unknown())));
+  };
+  const parsed = await askJson(callAs, person, request, z.array(z.record(z.string(), z.unknown())));
   if (!parsed.ok) return parsed;
   const [row = {}] = parsed.value;
   const names = new Set([...Object.keys(row), ...knownTable(table)?.summaryFields ?? []]);
