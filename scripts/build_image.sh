@@ -4,10 +4,12 @@
 #   scripts/build_image.sh --local   with stand-ins made of Debian's packages and this machine's Deno, for machines
 #                                    that reach no image registry (needs mmdebstrap; COMPILE_DENO and DENORT_BIN, if
 #                                    set, come along). They stay for the next run; `buildah rmi` removes them.
+#                                    PORTCULLIS_IMAGE=local says the same to all that builds the image.
 # Needs root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export BUILDAH_ISOLATION=chroot
+[ "${PORTCULLIS_IMAGE:-}" != local ] || set -- --local
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
