@@ -74,7 +74,7 @@ async function list(keys: Keys, installation: OpenInstallation, context: Command
       timeOf(createdAt),
       changesAt === null ? "" : `${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`,
     ]),
-    whenEmpty: "there are no signing keys yet; the first start of the server makes one",
+    whenEmpty: "there are no signing keys yet; the first client that signs in makes the server make one",
   }, context);
   return 0;
 }
