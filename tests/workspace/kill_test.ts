@@ -117,6 +117,7 @@ for (const { what, change, mode } of cases) {
       change(model);
       const changed = filesOf(model);
       let kills = 0;
+      let wasWhole = false;
       for (let isDone = false; !isDone;) {
         const root = plant(`${directory}/${kills}`);
         const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -134,6 +135,9 @@ for (const { what, change, mode } of cases) {
         await openDiskWorkspace({ root }).close();
         assert.deepEqual(stagingNames(root).filter((name) => name !== "drafts"), []);
         for (const draft of draftsOf(root)) assert.ok(what === "draft" && added.startsWith(draft));
+        const isWhole = draftsOf(root).includes(added);
+        assert.ok(left === changed || isWhole || !wasWhole, `step ${kills}: the whole draft is lost`);
+        wasWhole ||= isWhole;
         await openDiskWorkspace({ root, limits: { draftKeepMs: 0 } }).close();
         assert.deepEqual(draftsOf(root), []);
         assert.equal(filesOf(root), left);

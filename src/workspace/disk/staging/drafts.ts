@@ -56,6 +56,12 @@ export function enterDrafts(staging: DiskDirectory): DiskDirectory {
   return staging.enter(draftsDirectoryName);
 }
 
+/** Makes a draft of a staged file again, which a process that died was about to put in place. */
+export function restoreDraft(staging: DiskDirectory, staged: string, name: string): void {
+  staging.makeDirectory(draftsDirectoryName, 0o700);
+  if (!staging.renameNew(staged, enterDrafts(staging), name)) staging.removeTree(staged);
+}
+
 /** Windows keeps the one who has locked a file from writing it by another handle; one process writes there. */
 function tryLock(lock: DiskLock): boolean {
   return Deno.build.os === "windows" || lock.tryLock();

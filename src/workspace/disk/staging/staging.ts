@@ -117,7 +117,7 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
     openDraft: (name, isNew) => access.step(() => attempt((directory) => openDraftFile(directory, name, isNew))),
     placeDraft: (draft, own, place) =>
       access.step(() => {
-        const name = `${owner}.${own ?? randomId()}`;
+        const name = `${owner}.${own ?? randomId()}.${draft.name}`; // for a sweep after a kill
         const drafts = enterDrafts(opened());
         drafts.rename(draft.name, opened(), name);
         let isPlaced = false;

@@ -1,5 +1,6 @@
 /** Cleans up in the staging directory after processes that are gone. */
 import { type DiskAccess, type DiskDirectory, type DiskLock, identityOf } from "../directory.ts";
+import { restoreDraft } from "./drafts.ts";
 import { existingDirectory } from "./staging_directory.ts";
 import { saveOldVersion } from "../trash/trash_directory.ts";
 
@@ -7,6 +8,8 @@ import { saveOldVersion } from "../trash/trash_directory.ts";
 const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
 /** An entry to be deleted: its owner, an id, and the identity of what the deletion is about. */
 const takenName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9-]+)$/;
+/** A draft on its way to its place: its owner, an id, and the draft's name. */
+const stagedDraftName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9a-f]{64})$/;
 const keptDirectoryName = "kept";
 
 /** Removes what processes that are gone have left in the staging directory; files of living processes stay. */
@@ -17,7 +20,7 @@ export function sweepStaging(access: DiskAccess): void {
     const filesOf = new Map<string, string[]>();
     using listing = directory.list(".");
     for (const { name } of listing.entries()) {
-      const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
+      const owner = (stagedName.exec(name) ?? stagedDraftName.exec(name) ?? takenName.exec(name))?.[1];
       if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
     }
     for (const [owner, names] of filesOf) {
@@ -34,6 +37,8 @@ export function sweepStaging(access: DiskAccess): void {
 
 function removeLeftover(directory: DiskDirectory, name: string): void {
   if (saveOldVersion(directory, name)) return;
+  const draft = stagedDraftName.exec(name)?.[2];
+  if (draft !== undefined) return restoreDraft(directory, name, draft);
   const identity = takenName.exec(name)?.[2];
   const info = identity === undefined ? null : directory.statusOf(name);
   if (info !== null && identityOf(info) !== identity) keep(directory, name, name);
