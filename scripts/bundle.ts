@@ -3,7 +3,7 @@
  * commands, the module of the server's worker, and the pieces of all, which are loaded when they are used. The commit is
  * written into one of them. Uncommitted changes leave the commit out: such a file is no commit's.
  */
-import { basename, dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { bundledFiles, runBundler } from "./bundler.ts";
 import { mergePieces, type Together } from "./merge_pieces.ts";
 
@@ -49,8 +49,9 @@ export const programName = "main.js";
 /** Where the modules lie that it loads by their place. */
 export const namedModules: readonly string[] = [...commandEntries, workerEntry].map(toScript);
 
-/** Writes the bundle of the sources below `directory` into `output`, a directory of its own. */
-export async function bundleProgram(output: string, commit: string | null, directory = root): Promise<void> {
+/** Writes the bundle of the sources below `directory` into `into`, a directory of its own. */
+export async function bundleProgram(into: string, commit: string | null, directory = root): Promise<void> {
+  const output = resolve(into); // the bundler runs in another directory
   const stamps = new Map([[commitStamp, 0], [rootStamp, 0]]);
   for (const part of parts) {
     const place = join(output, part.directory);
