@@ -3,15 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { reportLines } from "./change_lines.ts";
-import {
-  callerOf,
-  dryRunParameter,
-  given,
-  idParameter,
-  optionalTable,
-  toFailureOutcome,
-  toTextOutcome,
-} from "./outcome.ts";
+import { answerWith, callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
 
 export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -30,8 +22,7 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     }),
     async run({ id, table, audience, text, dry_run: dryRun }, context) {
       const request = { id, table: given(table), audience, text, dryRun };
-      const added = await servicenow.desk.addNote(request, callerOf(context));
-      return added.ok ? toTextOutcome(reportLines(added.value)) : toFailureOutcome(servicenow, added.error);
+      return await answerWith(servicenow, servicenow.desk.addNote(request, callerOf(context)), reportLines);
     },
   });
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { reportLines } from "./change_lines.ts";
-import { callerOf, dryRunParameter, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
 
 export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -24,8 +24,7 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     }),
     async run({ id, decision, comment, dry_run: dryRun }, context) {
       const request = { id, decision, comment: given(comment), dryRun };
-      const decided = await servicenow.desk.decide(request, callerOf(context));
-      return decided.ok ? toTextOutcome(reportLines(decided.value)) : toFailureOutcome(servicenow, decided.error);
+      return await answerWith(servicenow, servicenow.desk.decide(request, callerOf(context)), reportLines);
     },
   });
 }

@@ -30,21 +30,13 @@ type Conditions =
     readonly [Name in Exclude<keyof typeof conditionParameters, "active">]?: string | undefined;
   };
 
+const comparedNames = (Object.keys(conditionParameters) as (keyof typeof conditionParameters)[])
+  .filter((name) => name !== "active" && name !== "updated_after" && name !== "updated_before");
+
 /** All conditions as lines. */
 export function whereOf(input: Conditions): string | undefined {
   const lines = given(input.where) === undefined ? [] : [input.where ?? ""];
-  for (
-    const name of [
-      "number",
-      "state",
-      "priority",
-      "category",
-      "assigned_to",
-      "assignment_group",
-      "caller",
-      "cmdb_ci",
-    ] as const
-  ) {
+  for (const name of comparedNames) {
     const value = given(input[name])?.replaceAll(/\s+/g, " ");
     if (value !== undefined) lines.push(`${name} = ${value}`);
   }

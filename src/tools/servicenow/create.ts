@@ -3,7 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { reportLines } from "./change_lines.ts";
-import { callerOf, dryRunParameter, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
 import { valueParameters, valuesOf, valuesParameter } from "./values.ts";
 
 export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
@@ -25,8 +25,7 @@ export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
       const values = valuesOf(input, given(input.from) !== undefined);
       if (!values.ok) return { ok: false, code: "servicenow_invalid_input", message: values.error };
       const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
-      const created = await servicenow.desk.create(request, callerOf(context));
-      return created.ok ? toTextOutcome(reportLines(created.value)) : toFailureOutcome(servicenow, created.error);
+      return await answerWith(servicenow, servicenow.desk.create(request, callerOf(context)), reportLines);
     },
   });
 }

@@ -4,7 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { CatalogItem, ItemQuestion } from "../../servicenow/catalog/port.ts";
 import type { DescribedField, TableDescription } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import { callerOf, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { answerWith, callerOf, given, toTextOutcome } from "./outcome.ts";
 
 export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -22,16 +22,18 @@ export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     async run({ table, field, item }, context) {
       const asked = given(item);
       if (asked !== undefined) {
-        const described = await servicenow.desk.describeItem(asked, callerOf(context));
-        return described.ok ? toTextOutcome(itemLines(described.value)) : toFailureOutcome(servicenow, described.error);
+        return await answerWith(servicenow, servicenow.desk.describeItem(asked, callerOf(context)), itemLines);
       }
       const named = given(table);
       if (named === undefined) {
         const people = "to look up: sys_user, sys_user_group, sys_user_grmember";
         return toTextOutcome([`Tables: ${servicenow.desk.tables.join(", ")}; ${people}`]);
       }
-      const described = await servicenow.desk.describe({ table: named, field: given(field) }, callerOf(context));
-      return described.ok ? toTextOutcome(tableLines(described.value)) : toFailureOutcome(servicenow, described.error);
+      return await answerWith(
+        servicenow,
+        servicenow.desk.describe({ table: named, field: given(field) }, callerOf(context)),
+        tableLines,
+      );
     },
   });
 }

@@ -6,7 +6,7 @@ import { showName } from "../../workspace/file_display.ts";
 import { reportLines } from "./change_lines.ts";
 import type { AttachmentFiles } from "./files.ts";
 import { saveAttachment } from "./fetch_attachment.ts";
-import { callerOf, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { answerWith, callerOf, given, toFailureOutcome } from "./outcome.ts";
 import { fieldLines } from "./record_lines.ts";
 
 const text = (): z.ZodOptional<z.ZodString> => z.string().optional();
@@ -27,10 +27,11 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
       description: "Now servicenow_get_record with id=me.",
       input: z.object({}),
       async run(_input, context) {
-        const found = await servicenow.desk.get({ id: "me" }, callerOf(context));
-        return found.ok
-          ? toTextOutcome([found.value.record.name, ...fieldLines(found.value.record)])
-          : toFailureOutcome(servicenow, found.error);
+        return await answerWith(
+          servicenow,
+          servicenow.desk.get({ id: "me" }, callerOf(context)),
+          ({ record }) => [record.name, ...fieldLines(record)],
+        );
       },
     }),
     defineTool({
@@ -42,15 +43,15 @@ export function formerReadingTools(servicenow: ServicenowRecords, files: Attachm
       input: z.object({ table: z.string(), id: z.string() }),
       async run({ table, id }, context) {
         const request = { id, table, fields: [], include: ["attachments"] };
-        const found = await servicenow.desk.get(request, callerOf(context));
-        if (!found.ok) return toFailureOutcome(servicenow, found.error);
-        const listed = found.value.files ?? [];
-        return toTextOutcome(
-          listed.length === 0
-            ? ["No attachments"]
-            : listed.map(({ sysId, fileName, sizeBytes }) =>
-              `${showName(fileName)}: ${sizeBytes} bytes, attachment_id ${sysId}`
-            ),
+        return await answerWith(
+          servicenow,
+          servicenow.desk.get(request, callerOf(context)),
+          ({ files }) =>
+            files === null || files.length === 0
+              ? ["No attachments"]
+              : files.map(({ sysId, fileName, sizeBytes }) =>
+                `${showName(fileName)}: ${sizeBytes} bytes, attachment_id ${sysId}`
+              ),
         );
       },
     }),
@@ -100,8 +101,7 @@ export function formerWritingTools(
       async run({ table, id, text: note, kind }, context) {
         const audience = kind === "comments" ? "caller" : "team";
         const request = { id, table: given(table), audience, text: note, dryRun: false } as const;
-        const added = await servicenow.desk.addNote(request, callerOf(context));
-        return added.ok ? toTextOutcome(reportLines(added.value)) : toFailureOutcome(servicenow, added.error);
+        return await answerWith(servicenow, servicenow.desk.addNote(request, callerOf(context)), reportLines);
       },
     }),
     defineTool({

@@ -4,16 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import type { RecordView } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import {
-  callerOf,
-  contentWarning,
-  given,
-  idParameter,
-  listOf,
-  optionalTable,
-  toFailureOutcome,
-  toTextOutcome,
-} from "./outcome.ts";
+import { answerWith, callerOf, contentWarning, given, idParameter, listOf, optionalTable } from "./outcome.ts";
 import { answerLines, fieldLines, journalLines, relatedLines } from "./record_lines.ts";
 
 /** A value of a field that was asked for by name. */
@@ -39,17 +30,16 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     async run({ id, table, fields, include }, context) {
       const names = listOf(fields);
       const request = { id, table: given(table), fields: names, include: listOf(include) ?? [] };
-      const found = await servicenow.desk.get(request, callerOf(context));
-      if (!found.ok) return toFailureOutcome(servicenow, found.error);
       const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
-      return toTextOutcome(viewLines(found.value, isChosen ? maxChosenCharacters : undefined));
+      const lines = (view: RecordView) => viewLines(view, isChosen ? maxChosenCharacters : undefined);
+      return await answerWith(servicenow, servicenow.desk.get(request, callerOf(context)), lines);
     },
   });
 }
 
 function viewLines(
   { record, version, journal, files, answers, related }: RecordView,
-  maxCharacters?: number,
+  maxCharacters: number | undefined,
 ): readonly string[] {
   return [
     `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}; ${contentWarning})`,

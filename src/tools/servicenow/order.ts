@@ -3,7 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { OrderReport } from "../../servicenow/catalog/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import { callerOf, dryRunParameter, given, toFailureOutcome, toTextOutcome } from "./outcome.ts";
+import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
 
 const maxQuantity = 100;
 
@@ -24,8 +24,7 @@ export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     }),
     async run({ item, answers, quantity, action, dry_run: dryRun }, context) {
       const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
-      const ordered = await servicenow.desk.order(request, callerOf(context));
-      return ordered.ok ? toTextOutcome(orderLines(ordered.value)) : toFailureOutcome(servicenow, ordered.error);
+      return await answerWith(servicenow, servicenow.desk.order(request, callerOf(context)), orderLines);
     },
   });
 }

@@ -1,4 +1,5 @@
 /** What the ServiceNow tools share: who calls, parameters that say nothing, and failures in words. */
+import type { Result } from "../../lib/result.ts";
 import * as z from "zod";
 import type { ToolContext, ToolOutcome } from "../../mcp/tool.ts";
 import type { ServicenowFailure } from "../../servicenow/failure.ts";
@@ -40,6 +41,16 @@ export function present<Members extends object>(
 
 export function toTextOutcome(lines: readonly string[]): ToolOutcome {
   return { ok: true, content: [{ type: "text", text: lines.join("\n") }] };
+}
+
+/** An answer as lines of text, or its failure in words. */
+export async function answerWith<T>(
+  servicenow: ServicenowRecords,
+  answer: Promise<Result<T, ServicenowFailure>>,
+  lines: (value: T) => readonly string[],
+): Promise<ToolOutcome> {
+  const found = await answer;
+  return found.ok ? toTextOutcome(lines(found.value)) : toFailureOutcome(servicenow, found.error);
 }
 
 /** A failure in words. */

@@ -3,15 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { reportLines } from "./change_lines.ts";
-import {
-  callerOf,
-  dryRunParameter,
-  given,
-  idParameter,
-  optionalTable,
-  toFailureOutcome,
-  toTextOutcome,
-} from "./outcome.ts";
+import { answerWith, callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
 import { valueParameters, valuesOf, valuesParameter } from "./values.ts";
 
 export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
@@ -42,8 +34,7 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
         ifVersion: given(input.if_version),
         dryRun,
       };
-      const updated = await servicenow.desk.update(request, callerOf(context));
-      return updated.ok ? toTextOutcome(reportLines(updated.value)) : toFailureOutcome(servicenow, updated.error);
+      return await answerWith(servicenow, servicenow.desk.update(request, callerOf(context)), reportLines);
     },
   });
 }
