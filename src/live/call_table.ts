@@ -1,31 +1,10 @@
 /** The calls that run in this process, and those that have just ended. Bounded; nothing of it is stored. */
 import { touchedBy } from "../audit/touched.ts";
 import type { AuditLine } from "../audit/line.ts";
+import type { EndedCall, LiveCall } from "./reports.ts";
 import { isObject } from "../lib/json.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { WatchedCall } from "../mcp/calls/call_watch.ts";
-
-/** A call that runs. */
-export interface LiveCall {
-  /** Names it among the calls of all instances. */
-  readonly id: string;
-  readonly instance: string;
-  readonly person: string;
-  readonly client: string;
-  /** The tool; for other requests the method. */
-  readonly tool: string;
-  readonly target: string | null;
-  /** As JSON, cut short. */
-  readonly arguments: string;
-  /** Milliseconds since the epoch. */
-  readonly since: number;
-}
-
-/** A call that has ended. */
-export type EndedCall = Pick<
-  AuditLine,
-  "time" | "person" | "client" | "tool" | "target" | "outcome" | "code" | "durationMs"
->;
 
 interface CallTable {
   /** The oldest first. */

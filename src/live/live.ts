@@ -6,8 +6,9 @@ import type { Timers } from "../lib/time/timers.ts";
 import type { CallWatch } from "../mcp/calls/call_watch.ts";
 import type { Storage } from "../storage/port.ts";
 import { createCallSwitches, type SwitchState } from "./call_switches.ts";
-import { createCallTable, type EndedCall, type LiveCall } from "./call_table.ts";
-import { createOtherInstances, type InstanceReport } from "./other_instances.ts";
+import { createCallTable } from "./call_table.ts";
+import { createOtherInstances } from "./other_instances.ts";
+import type { EndedCall, InstanceReport, LiveCall } from "./reports.ts";
 
 /** The calls of all instances that answered. */
 interface LiveView {

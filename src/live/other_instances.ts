@@ -10,16 +10,7 @@ import { systemTimers, type Timers } from "../lib/time/timers.ts";
 import { changeEntry } from "../lib/change_entry.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import type { EndedCall, LiveCall } from "./call_table.ts";
-
-/** What an instance says of itself. */
-export interface InstanceReport {
-  readonly instance: string;
-  readonly calls: readonly LiveCall[];
-  readonly ended: readonly EndedCall[];
-  /** Whether it cancelled the call that the question named. */
-  readonly cancelled: boolean;
-}
+import { type InstanceReport, instanceReport } from "./reports.ts";
 
 interface OtherInstances {
   /** The reports of the others; `cancel` is the id of a call to cancel. */
@@ -43,34 +34,6 @@ const question = z.lazy(() =>
   z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
 );
 const questions = z.lazy(() => z.array(question));
-const optionalText = () => z.string().nullable();
-const answer = z.lazy(() =>
-  z.object({
-    instance: z.string(),
-    calls: z.array(z.object({
-      id: z.string(),
-      instance: z.string(),
-      person: z.string(),
-      client: z.string(),
-      tool: z.string(),
-      target: optionalText(),
-      arguments: z.string(),
-      since: z.number(),
-    })),
-    ended: z.array(z.object({
-      time: z.number(),
-      person: optionalText(),
-      client: optionalText(),
-      tool: optionalText(),
-      target: optionalText(),
-      outcome: optionalText(),
-      code: optionalText(),
-      durationMs: z.number().nullable(),
-    })),
-    cancelled: z.boolean(),
-  })
-);
-
 /** How long the asker waits: Deno KV notices a question after a second, other storages sooner. */
 const answerMs = 1_400;
 /** How often it waits that long for instances that it does not know; otherwise until those have answered that did. */
@@ -117,7 +80,9 @@ export function createOtherInstances(options: OtherInstancesOptions): OtherInsta
       for (;;) {
         await pause(lookMs);
         const entries = await storage.list(answersKey(id), { limit: maxInstances });
-        const reports = entries.map(({ value }) => answer.safeParse(value).data).filter((each) => each !== undefined);
+        const reports = entries.map(({ value }) => instanceReport.safeParse(value).data).filter((each) =>
+          each !== undefined
+        );
         const found = reports.map((each) => each.instance);
         if (timers.elapsed() - begin >= answerMs) {
           known = found;

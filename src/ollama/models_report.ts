@@ -1,33 +1,32 @@
 /** Which models there are, loaded and allowed: what the server has, compared with the operator's allow list. */
+import * as z from "zod";
 import type { HostReport, LocalModel } from "./port.ts";
 
-/** One model, with the names that callers see. */
-export interface ModelEntry {
-  readonly name: string;
-  readonly installed: boolean;
-  /** It is in memory. */
-  readonly loaded: boolean;
-  /** The operator allows calls of it. */
-  readonly allowed: boolean;
-  readonly size_bytes?: number;
-  readonly parameter_size?: string;
-  readonly quantization?: string;
-  readonly family?: string;
-  readonly capabilities?: readonly string[];
-}
+const modelEntry = z.lazy(() =>
+  z.object({
+    name: z.string().describe("What to pass as model"),
+    installed: z.boolean(),
+    loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
+    allowed: z.boolean().describe("The operator allows calls of it"),
+    size_bytes: z.number().optional(),
+    parameter_size: z.string().optional(),
+    quantization: z.string().optional(),
+    family: z.string().optional(),
+    capabilities: z.array(z.string()).optional(),
+  })
+);
+const server = z.lazy(() =>
+  z.object({
+    address: z.string(),
+    ok: z.boolean(),
+    version: z.string().optional(),
+    problem: z.string().optional().describe("What to do about a server that cannot be used"),
+  })
+);
+export const modelsReport = z.lazy(() => z.object({ models: z.array(modelEntry), server }));
 
-/** The server; `problem` says what to do about it. */
-interface HostEntry {
-  readonly address: string;
-  readonly ok: boolean;
-  readonly version?: string;
-  readonly problem?: string;
-}
-
-export interface ModelsReport {
-  readonly models: readonly ModelEntry[];
-  readonly server: HostEntry;
-}
+export type ModelEntry = z.infer<typeof modelEntry>;
+export type ModelsReport = z.infer<typeof modelsReport>;
 
 export interface DescribeModelsOptions {
   readonly model: LocalModel;
@@ -67,7 +66,7 @@ function describe(name: string, allowed: boolean, { installed, loaded }: HostRep
     ...(details?.parameterSize === undefined ? {} : { parameter_size: details.parameterSize }),
     ...(details?.quantization === undefined ? {} : { quantization: details.quantization }),
     ...(details?.family === undefined ? {} : { family: details.family }),
-    ...(details?.capabilities === undefined ? {} : { capabilities: details.capabilities }),
+    ...(details?.capabilities === undefined ? {} : { capabilities: [...details.capabilities] }),
   };
 }
 

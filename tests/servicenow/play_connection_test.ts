@@ -1,16 +1,13 @@
+import type { Check } from "../../src/composition/doctor/check.ts";
 import assert from "node:assert/strict";
-import {
-  type ConnectionOptions,
-  type ConnectionStep,
-  playConnection,
-} from "../../src/composition/doctor/play/connection.ts";
+import { type ConnectionOptions, playConnection } from "../../src/composition/doctor/play/connection.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 
 const registrationToken = "a-registration-token-4711";
 
-async function play(options: Partial<ConnectionOptions> & { readonly serverUrl: string }): Promise<ConnectionStep[]> {
+async function play(options: Partial<ConnectionOptions> & { readonly serverUrl: string }): Promise<Check[]> {
   return await Array.fromAsync(playConnection({
     instanceOrigin: "https://dev12345.service-now.com",
     scopes: ["files:read", "files:write"],

@@ -1,30 +1,12 @@
 /** The tool `llm_models`: which models there are, loaded, and allowed. */
 import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { describeModels, type DescribeModelsOptions, type ModelEntry } from "../../ollama/models_report.ts";
-
-const modelEntry = z.lazy(() =>
-  z.object({
-    name: z.string().describe("What to pass as model"),
-    installed: z.boolean(),
-    loaded: z.boolean().describe("It is in memory, so that answers begin sooner"),
-    allowed: z.boolean().describe("The operator allows calls of it"),
-    size_bytes: z.number().optional(),
-    parameter_size: z.string().optional(),
-    quantization: z.string().optional(),
-    family: z.string().optional(),
-    capabilities: z.array(z.string()).optional(),
-  })
-);
-const server = z.lazy(() =>
-  z.object({
-    address: z.string(),
-    ok: z.boolean(),
-    version: z.string().optional(),
-    problem: z.string().optional().describe("What to do about a server that cannot be used"),
-  })
-);
-const report = z.lazy(() => z.object({ models: z.array(modelEntry), server }));
+import {
+  describeModels,
+  type DescribeModelsOptions,
+  type ModelEntry,
+  modelsReport,
+} from "../../ollama/models_report.ts";
 
 export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
@@ -40,7 +22,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
       openWorldHint: false,
     },
     input: z.lazy(() => z.object({})),
-    output: report,
+    output: modelsReport,
     async run(_input, { signal }): Promise<ToolOutcome> {
       const described = await describeModels(options, signal);
       const { models, server: { problem } } = described;

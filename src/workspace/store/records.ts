@@ -5,34 +5,6 @@ import { parseStored } from "../../lib/storage_fault.ts";
 import type { StorageKey } from "../../storage/port.ts";
 import { authorRecord, mirrorTime, stepRecord } from "../change.ts";
 
-/** A directory's entry. Its children hang on the id, so moving it moves them. */
-export interface DirectoryRecord {
-  readonly kind: "directory";
-  readonly id: string;
-  readonly modifiedAt: number;
-}
-
-/** A file's entry. Its content is under the generation, which is never changed: new content is a new generation. */
-export interface FileRecord {
-  readonly kind: "file";
-  readonly generation: string;
-  readonly chunkCount: number;
-  readonly sizeBytes: number;
-  readonly sha256: string;
-  readonly modifiedAt: number;
-}
-
-/** What is at a name. */
-export type EntryRecord = DirectoryRecord | FileRecord;
-
-/** What is to be swept: the chunks of a generation or what is in a directory that was taken out. */
-export type GoneRecord = { readonly kind: "file"; readonly chunkCount: number } | { readonly kind: "directory" };
-
-interface UsageRecord {
-  readonly bytes: number;
-  readonly entries: number;
-}
-
 /** Bytes in a chunk: with base64 and quotes it stays below the 65,536 bytes of a Deno KV value. */
 export const chunkBytes = 45_000;
 /** With keys and base64 below the 819,200 bytes of a Deno KV atomic operation. */
@@ -40,6 +12,7 @@ export const chunksPerBatch = 8;
 /** The id of the root directory. */
 export const rootId = "root";
 
+/** Its content is under the generation, which is never changed: new content is a new generation. */
 const fileRecord = z.object({
   kind: z.literal("file"),
   generation: z.string(),
@@ -48,8 +21,10 @@ const fileRecord = z.object({
   sha256: z.string(),
   modifiedAt: z.number(),
 });
+/** Its children hang on the id, so moving it moves them. */
 const directoryRecord = z.object({ kind: z.literal("directory"), id: z.string(), modifiedAt: z.number() });
 const entryRecord = z.discriminatedUnion("kind", [fileRecord, directoryRecord]);
+/** What is to be swept: the chunks of a generation or what is in a directory that was taken out. */
 const goneRecord = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("file"), chunkCount: z.int().min(0) }),
   z.object({ kind: z.literal("directory") }),
@@ -70,6 +45,12 @@ const draftRecord = z.object({
   holder: z.string(),
 });
 const stagedRecord = z.object({ chunkCount: z.int().min(0), since: z.number() });
+
+export type DirectoryRecord = z.infer<typeof directoryRecord>;
+export type FileRecord = z.infer<typeof fileRecord>;
+export type EntryRecord = z.infer<typeof entryRecord>;
+export type GoneRecord = z.infer<typeof goneRecord>;
+type UsageRecord = z.infer<typeof usageRecord>;
 
 /** The keys of one workspace. */
 export interface StoreKeys {

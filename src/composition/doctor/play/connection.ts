@@ -5,15 +5,8 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { readEndpoints, register, type RegistrationOptions, requestTokens } from "./oauth.ts";
+import type { Check } from "../check.ts";
 import { askServer, callMcp, type ClientMessage, type Finding, isFinding, wrongStatus } from "./request.ts";
-
-/** What one step found. */
-export interface ConnectionStep {
-  readonly name: string;
-  readonly state: "well" | "broken";
-  readonly text: string;
-  readonly remedy?: string;
-}
 
 export interface ConnectionOptions extends RegistrationOptions {
   readonly serverUrl: string;
@@ -32,10 +25,10 @@ const initialize: ClientMessage = {
 };
 
 /** Yields a step after the other; ends after the first that is broken. */
-export async function* playConnection(options: ConnectionOptions): AsyncGenerator<ConnectionStep, void> {
+export async function* playConnection(options: ConnectionOptions): AsyncGenerator<Check, void> {
   const { serverUrl, instanceOrigin, approve, call } = options;
   const mcpUrl = `${serverUrl}/mcp`;
-  const step = (name: string, found: string | Finding): ConnectionStep =>
+  const step = (name: string, found: string | Finding): Check =>
     isFinding(found) ? { name, state: "broken", ...found } : { name, state: "well", text: found };
 
   const opened = await callMcp(options, mcpUrl, initialize);
@@ -121,8 +114,8 @@ async function* useTools(
   options: ConnectionOptions,
   mcpUrl: string,
   accessToken: string,
-  step: (name: string, found: string | Finding) => ConnectionStep,
-): AsyncGenerator<ConnectionStep, void> {
+  step: (name: string, found: string | Finding) => Check,
+): AsyncGenerator<Check, void> {
   const opened = await callMcp(options, mcpUrl, initialize, accessToken);
   yield step("initialize", isFinding(opened) ? opened : `protocol ${opened["protocolVersion"]}`);
   if (isFinding(opened)) return;
