@@ -72,6 +72,7 @@ for (const [what, spoil, problem, remedy] of spoilings) {
     assert.match(told, /^FAIL +database: /m);
     assert.match(told, problem);
     assert.match(told, remedy);
+    assert.doesNotMatch(doctor.stdout, /master\.key does not exist yet/);
     const start = await runCommand(["serve", "--port", "0", ...data, "--workspace", place.workspaceDir]);
     assert.equal(start.code, 1);
     assert.match(start.stderr, problem);

@@ -24,7 +24,12 @@ export async function* examineDataDirectory({ dataDir, database, masterKey }: St
   const problem = await directoryProblem(name, dataDir, another);
   if (problem !== null) return void (yield problem);
   const expected = [[dataDir, "700"], ...files.map((file) => [join(dataDir, file), "600"] as const)] as const;
-  for (const [path, mode] of expected) yield await examinePrivacy(name, path, mode, another);
+  const hasDatabase = database === undefined &&
+    await lstat(join(dataDir, dataFiles.database)).then(() => true, () => false);
+  for (const [path, mode] of expected) {
+    const check = await examinePrivacy(name, path, mode, another);
+    if (check.state !== "warning" || !hasDatabase) yield check; // a key that is lost is told with the database
+  }
 }
 
 async function examinePrivacy(name: string, path: string, mode: "600" | "700", another: string): Promise<Check> {
