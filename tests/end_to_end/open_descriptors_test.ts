@@ -10,7 +10,7 @@ const rounds = 40;
 const spare = 20;
 
 for (const [what, env] of [["with a trash", {}], ["without a trash", { TRASH_KEEP: "0" }]] as const) {
-  onDisk.test(`edits, deleted directories and undone changes leave no descriptor open, ${what}`, () =>
+  onDisk.test(`changes, undone ones, searches, lists and deleted directories leave no descriptor open, ${what}`, () =>
     withFileServer({ env }, async ({ server, done }) => {
       if (Deno.build.os !== "linux") return;
       const countOpen = (): number => [...Deno.readDirSync(`/proc/${server.pid}/fd`)].length;
@@ -18,6 +18,11 @@ for (const [what, env] of [["with a trash", {}], ["without a trash", { TRASH_KEE
         await done("file_write", { filename: "kept.txt", content: `round ${round}` });
         await done("file_edit", { path: "kept.txt", edits: [{ old_text: "round", new_text: "turn" }] });
         if (what === "with a trash") await done("file_undo", {});
+        await done("file_write", { filename: "kept.txt", content: "more", mode: "append" });
+        await done("file_move", { path: "kept.txt", destination: "copy.txt", copy: true, overwrite: true });
+        await done("file_read", { filename: "kept.txt:-1", files: ["copy.txt"] });
+        await done("file_search", { query: "more", context: 1 });
+        for (const show of ["details", "summary", "duplicates"]) await done("file_list", { show });
         await done("file_write", { filename: `tree/${"d/".repeat(20)}leaf.txt`, content: "x" });
         await done("file_delete", { path: "tree", recursive: true });
       };
