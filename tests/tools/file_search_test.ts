@@ -147,7 +147,7 @@ Deno.test("file_search refuses what it cannot search for", () =>
 
 Deno.test("file_search hands a search that takes long out as a task, once, and a quick one not at all", () =>
   withWorkspace(async ({ root, workspace }) => {
-    for (let n = 0; n < 5; n++) Deno.writeTextFileSync(`${root}/${n}`, "hit\n");
+    for (let n = 0; n < 50; n++) Deno.writeTextFileSync(`${root}/${n}`, "hit\n");
     for (const [stepMilliseconds, expected] of [[0, 0], [600, 1]] as const) {
       let now = 0;
       let handedOut = 0;

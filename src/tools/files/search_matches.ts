@@ -15,7 +15,7 @@ const maxUnsureLines = 10;
 
 /** A file with matches, or one that was found by its name. */
 export interface FoundFile {
-  readonly filename: string;
+  filename: string;
   matches: LineMatch[];
   /** Matches, also those that are not kept. */
   count: number;
@@ -60,8 +60,10 @@ interface Collector {
   /** Whether the answer holds no more. */
   isFull(): boolean;
   addName(filename: string): void;
-  /** Takes the matches of a file. */
-  begin(filename: string): (match: LineMatch) => boolean;
+  /** Begins with a file. */
+  begin(filename: string): void;
+  /** Takes a match of that file; `true` when that is enough of it. */
+  addMatch(match: LineMatch): boolean;
   /** Takes a line of that file in which a match may have been missed. */
   addUnsure(line: number): void;
   /** What came of that file: the line at which the whole search stops, or `null` to go on with the next file. */
@@ -119,18 +121,19 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     },
     begin(filename) {
       searched++;
-      current = { filename, matches: [], count: 0 };
-      return (match) => {
-        hits++;
-        if (current.count++ === 0) addFile(current);
-        if (hasLines) {
-          current.matches.push(match);
-          kept++;
-          measure(filename, match, 1);
-        }
-        makeRoom();
-        return show === "files" || (hasLines && isFull());
-      };
+      if (current.count > 0) current = { filename, matches: [], count: 0 };
+      else current.filename = filename;
+    },
+    addMatch(match) {
+      hits++;
+      if (current.count++ === 0) addFile(current);
+      if (hasLines) {
+        current.matches.push(match);
+        kept++;
+        measure(current.filename, match, 1);
+      }
+      makeRoom();
+      return show === "files" || (hasLines && isFull());
     },
     addUnsure(line) {
       if (unsure.count++ < maxUnsureLines) unsure.first.push({ filename: current.filename, line });

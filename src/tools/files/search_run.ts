@@ -15,7 +15,9 @@ import { toFailure } from "./refusal.ts";
 import { toAnswer } from "./search_answer.ts";
 import { createCollector, type SearchShow } from "./search_matches.ts";
 
-const visitsPerCheck = 64;
+const filesPerProgress = 64;
+/** A file in which nothing can match takes some microseconds; the search of others asks for its turn itself. */
+const visitsPerTurn = 16;
 
 /** One call of the search. */
 interface SearchRun {
@@ -81,7 +83,8 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
       }
       const { item: entry, path: file } = looked;
       // a caller can only go away while others have their turn
-      const isOver = (hasPaused || visited % visitsPerCheck === visitsPerCheck - 1) && task.isOver();
+      const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
+      const isOver = isTime && task.isOver();
       hasPaused = false;
       if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
         next = { finished };
@@ -91,24 +94,21 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
       if (file !== null) {
         if (pattern === null) collector.addName(file.text);
         else {
-          const handingOut = task.outlive();
-          if (handingOut !== undefined) await handingOut;
-          if (collector.searched % visitsPerCheck === 0) task.progress(collector.searched);
-          const mayStopAtOnce = collector.searched > 0;
-          const onMatch = collector.begin(file.text);
+          const pause = isTime ? task.outlive() ?? nextTurn() : undefined;
+          if (pause !== undefined) await pause;
+          if (collector.searched % filesPerProgress === 0) task.progress(collector.searched);
+          collector.begin(file.text);
           if (!looked.holdsNothing) {
-            const pause = nextTurn();
-            if (pause !== undefined) await pause;
             const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
             const searching = searchFile(workspace, file, buffer, {
               pattern,
               contextLines: task.show === "lines" ? task.context : 0,
               afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
-              onMatch,
+              onMatch: collector.addMatch,
               onUnsure: collector.addUnsure,
               nextTurn,
               isOver: task.isOver,
-              mayStopAtOnce,
+              mayStopAtOnce: collector.searched > 1,
             });
             const line = collector.end(searching instanceof Promise ? await searching : searching);
             if (line !== null) {

@@ -63,14 +63,18 @@ function searchHead(
   if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
   const bytes = buffer.head.subarray(0, lengthBytes);
   const isLast = lengthBytes >= sizeBytes;
-  if (isLast && holdsNothing(bytes, search.pattern)) return nothingFound;
-  if (!isLast && bytes.includes(0) && markedEncoding(bytes) === null) return failure("binary");
-  return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
+  if (isLast && search.pattern.scan(bytes)) return nothingFound; // takes hardly longer than asking for a turn
+  const searchOn = (): Eventually<Result<FileSearched, PassedOver>> => {
+    if (isLast && holdsNothing(bytes, search.pattern)) return nothingFound;
+    if (!isLast && bytes.includes(0) && markedEncoding(bytes) === null) return failure("binary");
+    return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
+  };
+  const pause = search.nextTurn();
+  return pause === undefined ? searchOn() : pause.then(searchOn);
 }
 
-/** Whether plain text has no match, as most files. */
+/** Whether plain text has no match, though it has the bytes that were looked for first. */
 function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
-  if (pattern.scan(bytes)) return true;
   const characters = bytes.toString("latin1");
   if (bytes[0] === firstByteOfMark || characters.includes("\0") || !isUtf8(bytes)) return false;
   if (pattern.screens.some((screen) => !screen.test(characters))) return true; // also where lines end in CRLF
@@ -88,7 +92,8 @@ export function holdsNothingOf(
   const read = workspace.readInto(path, head, 0);
   if (read instanceof Promise || !read.ok) return false;
   const { lengthBytes, sizeBytes } = read.value;
-  return lengthBytes >= sizeBytes && holdsNothing(head.subarray(0, lengthBytes), pattern);
+  const bytes = head.subarray(0, lengthBytes);
+  return lengthBytes >= sizeBytes && (pattern.scan(bytes) || holdsNothing(bytes, pattern));
 }
 
 async function searchPieces(
