@@ -18,6 +18,7 @@ export function confineRoots(roots: KernelRoots, directory: string): KernelRoots
     open: (path) => path === directory ? roots.open(path) : within(path, (base, name) => base.open(name, "directory")),
     statusOf: (path): EntryStatus | null =>
       path === directory ? roots.statusOf(path) : within(path, (base, name) => base.statusOf(name)),
+    readWhole: roots.readWhole,
     screen: roots.screen,
   };
 }

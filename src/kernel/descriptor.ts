@@ -83,12 +83,20 @@ export interface Screening {
 /** Has the files of one search screened; `null` while there is no screener, or another search has it. */
 export type BeginScreening = (screens: readonly RegExp[]) => Screening | null;
 
+/** A regular file that was read whole. */
+export interface WholeRead {
+  readonly sizeBytes: number;
+  readonly nlink: number;
+}
+
 /** Where descriptors begin. */
 export interface KernelRoots {
   /** Opens the directory at `path`, wherever it leads; everything else is opened below it. */
   open(path: string): Descriptor;
   /** What is at `path`, a link itself; `null` when there is nothing. */
   statusOf(path: string): EntryStatus | null;
+  /** Reads the regular file at `path` below a directory; `null` where the buffer has no room left, or anything failed. */
+  readWhole(directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>): WholeRead | null;
   /** `null`: this isolate has no screener. */
   readonly screen: BeginScreening | null;
 }

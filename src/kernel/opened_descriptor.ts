@@ -19,6 +19,7 @@ import { addListedNames } from "./listed_names.ts";
 import { createOpenHows } from "./open_how.ts";
 import { cName, cNames, cPath, lengthOf, otherBytes, pathBytes, pathMax, toOffset } from "./path_bytes.ts";
 import { createScreening, type ScreenerKeeper } from "./screening.ts";
+import { createWholeRead } from "./whole_read.ts";
 import { decode } from "./stored_name.ts";
 
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
@@ -39,8 +40,9 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
   const watchDirectory = createDirectoryWatch(libc);
   const maker = Symbol("the right to make a descriptor");
 
-  const must = (result: number): void => {
+  const must = (result: number): number => {
     if (result < 0) throw errorOf(libc);
+    return result;
   };
   /** Gives the rest. A write of nothing would be tried for ever. */
   const writeSome = (number: number, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
@@ -85,8 +87,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
     }
 
     readLink(name: string): string | null {
-      const length = libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(pathMax));
-      must(length);
+      const length = must(libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(pathMax)));
       const target = decode(linkBytes.subarray(0, length));
       return target.includes("\ufffd") ? null : target;
     }
@@ -94,8 +95,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
     readEntries(): readonly ListedName[] {
       const found: ListedName[] = [];
       while (found.length === 0) {
-        const length = libc.getdents64(this.#open(), entries, toBigInt(entriesBytes));
-        must(length);
+        const length = must(libc.getdents64(this.#open(), entries, toBigInt(entriesBytes)));
         if (length === 0) break;
         addListedNames(found, entries, length);
       }
@@ -140,9 +140,7 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
 
     read(buffer: Uint8Array<ArrayBuffer>, position: number): number {
       const offset = toOffset(position);
-      const count = libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), offset);
-      must(count);
-      return count;
+      return must(libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), offset));
     }
 
     async readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number> {
@@ -241,10 +239,12 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
   return {
     screen: keeper === null ? null : createScreening({ take: takeNumber, close: libc.close }, keeper),
     open(path) {
-      const number = libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes);
-      must(number);
-      return new OpenDescriptor(maker, number);
+      return new OpenDescriptor(
+        maker,
+        must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
+      );
     },
     statusOf: createPathStatus(libc),
+    readWhole: createWholeRead(libc, hows.read, numberOf),
   };
 }

@@ -102,6 +102,8 @@ testInEachMode("hard links are read only where the setting allows them", () =>
     Deno.linkSync(`${base}/outside/secret.txt`, `${base}/ws/h`);
     const strict = openDiskWorkspace({ root: `${base}/ws` });
     assert.equal(await readText(strict, "h"), "denied");
+    const refused = { ok: false, error: { reason: "denied", because: "hard_link" } };
+    assert.deepEqual(await strict.readInto(path("h"), new Uint8Array(10_000), 0), refused);
     await strict.close();
     const lenient = openDiskWorkspace({ root: `${base}/ws`, hardLinks: "allow" });
     assert.equal((await readText(lenient, "h")).length, 4242);

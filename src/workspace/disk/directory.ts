@@ -2,7 +2,7 @@
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
-import type { Screening } from "../../kernel/descriptor.ts";
+import type { Screening, WholeRead } from "../../kernel/descriptor.ts";
 import type { OnEntryChange } from "../../kernel/directory_watch.ts";
 import type { EntryKind } from "../listing.ts";
 
@@ -139,6 +139,8 @@ export interface DiskAccess {
    * Absent where there is no such call. With `isRootSeen` the root is not looked at once more.
    */
   openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
+  /** The same for a small file that is read at once, the root having been seen. */
+  readPlain?(path: string, buffer: Uint8Array): WholeRead | null;
   /** Tells of changes in a directory until the returned function is called. Absent where there is no such call. */
   watch?(path: string, onChange: OnEntryChange): () => void;
   /** Has the files of one search looked through by another thread; `null` where there is none. */

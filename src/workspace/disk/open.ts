@@ -1,7 +1,7 @@
 /** Opens a file of the disk workspace for reading, and judges what was opened. */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import type { DiskFile } from "./directory.ts";
+import type { DiskFile, DiskInfo } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
@@ -29,13 +29,22 @@ export function openInside(
  * the way then, and what the rules say of the path they say of the file. `null` where names have to be looked at.
  */
 export function openPlain(
-  { access, rules }: Disk,
-  { text, segments }: WorkspacePath,
+  disk: Disk,
+  path: WorkspacePath,
   purpose: "read" | "status",
   isRootSeen = false,
 ): DiskFile | null {
-  if (access.openPlain === undefined || segments.length === 0 || mayBeOther.test(text)) return null;
-  return isReserved(segments) || rules.isDenied(segments) ? null : access.openPlain(text, purpose, isRootSeen);
+  return isPlain(disk, path) ? disk.access.openPlain?.(path.text, purpose, isRootSeen) ?? null : null;
+}
+
+/** Reads a small file at once where {@link openPlain} may open it, the root having been seen; `null` where it cannot. */
+export function readPlain(disk: Disk, path: WorkspacePath, buffer: Uint8Array): number | null {
+  const read = isPlain(disk, path) ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
+  return read === null || hasHiddenName(disk, { info: read }) ? null : read.sizeBytes;
+}
+
+function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
+  return segments.length > 0 && !mayBeOther.test(text) && !isReserved(segments) && !rules.isDenied(segments);
 }
 
 /** What in ASCII has further spellings (names.ts): 8.3 names, streams, and what Win32 drops of a name. */
@@ -63,7 +72,10 @@ function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile
 }
 
 /** Whether one of its names may be outside, and it is not to be read for that. */
-export function hasHiddenName({ hardLinks }: Disk, { info: { nlink } }: DiskFile): boolean {
+export function hasHiddenName(
+  { hardLinks }: Disk,
+  { info: { nlink } }: { readonly info: Pick<DiskInfo, "nlink"> },
+): boolean {
   return hardLinks === "refuse" && (nlink ?? 1) > 1;
 }
 

@@ -61,6 +61,7 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
       if (typeof opened === "string") return null;
       return openAny(opened);
     },
+    readPlain: (relative, buffer) => roots.readWhole(descriptor, relative, buffer as Uint8Array<ArrayBuffer>),
     watch(path, onChange) {
       if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
       return withOpened(descriptor.open(path, "directory"), (directory) => directory.watch(onChange));
