@@ -212,3 +212,24 @@ Deno.test("a batch's results have the form of its session", async () => {
   assert.equal(await send("codex-mcp-client"), undefined);
   assert.deepEqual(await send("test"), { text: "One\n(image, image/png)" });
 });
+
+Deno.test("a text of any length arrives whole in a block, in structured content, and in both", async () => {
+  const texts = ["short\n", '\u0001"\\ \u{1f600}\ud800\n'.repeat(2_000)];
+  for (const text of texts) {
+    for (const other of texts) {
+      const structuredContent = { before: 1, text: other, absent: undefined, after: { text: other } };
+      const content = [{ type: "text", text: "first" }, image, { type: "text", text }] as const;
+      const tool = defineTool({
+        ...common,
+        name: "texts",
+        input: z.object({}),
+        run: () => ({ ok: true, content, structuredContent }),
+      });
+      const harness = createHarness({ tools: createToolRegistry([tool]) });
+      const result = await sender(harness)("tools/call", { name: "texts", arguments: {} });
+      assert.deepEqual(result["content"], [{ type: "text", text: "first" }, image, { type: "text", text }]);
+      const { absent: _, ...members } = structuredContent;
+      assert.deepEqual(result["structuredContent"], members);
+    }
+  }
+});
