@@ -34,12 +34,13 @@ export function createKeptReads(): KeptReads {
     weigh: ({ content: { bytes } }) => bytes.byteLength + bytesBesideText,
   });
   // Answers that are kept and not asked for again would cost the collector of garbage as much as making them does.
-  const seen = new Uint32Array(maxSeen);
+  const seen = new Uint32Array(2 * maxSeen);
   const wasSeen = (sha256: string): boolean => {
     const mark = Number.parseInt(sha256.slice(0, 8), 16);
-    const last = seen[mark % maxSeen];
-    seen[mark % maxSeen] = mark;
-    return last === mark;
+    const places = [mark % maxSeen, maxSeen + (mark >>> 16) % maxSeen] as const; // two: another file may have one of them
+    const wasThere = seen[places[0]] === mark || seen[places[1]] === mark;
+    seen[places[0]] = seen[places[1]] = mark;
+    return wasThere;
   };
   return {
     find(workspace, path) {
