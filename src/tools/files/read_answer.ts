@@ -73,14 +73,12 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
   const { startLine, lines, totalLines, next, isWhole } = part;
   const text = numbered && startLine !== null ? numberLines(part.shown, startLine) : part.shown;
   const cursor = next === null ? undefined : toReadCursorText(next);
-  const endLine = startLine === null ? null : startLine + lines - 1;
+  const isRange = startLine !== null && (!isWhole || numbered);
   const name = showName(path.text);
   const ends = lineEndsOf(part.content) ?? "LF";
-  const details = [
-    ...(ends === "LF" ? [] : [ends]),
-    ...(part.encoding === "utf-8" ? [] : [part.encoding.toUpperCase()]),
-    ...(part.escapes === 0 ? [] : [`${count(part.escapes, "character")} shown as \\u{...}`]),
-  ].map((words) => `, ${words}`).join("") + versionWords(facts);
+  const details = (ends === "LF" ? "" : `, ${ends}`) +
+    (part.encoding === "utf-8" ? "" : `, ${part.encoding.toUpperCase()}`) +
+    (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts);
   const notice = isWhole
     ? `(${name}: ${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
     : `(${name}: ${rangeWords(part)}; ${
@@ -106,11 +104,12 @@ export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, 
     facts: {
       filename: toPathText(path.text),
       content: part.content,
-      ...(part.encoding === "utf-8" ? {} : { encoding: part.encoding }),
-      ...((isWhole && !numbered) || startLine === null ? {} : { start_line: startLine, end_line: endLine }),
-      ...(part.characters === undefined ? {} : { start_column: part.characters.first }),
-      ...(totalLines === null ? {} : { total_lines: totalLines }),
-      ...(cursor === undefined ? {} : { next_cursor: cursor }),
+      encoding: part.encoding === "utf-8" ? undefined : part.encoding,
+      start_line: isRange ? startLine : undefined,
+      end_line: isRange ? startLine + lines - 1 : undefined,
+      start_column: part.characters?.first,
+      total_lines: totalLines ?? undefined,
+      next_cursor: cursor,
       ...toFacts(facts),
     },
   };
@@ -145,7 +144,8 @@ export function combineReads(reads: readonly FileRead[]): ToolOutcome {
 function toFacts({ sizeBytes, modifiedAt, sha256 }: FileFacts): Record<string, unknown> {
   return {
     size_bytes: sizeBytes,
-    ...(sha256 === null ? {} : { version: toVersion(sha256), sha256 }),
+    version: sha256 === null ? undefined : toVersion(sha256),
+    sha256: sha256 ?? undefined,
     modified_at: toTimestamp(modifiedAt),
   };
 }
