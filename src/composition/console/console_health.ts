@@ -103,7 +103,7 @@ export function diskFacts(
 function diskFact(name: string, { free, total }: FreeSpace): HealthFact {
   const words = `${gigabytes(free)} of ${gigabytes(total)} GB free.`;
   return free < leastFreeBytes
-    ? { name, state: "warn", words: `${words} Without space nothing can be written: make some.` }
+    ? { name, state: "warn", words: `${words} Writes fail once it is full: free some space.` }
     : { name, state: "good", words };
 }
 
