@@ -29,7 +29,7 @@ onDisk.test("doctor finds everything well beside a running server with its model
   for (const name of ["configuration", "data directory", "workspace", "port", "ollama", "metadata"]) {
     assert.match(stdout, new RegExp(`^ok +${name}: `, "m"));
   }
-  if (Deno.build.os === "linux") assert.match(stdout, /^ok +disk: [\d.]+ of [\d.]+ GB free\.$/m);
+  if (Deno.build.os === "linux") assert.match(stdout, /^ok +disk( of the workspace)?: [\d.]+ of [\d.]+ GB free\.$/m);
   assert.doesNotMatch(stdout, /^(warn|FAIL)/m);
 });
 
