@@ -127,6 +127,11 @@ const methods: readonly (readonly (keyof Descriptor)[])[] = [
   ["flush"],
 ];
 
+const changing: readonly (keyof Descriptor)[] = [
+  ...["open", "makeDirectory", "removeFile", "removeDirectory", "link", "rename", "renameNew", "exchange"] as const,
+  ...["write", "writeNow", "flush", "setMode"] as const,
+];
+
 for (const [code, remedy] of Object.entries(remedies)) {
   testInEachMode(`each file tool says what to do about ${code}, whichever call of the system meets it`, async () => {
     if (currentMode() !== "kernel") return; // there nothing stands between this and the system
@@ -151,6 +156,50 @@ for (const [code, remedy] of Object.entries(remedies)) {
       }
     }
   });
+}
+
+const madeWhole = calls.filter(([name, input]) =>
+  ["file_write", "file_edit", "file_move", "file_delete", "file_undo"].includes(name) && !("link" in input) &&
+  !("copy" in input) && JSON.stringify(input) !== "{}"
+);
+
+testInEachMode("what a tool says it did not do was not done, whichever single call of the system fails", async () => {
+  if (currentMode() !== "kernel") return; // there nothing stands between this and the system
+  for (const [name, input] of madeWhole) {
+    for (let refused = 1, isMet = true; isMet; refused++) {
+      const root = quickDirectory();
+      const workspace = openDiskWorkspace({ root, trash: { keepMs: 1e9, maxBytes: 1e9 } });
+      try {
+        const tools = toolsOf(workspace);
+        for (const content of ["one\n", "one\ntwo\n"]) {
+          await callTool(toolOf(tools, "file_write"), { filename: "a/f", content });
+        }
+        const before = contentsOf(root);
+        let count = 0;
+        const end = refuse(changing, "EMFILE", () => ++count === refused);
+        const words = await wordsOf(toolOf(tools, name), input).finally(end);
+        isMet = count >= refused;
+        assert.equal(
+          contentsOf(root) === before,
+          words !== null,
+          `${name} ${JSON.stringify(input)} ${refused}: ${words}`,
+        );
+      } finally {
+        await workspace.close();
+        Deno.removeSync(root, { recursive: true });
+      }
+    }
+  }
+});
+
+/** Every file below, with its content. */
+function contentsOf(root: string, below = ""): string {
+  const entries = Array.from(Deno.readDirSync(`${root}${below}`)).filter(({ name }) => name !== ".portcullis");
+  return entries.map(({ name, isDirectory }) =>
+    isDirectory
+      ? contentsOf(root, `${below}/${name}`)
+      : `${below}/${name}: ${Deno.readTextFileSync(`${root}${below}/${name}`)}`
+  ).sort().join("");
 }
 
 function toolsOf(workspace: Workspace): readonly Tool[] {
@@ -182,18 +231,17 @@ async function wordsOf(tool: Tool, input: unknown): Promise<string | null> {
   }
 }
 
-function refuse(names: readonly (keyof Descriptor)[], code: string): () => void {
+/** Calls of these methods fail where it is their time. */
+function refuse(names: readonly (keyof Descriptor)[], code: string, isTime = (): boolean => true): () => void {
   const prototype = descriptorMethods();
   assert.ok(prototype);
   const undo = names.map((name) => {
     const original = Reflect.get(prototype, name);
-    Reflect.set(
-      prototype,
-      name,
-      name === "tryOpen" ? () => code : () => {
-        throw new KernelError(code);
-      },
-    );
+    Reflect.set(prototype, name, function (this: unknown, ...given: unknown[]) {
+      if (!isTime()) return original.apply(this, given);
+      if (name === "tryOpen") return code;
+      throw new KernelError(code);
+    });
     return () => Reflect.set(prototype, name, original);
   });
   return () => undo.forEach((each) => each());

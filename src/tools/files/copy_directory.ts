@@ -4,6 +4,7 @@ import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { maxWalkDepth, walk } from "../../workspace/walk.ts";
+import { count } from "./input.ts";
 import { toFailure, toPairFailure } from "./refusal.ts";
 
 /** Copies `from` to `to`, where nothing may be yet. A copy that cannot be finished says how far it went, and stays. */
@@ -26,12 +27,12 @@ export async function copyDirectory(
   const soFar = (words: string): ToolOutcome => ({
     ok: false,
     code: "copy_incomplete",
-    message: `Failed to copy: ${words} (${files} files were copied to ${showName(to.text)} and are there now)`,
+    message: `Failed to copy: ${words} (${count(files, "file")} copied so far, to ${showName(to.text)})`,
   });
   /** A directory that was left out, with what is in it. */
   let within: readonly string[] | null = null;
   for await (const step of walk(workspace, from, { depth: maxWalkDepth })) {
-    if (!step.ok) return toFailure("copy", from, step.error);
+    if (!step.ok) return soFar(failureWords(toFailure("copy", from, step.error)));
     const { kind, path: source, segments } = step.value;
     const target = childPath(to, segments);
     if (within !== null && within.every((name, index) => name === segments[index])) continue;
@@ -70,5 +71,5 @@ export async function copyDirectory(
 }
 
 function failureWords(outcome: ToolOutcome): string {
-  return outcome.ok ? "" : outcome.message;
+  return outcome.ok ? "" : outcome.message.replace(/^Failed to copy: /, "");
 }

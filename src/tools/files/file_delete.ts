@@ -1,5 +1,6 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
+import { machineFaultWords } from "../../lib/system_fault.ts";
 import { leastReadingMs } from "../../lib/time/reading_time.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
@@ -113,7 +114,14 @@ async function isLarge(workspace: Workspace, path: WorkspacePath): Promise<boole
 
 /** `null` where nothing is kept of it. */
 async function keptUntil({ workspace: { trash }, change: id }: Changing): Promise<string | null> {
-  const change = trash === null || id === null ? null : await trash.find(id);
-  const isKept = change?.steps.some(({ step }) => step.op === "remove" && (step.kept !== null || step.empty === true));
-  return trash === null || !change || !isKept ? null : toTimestamp(change.at + trash.keepMs);
+  try {
+    const change = trash === null || id === null ? null : await trash.find(id);
+    const isKept = change?.steps.some(({ step }) =>
+      step.op === "remove" && (step.kept !== null || step.empty === true)
+    );
+    return trash === null || !change || !isKept ? null : toTimestamp(change.at + trash.keepMs);
+  } catch (error) {
+    if (machineFaultWords(error) === null) throw error;
+    return null; // it is deleted all the same
+  }
 }

@@ -46,10 +46,14 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
       return cut.ok ? success(null) : cut;
     },
     noteUndone(id, by) {
-      disk.staging.alone(() => {
-        if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
-        return success(null);
-      });
+      try {
+        disk.staging.alone(() => {
+          if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
+          return success(null);
+        });
+      } catch (error) {
+        toRefusal(error); // it is undone all the same
+      }
       return Promise.resolve();
     },
     tidy: (now) => trash.tidy(now),
