@@ -45,6 +45,14 @@ function found(answer: string): unknown {
   return JSON.parse(answer.slice(answer.indexOf("\r\n\r\n") + 4));
 }
 
+Deno.test("a first request without headers, such as a probe's, leaves the direct way to those that follow", async () => {
+  await serving((request) => readsDirectly(request), async (port) => {
+    assert.equal(found(await exchange(port, "GET / HTTP/1.0\r\n\r\n")), false);
+    const head = heads[0]?.join("\r\n") ?? "";
+    assert.equal(found(await exchange(port, `GET / HTTP/1.1\r\n${head}\r\nConnection: close\r\n\r\n`)), true);
+  });
+});
+
 Deno.test("headerOf() gives what the request's headers give, whatever a client sends", async () => {
   const look = (request: Request): unknown => {
     const isDirect = readsDirectly(request);

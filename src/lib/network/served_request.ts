@@ -2,7 +2,8 @@
  * The head and body of a request as Deno's server has them, without a copy. Once `headers` was read, Deno copies all of
  * them when it answers, and `bytes()` gives a body that is already there by promise: 2 of the 19 µs of a call. The way
  * around is Deno's own object behind the request, which is no public interface. So its shape is checked at each request,
- * its headers are compared with the public ones at the first, and where anything differs all goes the public way.
+ * its headers are compared with the public ones at the first that has any, and where anything differs all goes the
+ * public way.
  */
 
 /** Deno's `InnerRequest` (ext/http/00_serve.ts), as far as it is used here. */
@@ -33,12 +34,14 @@ function servedRequest(request: HeaderHolder): ServedRequest | null {
     : (request as unknown as Record<symbol, Partial<ServedRequest> | undefined>)[key];
   if (typeof inner?.header !== "function") return null; // made by `new Request`, or by another Deno
   agrees ??= hasSameHeaders(inner as ServedRequest, request.headers);
-  return agrees ? inner as ServedRequest : null;
+  return agrees === true ? inner as ServedRequest : null;
 }
 
-function hasSameHeaders(inner: ServedRequest, headers: Headers): boolean {
+/** Undecided where there are none, such as in the probe of a load balancer. */
+function hasSameHeaders(inner: ServedRequest, headers: Headers): boolean | undefined {
   const names = [...headers.keys()]; // from here on, Deno's `get` looks into the copy that this makes
-  return names.length > 0 && names.every((name) => inner.header(name) === headers.get(name)) &&
+  if (names.length === 0) return undefined;
+  return names.every((name) => inner.header(name) === headers.get(name)) &&
     inner.header(`x-${crypto.randomUUID()}`) === null;
 }
 
