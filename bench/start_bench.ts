@@ -1,6 +1,6 @@
 /**
- * `deno task bench:start [PROGRAM]`: how long a start takes until the first answer in MCP, and the memory then and after
- * {@link calls} calls of a tool: from source, from the bundle, of the servers of {@link ./peer_programs.ts} and two of
+ * `deno task bench:start [PROGRAM]`: how long a start takes until the first answer in MCP, the memory then and after
+ * {@link calls} calls of a tool, and a minute later each time: from source, from the bundle, of the servers of {@link ./peer_programs.ts} and two of
  * the official ones, and of a bare Deno.serve; with PROGRAM, of that compiled one, and of SDK v2 compiled with the same
  * Deno and base binary (COMPILE_DENO, DENORT_BIN). Starts take turns, so that the machine's moods meet all of them;
  * medians are printed, with the ratios to the bare server.
@@ -10,6 +10,7 @@ import { bundleProgram, programName, root } from "../scripts/bundle.ts";
 import { runBundler } from "../scripts/bundler.ts";
 import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
 import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
+import { pause } from "../src/lib/time/pause.ts";
 import { vitalsOf } from "../tests/soak/vitals.ts";
 import { handshake, startProgram, type Subject } from "./asked_program.ts";
 import { installPeers } from "./install_peers.ts";
@@ -19,6 +20,9 @@ import { cpuSeconds } from "./process_cpu.ts";
 
 const starts = Number(process.env["BENCH_STARTS"] ?? "9");
 const calls = Number(process.env["BENCH_CALLS"] ?? "1000");
+/** V8 returns memory some half a minute after the last work. */
+const restMs = 60_000;
+const rests = 3;
 const maxInstallSeconds = Number(process.env["BENCH_MAX_INSTALL_SECONDS"] ?? "90");
 const bareName = "bare Deno.serve";
 
@@ -44,6 +48,7 @@ try {
     }
   }
   report(results);
+  await reportRest(subjects);
 } finally {
   await Deno.remove(scratch, { recursive: true });
 }
@@ -148,18 +153,46 @@ async function measure(subject: Subject): Promise<Start> {
     await program.ask("initialize", handshake);
     const milliseconds = performance.now() - began;
     const cpu = cpuSeconds(program.pid);
-    const first = await vitalsOf(program.pid);
+    const megabytes = await megabytesOf(program.pid);
     for (let count = 0; count < calls; count++) await program.ask("tools/call", subject.call);
-    const last = await vitalsOf(program.pid);
     return {
       milliseconds,
       cpuMilliseconds: cpu === null ? Number.NaN : cpu * 1_000,
-      megabytes: first.residentMegabytes ?? Number.NaN,
-      megabytesAfterCalls: last.residentMegabytes ?? Number.NaN,
+      megabytes,
+      megabytesAfterCalls: await megabytesOf(program.pid),
     };
   } finally {
     await program.stop();
   }
+}
+
+/** Of all of them at once: programs at rest do not disturb each other. */
+async function reportRest(subjects: readonly Subject[]): Promise<void> {
+  const rested = subjects.map(({ name }) => ({ name, started: [] as number[], called: [] as number[] }));
+  for (let round = 0; round < rests; round++) {
+    const programs = await Promise.all(subjects.map(startProgram));
+    try {
+      for (const program of programs) await program.ask("initialize", handshake);
+      await pause(restMs);
+      for (const [index, { pid }] of programs.entries()) rested[index]?.started.push(await megabytesOf(pid));
+      for (const [index, program] of programs.entries()) {
+        for (let count = 0; count < calls; count++) await program.ask("tools/call", subjects[index]?.call);
+      }
+      await pause(restMs);
+      for (const [index, { pid }] of programs.entries()) rested[index]?.called.push(await megabytesOf(pid));
+    } finally {
+      await Promise.all(programs.map((program) => program.stop()));
+    }
+  }
+  print(`\nMB after ${restMs / 1_000} s of rest, medians of ${rests} starts\n\n`);
+  print(row("", ["after the answer", `after ${calls} calls`]));
+  for (const { name, started, called } of rested) {
+    print(row(name, [started, called].map((values) => median(values).toFixed(0))));
+  }
+}
+
+async function megabytesOf(pid: number): Promise<number> {
+  return (await vitalsOf(pid)).residentMegabytes ?? Number.NaN;
 }
 
 function report(results: ReadonlyMap<string, readonly Start[]>): void {
