@@ -1,35 +1,20 @@
 /** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
-import type { Clock } from "../lib/time/clock.ts";
-import type { Timers } from "../lib/time/timers.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace } from "../workspace/port.ts";
 import { answer, changedFile, refuseTransfer, statusOf } from "./answers.ts";
 import { parseRange } from "./byte_range.ts";
 import { contentDisposition, fileType } from "./file_headers.ts";
-import { maxSentParts, pieceBytes, type TransferLimits } from "./limits.ts";
+import { maxSentParts, pieceBytes } from "./limits.ts";
 import { type DownloadRecord, goingOn } from "./link_record.ts";
-import type { TransferStore } from "./link_store.ts";
 import type { Running, TransferEnd } from "./running.ts";
 import { addPart, isWhole, type Part } from "./sent_parts.ts";
+import type { LinkTarget, TransferParts } from "./transfer_parts.ts";
 
-interface DownloadParts {
-  readonly links: TransferStore;
-  readonly limits: TransferLimits;
-  readonly timers: Timers;
-  readonly clock: Clock;
-  readonly refusalWords: (refusal: Parameters<typeof statusOf>[0]) => string;
-}
-
-interface LinkedFile {
-  readonly id: string;
+interface LinkedFile extends LinkTarget {
   readonly record: DownloadRecord;
-  readonly path: WorkspacePath;
-  readonly workspace: Workspace;
 }
 
 /** What an answer has to say of the file, and the part that is asked for; or the refusal. */
 export async function planDownload(
-  { refusalWords }: DownloadParts,
+  { refusalWords }: TransferParts,
   { record, path, workspace }: LinkedFile,
   request: Request,
 ): Promise<Response | { readonly status: 200 | 206; readonly part: Part; readonly headers: Record<string, string> }> {
@@ -66,7 +51,7 @@ export async function planDownload(
 
 /** The answer, which is read from the file as fast as it is taken. */
 export function sendPart(
-  parts: DownloadParts,
+  parts: TransferParts,
   file: LinkedFile,
   { part: [from, to], status, headers }: { part: Part; status: number; headers: Record<string, string> },
   running: Running,
@@ -129,7 +114,7 @@ class CutTransfer extends Error {}
 
 /** Whether all of the file was sent by now, which uses the link up. */
 async function noteSent(
-  { links, clock, limits }: DownloadParts,
+  { links, clock, limits }: TransferParts,
   id: string,
   holder: string,
   part: Part,

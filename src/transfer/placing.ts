@@ -1,20 +1,14 @@
 /** A link is used up by one upload that is put in place, whatever is refused or killed on the way. */
-import type { WorkspacePath } from "../workspace/path.ts";
-import type { Draft, DraftOptions, Outcome, Workspace } from "../workspace/port.ts";
+import type { Draft, DraftOptions, Outcome } from "../workspace/port.ts";
 import type { TransferRecord } from "./link_record.ts";
 import type { TransferStore } from "./link_store.ts";
 import { CutUpload } from "./upload_body.ts";
-
-interface DraftTarget {
-  readonly id: string;
-  readonly path: WorkspacePath;
-  readonly workspace: Workspace;
-}
+import type { LinkTarget } from "./transfer_parts.ts";
 
 /** Opens the draft, unless it has become the file: by another request, or by one that was killed right after. */
 export async function openOnce(
   links: TransferStore,
-  { id, path, workspace }: DraftTarget,
+  { id, path, workspace }: LinkTarget,
   options: DraftOptions,
 ): Promise<Outcome<Draft | null>> {
   const wasPlacing = isPlacing(await links.read(id));

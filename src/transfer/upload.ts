@@ -3,35 +3,20 @@
  * draft until the link is too late, so that an upload that broke goes on where it ended.
  */
 import { declaredLength } from "../lib/request_text.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Timers } from "../lib/time/timers.ts";
 import { maxArriving } from "../workspace/arriving_content.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
 import type { Draft, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./answers.ts";
 import { parseContentRange, rangeOfKept, type SentRange } from "./content_range.ts";
 import { fileOfForm, formBoundary, FormProblem, maxFormBytes } from "./form_file.ts";
-import type { TransferLimits } from "./limits.ts";
 import { goingOn, type UploadRecord } from "./link_record.ts";
-import type { TransferStore } from "./link_store.ts";
 import { giveBack, notePlacing, openOnce } from "./placing.ts";
 import type { Running, TransferEnd } from "./running.ts";
 import { CutUpload, readBody } from "./upload_body.ts";
 import { uploadedPage } from "./upload_page.ts";
+import type { LinkTarget, TransferParts } from "./transfer_parts.ts";
 
-interface UploadParts {
-  readonly links: TransferStore;
-  readonly limits: TransferLimits;
-  readonly timers: Timers;
-  readonly clock: Clock;
-  readonly refusalWords: (refusal: WorkspaceRefusal) => string;
-}
-
-interface UploadTarget {
-  readonly id: string;
+interface UploadTarget extends LinkTarget {
   readonly record: UploadRecord;
-  readonly path: WorkspacePath;
-  readonly workspace: Workspace;
   /** The id of the change that was made, where it can be undone. */
   change(): string | null;
 }
@@ -109,7 +94,7 @@ function readSent(headers: Headers, isForm: boolean): Sent | Response {
  * step, and the link is used up: neither a refusal nor a kill in between loses what arrived, or writes it twice.
  */
 export async function receiveUpload(
-  parts: UploadParts,
+  parts: TransferParts,
   target: UploadTarget,
   sent: Sent,
   { request, running }: { readonly request: Request; readonly running: Running },

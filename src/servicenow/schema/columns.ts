@@ -25,8 +25,6 @@ export interface Column {
   readonly readOnly: boolean;
   /** Whether values come from a list of choices, and whether other values are taken too. */
   readonly choice: "none" | "list" | "suggestion";
-  /** Whether it names the record. */
-  readonly display: boolean;
 }
 
 export interface TableColumns {
@@ -50,7 +48,6 @@ const dictionaryFields = [
   "default_value",
   "read_only",
   "choice",
-  "display",
 ];
 
 /** The columns that the person may see of a table. */
@@ -133,7 +130,6 @@ function toColumn(row: RecordFields): Column {
     hasDefault: storedValue(row, "default_value") !== "",
     readOnly: storedValue(row, "read_only") === "true",
     choice: choice === "1" || choice === "3" ? "list" : choice === "2" ? "suggestion" : "none",
-    display: storedValue(row, "display") === "true",
   };
 }
 
@@ -190,6 +186,5 @@ function guessColumn(name: string, value: unknown): Column {
     hasDefault: false,
     readOnly: false,
     choice: usualChoices.test(name) && reference === null ? "list" : "none",
-    display: name === "name" || name === "number",
   };
 }

@@ -174,7 +174,7 @@ function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
-function invalid(message: string): ToolFailure {
+export function invalid(message: string): ToolFailure {
   return { code: "invalid_request", message };
 }
 

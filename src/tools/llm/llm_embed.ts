@@ -7,7 +7,7 @@ import { escapeText, showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { toFailure, toPathFailure } from "../files/refusal.ts";
-import { fileLoader, filesParameter } from "./files.ts";
+import { fileLoader, filesParameter, invalid } from "./files.ts";
 import { modelParameter } from "./input.ts";
 import { callOf, type ToolFailure, toToolFailure } from "./model_call.ts";
 import { splitPassages, type TextPassage } from "./passages.ts";
@@ -192,8 +192,4 @@ function shown(text: string): string {
   const line = text.replace(/\s+/g, " ");
   const start = line.length <= maxShownCharacters ? line : `${line.slice(0, maxShownCharacters).toWellFormed()}…`;
   return escapeText(start)?.shown ?? "";
-}
-
-function invalid(message: string): ToolFailure {
-  return { code: "invalid_request", message };
 }

@@ -4,6 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { OrderReport } from "../../servicenow/catalog/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
+import { oneLine } from "./record_lines.ts";
 
 const maxQuantity = 100;
 
@@ -27,10 +28,6 @@ export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
       return await answerWith(servicenow, servicenow.desk.order(request, callerOf(context)), orderLines);
     },
   });
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
 }
 
 function orderLines(report: OrderReport): readonly string[] {
