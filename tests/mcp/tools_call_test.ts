@@ -23,6 +23,7 @@ Deno.test("tools/call answers a quick tool and honours defaults", async () => {
   assert.equal(audit.length, 1);
   const { time, durationMs, ...entry } = audit[0] ?? assert.fail();
   assert.ok(time > 0 && durationMs >= 0);
+  assert.equal(durationMs, Number(durationMs.toFixed(3)));
   assert.deepEqual(entry, {
     requestId: "r1",
     subject: "user-1",
