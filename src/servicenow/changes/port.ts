@@ -62,7 +62,7 @@ export interface ApprovalRequest extends Change, RecordName {
   readonly comment?: string | undefined;
 }
 
-interface AttachRequest extends Change, RecordName {
+export interface AttachRequest extends Change, RecordName {
   readonly file: NewAttachment;
 }
 

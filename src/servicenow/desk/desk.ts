@@ -5,15 +5,16 @@ import type { TableAccess } from "../access/table_access.ts";
 import type { CallAs } from "../calls.ts";
 import { readItem } from "../catalog/catalog_item.ts";
 import { orderFromCatalog } from "../catalog/order.ts";
-import { createDeskChanges } from "../changes/desk_changes.ts";
+import { addNote } from "../changes/add_note.ts";
+import { decideApproval } from "../changes/decide_approval.ts";
+import { createRecord, updateRecord } from "../changes/write_record.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { ServicenowLinks } from "../links/links.ts";
 import type { Caller } from "../caller.ts";
 import { countRecords } from "../records/count.ts";
-import { findRecord } from "../records/find_record.ts";
 import { getRecord } from "../records/get_record.ts";
-import { chooseFile, fetchFile } from "../records/record_files.ts";
+import { attachFile, fetchFile, fetchNamedFile } from "../records/record_files.ts";
 import { searchRecords } from "../records/search.ts";
 import { createTableApi } from "../records/table_api.ts";
 import { describeTable } from "../schema/describe.ts";
@@ -45,32 +46,30 @@ export function createDesk(options: DeskOptions): Desk {
   };
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
-  const asPerson = async <T>(
-    { subject, signal }: Caller,
-    job: (person: Person) => Promise<Result<T, ServicenowFailure>>,
-  ): Promise<Result<T, ServicenowFailure>> => {
-    const access = await links.access(subject, { signal });
-    if (!access.ok) return access;
-    const held = { current: access.value };
-    return await job({ subject, signal, deadline: elapsed() + limitMs, account: access.value.account, held });
-  };
+  const job =
+    <Request, T>(work: (parts: DeskParts, request: Request, person: Person) => Promise<Result<T, ServicenowFailure>>) =>
+    async (request: Request, { subject, signal }: Caller): Promise<Result<T, ServicenowFailure>> => {
+      const access = await links.access(subject, { signal });
+      if (!access.ok) return access;
+      const { account } = access.value;
+      const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
+      return await work(parts, request, person);
+    };
 
   return {
     tables: parts.access.names,
-    search: (search, caller) => asPerson(caller, (person) => searchRecords(parts, search, person)),
-    count: (request, caller) => asPerson(caller, (person) => countRecords(parts, request, person)),
-    get: (request, caller) => asPerson(caller, (person) => getRecord(parts, request, person)),
-    describe: (request, caller) => asPerson(caller, (person) => describeTable(parts, request, person)),
-    fetchFile: (record, name, caller) =>
-      asPerson(caller, async (person) => {
-        const found = await findRecord(parts, record, person, { fields: [] });
-        if (!found.ok) return found;
-        const file = await chooseFile(parts, found.value, name, person);
-        return file.ok ? await fetchFile(parts, file.value.sysId, person) : file;
-      }),
-    fetchFileById: (attachmentId, caller) => asPerson(caller, (person) => fetchFile(parts, attachmentId, person)),
-    describeItem: (item, caller) => asPerson(caller, (person) => readItem(parts, item, person)),
-    order: (request, caller) => asPerson(caller, (person) => orderFromCatalog(parts, request, person)),
-    ...createDeskChanges(parts, asPerson),
+    search: job(searchRecords),
+    count: job(countRecords),
+    get: job(getRecord),
+    describe: job(describeTable),
+    fetchFile: job(fetchNamedFile),
+    fetchFileById: job(fetchFile),
+    describeItem: job(readItem),
+    order: job(orderFromCatalog),
+    create: job(createRecord),
+    update: job(updateRecord),
+    addNote: job(addNote),
+    decide: job(decideApproval),
+    attach: job(attachFile),
   };
 }

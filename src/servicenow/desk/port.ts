@@ -166,6 +166,11 @@ export interface NewAttachment {
 
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
+export interface FileRequest extends RecordName {
+  /** Of the file; its record's only one when absent. */
+  readonly name: string | undefined;
+}
+
 /** What reads. */
 export interface DeskReads {
   search(search: RecordSearch, caller: Caller): Answer<RecordPage>;
@@ -176,7 +181,7 @@ export interface DeskReads {
     caller: Caller,
   ): Answer<TableDescription>;
   /** The file of a record by its name, or its only one. */
-  fetchFile(record: RecordName, name: string | undefined, caller: Caller): Answer<AttachmentContent>;
+  fetchFile(request: FileRequest, caller: Caller): Answer<AttachmentContent>;
   /** A file by its own sys_id. */
   fetchFileById(attachmentId: string, caller: Caller): Answer<AttachmentContent>;
   /** The tables that the operator opened. */

@@ -6,15 +6,17 @@ import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import {
   type Attachment,
   type AttachmentContent,
+  type FileRequest,
   maxFetchedBytes,
   maxSentBytes,
-  type NewAttachment,
 } from "../desk/port.ts";
 import { parseSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { oneLine } from "./plain_text.ts";
 import { CutFile } from "../transport.ts";
-import type { FoundRecord } from "./find_record.ts";
+import type { AttachReport, AttachRequest } from "../changes/port.ts";
+import { findRecord, type FoundRecord } from "./find_record.ts";
+import { nameOf } from "./shown_record.ts";
 import { askJson } from "../calls.ts";
 
 const maxListed = 100;
@@ -72,19 +74,20 @@ export async function fetchFile(
 }
 
 /** The file of a record that `name` means; without a name, its only file. */
-export async function chooseFile(
+export async function fetchNamedFile(
   parts: DeskParts,
-  found: FoundRecord,
-  name: string | undefined,
+  { name, ...record }: FileRequest,
   person: Person,
-): Answer<Attachment> {
-  const listed = await listFiles(parts, found, person);
+): Answer<AttachmentContent> {
+  const found = await findRecord(parts, record, person, { fields: [] });
+  if (!found.ok) return found;
+  const listed = await listFiles(parts, found.value, person);
   if (!listed.ok) return listed;
   const fitting = listed.value.filter(({ fileName, sysId }) =>
     name === undefined || sysId === name.toLowerCase() || fileName.toLowerCase() === name.trim().toLowerCase()
   );
   const [file, second] = fitting;
-  if (file !== undefined && second === undefined) return success(file);
+  if (file !== undefined && second === undefined) return await fetchFile(parts, file.sysId, person);
   const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
     `${oneLine(fileName)} (${sizeBytes} bytes, ${sysId})`
   );
@@ -93,20 +96,23 @@ export async function chooseFile(
     : invalidInput(`name one of its attachments: ${among.join("; ")}`);
 }
 
-export async function addFile(
-  { callAs }: DeskParts,
-  { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
-  { fileName, contentType, bytes }: NewAttachment,
+export async function attachFile(
+  parts: DeskParts,
+  { id, table, file: { fileName, contentType, bytes }, dryRun }: AttachRequest,
   person: Person,
-): Answer<Attachment> {
+): Answer<AttachReport> {
+  const found = await findRecord(parts, { id, table }, person, { writing: true, fields: [] });
+  if (!found.ok) return found;
+  const record = nameOf(found.value.table, found.value.record);
+  if (dryRun) return success({ record, file: null });
   if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
-  const parsed = await askJson(callAs, person, {
+  const parsed = await askJson(parts.callAs, person, {
     method: "POST",
     path: "/api/now/attachment/file",
-    query: { table_name: table, table_sys_id: sysId, file_name: fileName },
+    query: { table_name: found.value.table, table_sys_id: found.value.sysId, file_name: fileName },
     body: { type: contentType, content: bytes },
   }, attachmentRecord);
-  return parsed.ok ? success(toAttachment(parsed.value)) : parsed;
+  return parsed.ok ? success({ record, file: toAttachment(parsed.value) }) : parsed;
 }
 
 function toAttachment(record: z.output<typeof attachmentRecord>): Attachment {

@@ -22,7 +22,10 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
       filename: z.string().optional().describe("Where to save it; a new file when absent"),
     }),
     async run({ id, table, name, filename }, context) {
-      const fetched = await servicenow.desk.fetchFile({ id, table: given(table) }, given(name), callerOf(context));
+      const fetched = await servicenow.desk.fetchFile(
+        { id, table: given(table), name: given(name) },
+        callerOf(context),
+      );
       if (!fetched.ok) return toFailureOutcome(servicenow, fetched.error);
       return await saveAttachment({ servicenow, files }, fetched.value, given(filename), context);
     },
