@@ -39,7 +39,8 @@ export function openPlain(
 
 /** Reads a small file at once where {@link openPlain} may open it, the root having been seen; `null` where it cannot. */
 export function readPlain(disk: Disk, path: WorkspacePath, buffer: Uint8Array): number | null {
-  const read = isPlain(disk, path) ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
+  const isReadable = isPlain(disk, path) && !disk.hanging.has(path.text);
+  const read = isReadable ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
   return read === null || hasHiddenName(disk, { info: read }) ? null : read.sizeBytes;
 }
 
