@@ -1,6 +1,8 @@
 /** More connections than the process has descriptors for, at the started server. */
 import assert from "node:assert/strict";
+import { form } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, type RunningServer, serverFlags, startServer } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 
 const limit = 150;
@@ -9,11 +11,16 @@ const silentConnections = 1_000;
 /** `deno run` raises the soft limit to the hard one. */
 const launcher = ["sh", "-c", `ulimit -n ${limit} && exec "$@"`, "sh"];
 
+/** Deno 2.7, of which the base binaries on npm are, reports a failed accept when its last connection has ended. */
+const reportsFailures = form.name !== "binary" || Deno.env.get("COMPILE_DENO") === "deno";
+
 for (const workers of ["1", "2"]) {
   Deno.test({
-    name:
+    ...skippedUnless(
+      Deno.build.os === "linux" && reportsFailures,
+      "it is about Linux, and Deno 2.9",
       `${silentConnections} silent connections end nothing with ${workers} worker(s): connections from before are served, and new ones when they are gone`,
-    ignore: Deno.build.os !== "linux",
+    ),
     fn: async () => {
       await using place = await makeServerPlace();
       await using server = await startServer(place, { launcher, env: { WORKERS: workers } });
