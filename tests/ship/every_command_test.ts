@@ -166,7 +166,7 @@ for (const form of programForms) {
         ["config", "--config", `${home}/settings.env`],
         { SERVR_URL: "http://localhost:4001" },
       );
-      assert.match(inForce, /^PORT +4001 +file$/m, warnings);
+      assert.match(inForce, /^PORT +file +4001$/m, warnings);
       assert.match(warnings, /SERVR_URL is not a setting; did you mean SERVER_URL\?/);
       await installed.succeed(["connect", "claude-code"]);
       await installed.succeed(["completions", "bash"]);
