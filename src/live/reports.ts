@@ -1,7 +1,7 @@
 /** What instances tell each other of the calls that run there. */
 import * as z from "zod";
 
-const optionalText = z.string().nullable();
+const optionalText = z.lazy(() => z.string().nullable());
 
 export const instanceReport = z.lazy(() =>
   z.object({

@@ -53,6 +53,9 @@ Deno.test("calls that were stopped are refused by a running server, by one that 
     await withSwitches(place, (switches) => switches.resumeAll("owner"));
     await until("the server to go on", async () => !await isRefused(server.url));
   }
-  assert.equal((await client.callTool({ name: "file_list", arguments: {} }))["isError"], false);
+  await until(
+    "the process behind stdio to go on",
+    async () => (await client.callTool({ name: "file_list", arguments: {} }))["isError"] === false,
+  );
   await client.close();
 });
