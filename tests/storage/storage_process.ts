@@ -50,11 +50,13 @@ const tasks: Readonly<Record<string, (storage: Storage, word: string) => Promise
   async watch(storage, last) {
     const done = Promise.withResolvers<void>();
     let said: unknown;
-    const look = async (): Promise<void> => {
-      const value = (await storage.get(["user", "counter"]))?.value;
-      if (value !== said) say(String(said = value));
-      if (value === Number(last)) done.resolve();
-    };
+    let looking = Promise.resolve(); // one look after the other: of two at once the older could be told last
+    const look = (): Promise<void> =>
+      looking = looking.then(async () => {
+        const value = (await storage.get(["user", "counter"]))?.value;
+        if (value !== said) say(String(said = value));
+        if (value === Number(last)) done.resolve();
+      });
     const stop = storage.watch(["user", "counter"], () => void look());
     say("watching");
     await look();
