@@ -24,6 +24,17 @@ export function parentOf(path: string): string {
   return absolutePath(`${path}/..`);
 }
 
+/** Whether anything is there, a link itself. Throws for a path that is out of reach: it is no absent one. */
+export function exists(path: string): boolean {
+  try {
+    Deno.lstatSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
 /** Where an absolute path begins: `/`, or a drive or share of Windows. Empty for a relative path. */
 export function rootOf(path: string): string {
   if (onWindows) return nodeProcess().getBuiltinModule("node:path").parse(path).root;

@@ -37,6 +37,19 @@ export async function put(
   return await ask(url, { method: "PUT", body, headers });
 }
 
+/** A request's body that has more to come after these bytes, until `end` is called. */
+export function unendedBody(bytes: Uint8Array): { body: ReadableStream<Uint8Array>; end: () => void } {
+  const over = Promise.withResolvers<void>();
+  const body = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      controller.enqueue(bytes);
+      await over.promise;
+      controller.close();
+    },
+  });
+  return { body, end: over.resolve };
+}
+
 /** What is on its way, or was left behind, beside the files of a disk workspace. */
 export function stagedFiles(root: string): string[] {
   const namesIn = (directory: string): string[] =>

@@ -16,7 +16,7 @@ import { until } from "../fixtures/until.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 import { at } from "../workspace/contract.ts";
 import { principalOf } from "../workspace/call_tool.ts";
-import { ask, uploadLink } from "./links.ts";
+import { ask, unendedBody, uploadLink } from "./links.ts";
 
 const content = new Uint8Array(2_000_003).map((_, index) => index % 251);
 const small = content.slice(0, 500_000);
@@ -60,18 +60,11 @@ for (const [where, env] of stores) {
 Deno.test("an upload that is refused its place leaves the link good", () =>
   withFileServer({}, async (files) => {
     const url = await uploadLink(files, "f");
-    const over = Promise.withResolvers<void>();
-    const body = new ReadableStream({
-      async start(controller) {
-        controller.enqueue(content.slice(0, 600_000));
-        await over.promise;
-        controller.close();
-      },
-    });
+    const { body, end } = unendedBody(content.slice(0, 600_000));
     const putting = ask(url, { method: "PUT", body });
     await until("it runs", () => files.server.stderr().includes('"transfer_started"'));
     Deno.mkdirSync(`${files.root}/f`);
-    over.resolve();
+    end();
     assert.equal((await putting).status, 409);
     Deno.removeSync(`${files.root}/f`);
     assert.equal((await ask(url, { method: "PUT", body: content })).status, 201);

@@ -6,7 +6,7 @@ import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { testInEachWay } from "../fixtures/workspace_ways.ts";
-import { ask, downloadLink, put, stagedFiles, uploadLink } from "./links.ts";
+import { ask, downloadLink, put, stagedFiles, unendedBody, uploadLink } from "./links.ts";
 
 const content = new Uint8Array(2_000_003).map((_, index) => index % 251);
 const sha256 = createHash("sha256").update(content).digest("hex");
@@ -225,16 +225,9 @@ Deno.test("what no request comes for is swept while the server runs", () =>
 Deno.test("a part that stalls is kept as far as it came", () =>
   withFileServer({ bounds: { transfers: { stallMs: 500 } } }, async (files) => {
     const url = await uploadLink(files, "f");
-    const over = Promise.withResolvers<void>();
-    const body = new ReadableStream({
-      async start(controller) {
-        controller.enqueue(content.slice(0, 600_000));
-        await over.promise;
-        controller.close();
-      },
-    });
+    const { body, end } = unendedBody(content.slice(0, 600_000));
     const stalled = await putRange(url, `bytes 0-999999/${content.length}`, body);
-    over.resolve();
+    end();
     assert.equal(stalled.status, 408);
     assert.match(stalled.text, /Its first 600000 bytes are kept: go on with Content-Range\./);
     assert.equal(stalled.range, "bytes=0-599999");

@@ -5,7 +5,7 @@
 import { randomBytes, randomId } from "../../lib/random_secret.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords, pathRemedy } from "../../lib/system_fault.ts";
-import { pathBelow } from "../../lib/system_path.ts";
+import { exists, pathBelow } from "../../lib/system_path.ts";
 import { dataFiles } from "./data_files.ts";
 import { renameDurably } from "./durable_file.ts";
 
@@ -152,16 +152,5 @@ function makeMasterKey(keyPath: string): void {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   } finally {
     Deno.removeSync(aside);
-  }
-}
-
-/** Throws for a path that is out of reach: it is no absent one. */
-export function exists(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
   }
 }

@@ -2,6 +2,7 @@
 import { UnusableError } from "../../lib/problem.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
+import { exists } from "../../lib/system_path.ts";
 import { systemTimers } from "../../lib/time/timers.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type AccessPatterns, type AccessRules, createAccessRules } from "../access_rules.ts";
@@ -183,7 +184,7 @@ function openRoot(
 ): { readonly path: string; readonly access: DiskAccess } {
   try {
     // asked for only when it is needed: a server that may not write can still read
-    if (!isThere(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (!exists(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
     const path = realPathOf(directory);
     if (!Deno.lstatSync(path).isDirectory) {
       throw new UnusableError(`the workspace ${path} is not a directory`, another);
@@ -197,16 +198,6 @@ function openRoot(
     if (words === null) throw error;
     const problem = `the workspace ${directory} cannot be used: ${words}`;
     throw new UnusableError(problem, pathRemedy(error, another), { cause: error });
-  }
-}
-
-function isThere(path: string): boolean {
-  try {
-    Deno.lstatSync(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
   }
 }
 
