@@ -223,8 +223,9 @@ Deno.test("subscriptions to long addresses are refused before they are more than
       return (await response.json()).error?.message;
     };
     const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => subscribe(index)));
-    assert.equal(answers.filter((message) => message === undefined).length, 16);
-    assert.equal(answers.at(-1), "At most 100 resources can be watched, and fewer with long addresses");
+    const refusals = answers.filter((message) => message !== undefined);
+    assert.equal(answers.length - refusals.length, 16);
+    assert.deepEqual([...new Set(refusals)], ["At most 100 resources can be watched, and fewer with long addresses"]);
     await harness.mcp.close();
   } finally {
     await storage.close();
