@@ -48,7 +48,7 @@ export function createBodyIntake(maxBytes: number): BodyIntake {
 
   const take = (caller: string, bytes: number): boolean => {
     const own = (held.get(caller) ?? 0) + bytes;
-    if (own > maxBytes - total) return false;
+    if (!(own <= maxBytes - total)) return false; // nor what is no number: it would stay in the sums
     held.set(caller, own);
     total += bytes;
     return true;

@@ -24,9 +24,10 @@ export interface BodyOptions {
   admitMore?(bytes: number): boolean;
 }
 
+/** Two equal lines come as a list (RFC 9110 §8.6): it declares nothing, and the body is counted as it comes. */
 export function declaredLength(request: HeaderHolder): number | null {
-  const declared = headerOf(request, "content-length");
-  return declared === null ? null : Number(declared);
+  const declared = Number(headerOf(request, "content-length") ?? Number.NaN);
+  return Number.isNaN(declared) ? null : declared;
 }
 
 /**

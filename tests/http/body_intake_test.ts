@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { createBodyIntake } from "../../src/http/body_intake.ts";
+import { limitBodies } from "../../src/http/limited.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
 import { createHarness, postRequest, principalWith, toolCall } from "../mcp/harness.ts";
@@ -18,6 +19,53 @@ Deno.test("createBodyIntake() leaves room for everybody, however much each calle
   assert.equal(intake.admit("one who asks for little", 500), "admitted");
   for (let count = 0; count < 64; count++) intake.release("caller 0", 500);
   assert.ok(admittedOf("caller 0", 500, intake) > 30, "what was given back can be taken again");
+});
+
+Deno.test("createBodyIntake() admits no size that is no number, and counts on", () => {
+  const intake = createBodyIntake(1_000);
+  assert.equal(intake.admit("a", Number.NaN), "over_share");
+  assert.equal(intake.take("a", Number.NaN), false);
+  assert.equal(intake.admit("a", 1_001), "over_share");
+  assert.equal(intake.admit("a", 1_000), "admitted");
+});
+
+Deno.test("a body whose length is declared twice is counted like any other, and leaves the bound in force", async () => {
+  const [intake, publicIntake, formIntake] = [1, 2, 3].map(() => createBodyIntake(1_000_000));
+  assert.ok(intake && publicIntake && formIntake);
+  const harness = createHarness({
+    intake,
+    publicIntake,
+    publicInitialize: "always",
+    authenticate: ({ headers }) =>
+      headers.has("authorization") ? { kind: "principal", principal: principalWith([]) } : { kind: "no_token" },
+  });
+  const seen: (string | null)[] = [];
+  const form = limitBodies(formIntake, 10_000, (request) => Promise.resolve(new Response(request.body)));
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, (request) => {
+    seen.push(request.headers.get("content-length"));
+    const peer = { address: "192.0.2.1" };
+    return request.url.endsWith("/mcp") ? harness.endpoint(request, peer) : form(request, peer);
+  });
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: {} });
+  const length = `Content-Length: ${body.length}\r\n`;
+  const head = `Host: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n${length}${length}`;
+  try {
+    for (
+      const first of ["/mcp HTTP/1.1\r\nAuthorization: Bearer a", "/mcp HTTP/1.1\r\nAccept: */*", "/form HTTP/1.1"]
+    ) {
+      using connection = await Deno.connect({ hostname: "127.0.0.1", port: server.addr.port });
+      await connection.write(new TextEncoder().encode(`POST ${first}\r\n${head}\r\n${body}`));
+      const answer = await new Response(connection.readable).text();
+      assert.equal(answer.slice(0, 12), "HTTP/1.1 200", answer);
+    }
+  } finally {
+    await server.shutdown();
+  }
+  assert.deepEqual(seen, Array(3).fill(`${body.length}, ${body.length}`));
+  for (const each of [intake, publicIntake, formIntake]) {
+    assert.equal(each.admit("another", 1_000_001), "over_share");
+    assert.equal(each.admit("another", 1_000_000), "admitted");
+  }
 });
 
 Deno.test("stop() waits for the admitted bodies and admits no more", async () => {
