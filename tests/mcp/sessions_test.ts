@@ -6,10 +6,11 @@ import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
-import type { Storage } from "../../src/storage/port.ts";
+import type { Batch, Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
+import { createMemoryStorage } from "./memory_storage.ts";
 
 const eventStream = { accept: "application/json, text/event-stream" };
 
@@ -52,6 +53,30 @@ Deno.test("requests without a session are served, those of an unknown, altered o
   }
   const other = createHarness({ authenticate: asClient("another-client") });
   assert.equal((await other.post(rpc("ping"), session)).status, 404);
+});
+
+Deno.test("a session that ends stays ended where the answer of an earlier change comes late", async () => {
+  const storage = createMemoryStorage();
+  const [committed, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isFirst = true;
+  const commit = async (batch: Batch): Promise<boolean> => {
+    const done = await storage.commit(batch);
+    if (isFirst) {
+      isFirst = false;
+      committed.resolve();
+      await answered.promise;
+    }
+    return done;
+  };
+  const harness = createHarness({ storage: { ...storage, commit } });
+  const session = await harness.openSession();
+  const level = harness.post(rpc("logging/setLevel", { level: "debug" }), session);
+  await committed.promise;
+  assert.equal(await end(harness, session), 204);
+  assert.equal((await harness.post(rpc("ping"), session)).status, 404);
+  answered.resolve();
+  assert.equal((await level).status, 200);
+  assert.equal((await harness.post(rpc("ping"), session)).status, 404);
 });
 
 Deno.test("a session ends by DELETE, for good, and only once", async () => {

@@ -132,6 +132,7 @@ export function createSessions(options: SessionOptions): Sessions {
     session.ended = ended;
     session.logLevel = logLevel;
     session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
+    session.checkedAt = -1; // the answer of a commit may come after that of a later one
   };
   const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
     const stored = await storage.get(keyOf(session));
