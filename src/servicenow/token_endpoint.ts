@@ -28,8 +28,8 @@ type TokenFailure =
 export interface TokenEndpoint {
   redeemCode(code: string, codeVerifier: string): Promise<Result<InstanceTokens, TokenFailure>>;
   refresh(refreshToken: string): Promise<Result<InstanceTokens, TokenFailure>>;
-  /** Ends a token at the instance as far as that can be had: an instance out of reach is no failure. */
-  revoke(token: string): Promise<void>;
+  /** Ends tokens at the instance as far as that can be had: an instance out of reach is no failure. */
+  revoke(tokens: Pick<InstanceTokens, "accessToken" | "refreshToken">): Promise<void>;
 }
 
 const maxReplyBytes = 65_536;
@@ -66,9 +66,10 @@ export function createInstanceTokenEndpoint(
     redeemCode: (code, code_verifier) =>
       request({ grant_type: "authorization_code", code, code_verifier, redirect_uri: client.redirectUri }),
     refresh: (refresh_token) => request({ grant_type: "refresh_token", refresh_token }),
-    async revoke(token) {
+    async revoke({ accessToken, refreshToken }) {
+      const tokens = refreshToken === null ? [accessToken] : [refreshToken, accessToken];
       // The instance documents the token in the query; in a form it reaches no proxy's log.
-      await post("/oauth_revoke_token.do", { token });
+      await Promise.all(tokens.map((token) => post("/oauth_revoke_token.do", { token })));
     },
   };
 }

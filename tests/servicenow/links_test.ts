@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import type { Storage } from "../../src/storage/port.ts";
+import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts";
 import { linkKey } from "../../src/servicenow/links/link_record.ts";
 import { resealLinks } from "../../src/servicenow/links/reseal_links.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
@@ -197,6 +197,40 @@ Deno.test("unlink() during a refresh wins: the new tokens are not stored", async
   });
   assert.deepEqual(await slow.links.access("owner", { signal }), { ok: false, error: { reason: "not_linked" } });
   assert.equal(await place.storage.get(linkKey("owner")), null);
+});
+
+Deno.test("unlink() ends the tokens that were stored last, also by a refresh at that moment", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  place.instance.oauth.habits.refreshTokens = "rotate";
+  const renewed: string[] = [];
+  const beforeIt = async (key: StorageKey): Promise<StoredEntry | null> => {
+    const access = await place.servicenow.links.access("owner", { signal });
+    if (access.ok) renewed.push(access.value.accessToken);
+    return await place.storage.consume(key);
+  };
+  const slow = place.another({ storage: { ...place.storage, consume: beforeIt } });
+  assert.equal(await slow.links.unlink("owner"), true);
+  assert.equal(refreshesOf(place), 1);
+  assert.deepEqual(renewed.map((token) => place.instance.oauth.userOf(token)), [undefined]);
+});
+
+Deno.test("unlink() during a refresh leaves none of the new tokens at the instance", async () => {
+  await using place = await openPlace();
+  await place.link("owner", "ada");
+  place.advance(2_000);
+  place.instance.oauth.habits.refreshTokens = "rotate";
+  const slow = place.another({
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (String(input).endsWith("/oauth_token.do")) await place.servicenow.links.unlink("owner");
+      return response;
+    },
+  });
+  assert.equal((await slow.links.access("owner", { signal })).ok, false);
+  const revocations = place.instance.requests.filter(({ path }) => path === "/oauth_revoke_token.do");
+  assert.equal(revocations.length, 4, "two that were stored, two that came");
 });
 
 Deno.test("a stolen database gives nothing without the key, and a row is of use to its own person only", async () => {

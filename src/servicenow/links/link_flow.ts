@@ -96,7 +96,7 @@ export function createLinkFlow(options: LinkFlowOptions): Pick<InstanceSignIn, "
       try {
         await links.save(owner, tokens.value, account.value);
       } catch (error) {
-        await tokenEndpoint.revoke(tokens.value.accessToken); // no record of it is left
+        await tokenEndpoint.revoke(tokens.value); // no record of it is left
         throw error;
       }
       return success({ purpose, subject: owner, account: account.value });

@@ -2,7 +2,7 @@
 import type { Log } from "../../lib/log/log.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { SecretBox } from "../../lib/secret_box.ts";
-import type { Put, Storage, VersionCheck } from "../../storage/port.ts";
+import type { Put, Storage, StoredEntry, VersionCheck } from "../../storage/port.ts";
 import type { ServicenowInstance } from "../instance.ts";
 import type { LinkHealth } from "../../authorization_server/users/servicenow_port.ts";
 import {
@@ -25,8 +25,12 @@ interface StoredLink {
   readonly unchanged: VersionCheck;
 }
 
+type FoundLink = Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>;
+
 export interface LinkStore {
-  read(subject: string): Promise<Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>>;
+  read(subject: string): Promise<FoundLink>;
+  /** Takes the link out. What is found is what was stored last, also where it is renewed at this moment. */
+  take(subject: string): Promise<FoundLink>;
   put(subject: string, link: LinkSecrets, times: { readonly linkedAt: number; readonly at: number }): Promise<Put>;
   /** Leaves only the fact that there was a link, and why it ended. */
   putRefused(
@@ -74,18 +78,19 @@ export function createLinkStore(options: {
       said: refused?.said === noRefreshToken ? null : refused?.said ?? null,
     };
   };
+  const open = async (subject: string, entry: StoredEntry | null): Promise<FoundLink> => {
+    if (entry === null) return failure({ reason: "not_linked" });
+    const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
+    if (instance !== origin) return failure({ reason: "not_linked" });
+    if (sealed === null) return failure({ reason: "link_expired" });
+    const link = await openWithAny((box) => openLink(box, subject, origin, sealed));
+    if (link !== null) return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
+    log.write("error", "servicenow_link_unreadable", { subject });
+    return failure({ reason: "link_expired" }); // sealed under a key that is gone
+  };
   return {
-    async read(subject) {
-      const entry = await storage.get(linkKey(subject));
-      if (entry === null) return failure({ reason: "not_linked" });
-      const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
-      if (instance !== origin) return failure({ reason: "not_linked" });
-      if (sealed === null) return failure({ reason: "link_expired" });
-      const link = await openWithAny((box) => openLink(box, subject, origin, sealed));
-      if (link !== null) return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
-      log.write("error", "servicenow_link_unreadable", { subject });
-      return failure({ reason: "link_expired" }); // sealed under a key that is gone
-    },
+    read: async (subject) => await open(subject, await storage.get(linkKey(subject))),
+    take: async (subject) => await open(subject, await storage.consume(linkKey(subject))),
     async put(subject, link, { linkedAt, at }) {
       const sealed = await sealLink(secrets, subject, origin, link);
       return { key: linkKey(subject), value: { instance: origin, sealed, linkedAt, renewedAt: at } };

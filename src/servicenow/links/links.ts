@@ -2,7 +2,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { InstanceSignIn } from "../../authorization_server/users/servicenow_port.ts";
 import type { ServicenowFailure } from "../failure.ts";
-import { type InstanceAccount, linkKey, type LinkSecrets } from "./link_record.ts";
+import type { InstanceAccount, LinkSecrets } from "./link_record.ts";
 import { createRefreshLink, isGoodUntil, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";
 import { refreshLockKey } from "./refresh_lock.ts";
 import type { InstanceTokens } from "../token_endpoint.ts";
@@ -69,14 +69,9 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
       return mayUseOld ? success(toAccess(link)) : renewed;
     },
     async unlink(subject) {
-      const current = await store.read(subject);
-      const entry = await storage.consume(linkKey(subject));
-      if (current.ok) {
-        const { accessToken, refreshToken } = current.value.link;
-        const tokens = refreshToken === null ? [accessToken] : [refreshToken, accessToken];
-        await Promise.all(tokens.map((token) => tokenEndpoint.revoke(token)));
-      }
-      return entry !== null;
+      const taken = await store.take(subject);
+      if (taken.ok) await tokenEndpoint.revoke(taken.value.link);
+      return taken.ok || taken.error.reason === "link_expired";
     },
   };
 }

@@ -90,7 +90,7 @@ export function createRefreshLink(options: RefreshOptions): RefreshLink {
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
     await lock.release(); // unlinked or linked anew in the meantime: that is what counts
-    if (next !== null && !(await store.read(subject)).ok) await tokenEndpoint.revoke(next.accessToken);
+    if (next !== null && !(await store.read(subject)).ok) await tokenEndpoint.revoke(next);
     return "again";
   };
 
