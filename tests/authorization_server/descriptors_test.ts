@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../fixtures/free_port.ts";
 import { until } from "../fixtures/until.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
@@ -83,9 +84,7 @@ Deno.test({
       return JSON.parse((await answers.read()).value ?? "");
     };
     const descriptors = (): number => [...Deno.readDirSync(`/proc/${process.pid}/fd`)].length;
-    const dead = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port: deadPort } = dead.addr;
-    dead.close();
+    const deadPort = freePort();
     await fetchAll(deadPort, 1); // modules and pipes are open from here on
     const before = descriptors();
     const check = (name: string, port: number, host?: string) =>

@@ -3,6 +3,7 @@
  * arguments or flags, settings from the environment, the platform's choice of where to listen, no disk that is ours.
  */
 import { randomBytes } from "node:crypto";
+import { freePort } from "../fixtures/free_port.ts";
 import { type RunningServer, startServer } from "../fixtures/running_server.ts";
 
 /** An app of the platform: what its instances share. */
@@ -47,9 +48,4 @@ export async function startDeployInstance(
     env: { ...env, DENO_SERVE_ADDRESS: `tcp:${new URL(url).host}` },
   });
   return { ...server, url };
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

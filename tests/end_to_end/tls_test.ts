@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { type CertificateFiles, hasOpenssl, makeCertificate } from "../fixtures/certificate.ts";
 import { form } from "../fixtures/forms/chosen_form.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 
 const ignore = !hasOpenssl() || form.lacks["other files"] !== undefined;
@@ -70,9 +71,7 @@ Deno.test({
   async fn() {
     await using place = await makeServerPlace();
     const { files, env } = await makeFiles(place);
-    const free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    const { port } = free.addr;
-    free.close();
+    const port = freePort();
     await using server = await startServer(place, {
       env: { ...env, SERVER_URL: "https://mcp.example", REGISTRATION: "off" },
       args: ["--port", String(port)],
