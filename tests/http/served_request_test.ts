@@ -21,24 +21,27 @@ const heads: readonly (readonly string[])[] = [
   ["Host: one.example:80", "Mcp-Name: =?base64?4pyT?=", "Content-Type: application/json ; charset=utf-8"],
 ];
 
-/** Sends bytes in pieces, with a pause before each further one, and gives all of the answer. */
-async function exchange(port: number, ...pieces: readonly string[]): Promise<string> {
+/** The module as a server has it that no request has reached yet, whichever test runs first. */
+async function freshly(): Promise<typeof import("../../src/lib/network/served_request.ts")> {
+  return await import(`../../src/lib/network/served_request.ts?${crypto.randomUUID()}`);
+}
+
+/** Sends a request, what is further of it once `further` gives it, and gives all of the answer. */
+async function exchange(port: number, start: string, further?: Promise<string>): Promise<string> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  for (const [index, piece] of pieces.entries()) {
-    if (index > 0) await new Promise((resolve) => setTimeout(resolve, 20));
-    await connection.write(Uint8Array.from(piece, (sign) => sign.charCodeAt(0)));
-  }
+  const send = (text: string) => connection.write(Uint8Array.from(text, (sign) => sign.charCodeAt(0)));
+  await send(start);
+  if (further !== undefined) await send(await further);
   return await new Response(connection.readable).text();
 }
 
 /** A server that answers with what `look` finds; errors are answers too. */
 async function serving(look: (request: Request) => unknown, use: (port: number) => Promise<void>): Promise<void> {
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
+  await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
     const found = await Promise.resolve(request).then(look).catch((error) => ({ error: String(error) }));
     return Response.json(found, { headers: { connection: "close" } });
   });
   await use(server.addr.port);
-  await server.shutdown();
 }
 
 function found(answer: string): unknown {
@@ -46,6 +49,7 @@ function found(answer: string): unknown {
 }
 
 Deno.test("a first request without headers, such as a probe's, leaves the direct way to those that follow", async () => {
+  const { readsDirectly } = await freshly();
   await serving((request) => readsDirectly(request), async (port) => {
     assert.equal(found(await exchange(port, "GET / HTTP/1.0\r\n\r\n")), false);
     const head = heads[0]?.join("\r\n") ?? "";
@@ -70,20 +74,23 @@ Deno.test("headerOf() gives what the request's headers give, whatever a client s
 });
 
 Deno.test("bytesAtHand() gives the whole body or nothing, and leaves what it does not give to bytes()", async () => {
+  const looks: (() => void)[] = [];
   const look = async (request: Request): Promise<unknown> => {
     const bytes = bytesAtHand(request);
     const isUsed = request.bodyUsed;
+    looks.shift()?.();
     return { atHand: bytes !== null, isUsed, text: new TextDecoder().decode(bytes ?? await request.bytes()) };
   };
   const head = "POST /mcp HTTP/1.1\r\nHost: one.example\r\nConnection: close\r\n";
+  const onceLooked = (text: string) => new Promise<string>((resolve) => looks.push(() => resolve(text)));
   await serving(look, async (port) => {
     const text = "12345678";
     const whole = found(await exchange(port, `${head}Content-Length: 8\r\n\r\n${text}`));
     assert.deepEqual(whole, { atHand: true, isUsed: true, text });
-    const later = found(await exchange(port, `${head}Content-Length: 8\r\n\r\n1234`, "5678"));
+    const later = found(await exchange(port, `${head}Content-Length: 8\r\n\r\n1234`, onceLooked("5678")));
     assert.deepEqual(later, { atHand: false, isUsed: false, text });
     const chunked = `${head}Transfer-Encoding: chunked\r\n\r\n4\r\n1234\r\n`;
-    const inChunks = found(await exchange(port, chunked, "4\r\n5678\r\n0\r\n\r\n")) as { text: string };
+    const inChunks = found(await exchange(port, chunked, onceLooked("4\r\n5678\r\n0\r\n\r\n"))) as { text: string };
     assert.equal(inChunks.text, text);
     const empty = found(await exchange(port, `${head}Content-Length: 0\r\n\r\n`)) as { text: string };
     assert.equal(empty.text, "");

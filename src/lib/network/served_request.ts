@@ -37,12 +37,16 @@ function servedRequest(request: HeaderHolder): ServedRequest | null {
   return agrees === true ? inner as ServedRequest : null;
 }
 
-/** Undecided where there are none, such as in the probe of a load balancer. */
+/** Undecided where there are none, such as in the probe of a load balancer, or where the caller has gone already. */
 function hasSameHeaders(inner: ServedRequest, headers: Headers): boolean | undefined {
   const names = [...headers.keys()]; // from here on, Deno's `get` looks into the copy that this makes
   if (names.length === 0) return undefined;
-  return names.every((name) => inner.header(name) === headers.get(name)) &&
-    inner.header(`x-${crypto.randomUUID()}`) === null;
+  try {
+    return names.every((name) => inner.header(name) === headers.get(name)) &&
+      inner.header(`x-${crypto.randomUUID()}`) === null;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether requests of Deno's server are read without a copy, once the first has come. */
