@@ -169,7 +169,7 @@ test("what other code can import of the binding are functions, and tables that n
 });
 
 test("a file that is handed to the screener without a free place stays its owner's", async (_root, path) => {
-  const screened = loadScreenedKernel(50).kernel;
+  const screened = loadScreenedKernel().kernel;
   assert.ok(screened.available && screened.roots.screen !== null);
   Deno.writeTextFileSync(`${path}/f`, "hay\n");
   const root = screened.roots.open(path);
