@@ -3,8 +3,8 @@
  * or files, beside the same server with one of them. Requests ask for all of them, one after the other, and every answer
  * is checked. Both servers get as many requests, in many short slices that alternate, so that what else the machine does
  * meets both alike. The figure is all of the server's own CPU time, work in the background included. The row of one
- * shows what the bench itself cannot tell apart. BENCH_ONLY=words picks some, BENCH_MOST=n stops earlier, BENCH_PAIRS=n
- * takes more slices.
+ * shows what the bench itself cannot tell apart. Where files are read, two bare servers read the same files in the same
+ * rounds. BENCH_ONLY=words picks some, BENCH_MOST=n stops earlier, BENCH_PAIRS=n takes more slices.
  */
 import process from "node:process";
 import { makeServerPlace } from "../tests/fixtures/running_server.ts";
@@ -21,13 +21,24 @@ import {
   serverEnvironment,
   startServer,
 } from "./measured_server.ts";
+import { post, resultIn } from "./mcp_request.ts";
 import { cpuSeconds } from "./process_cpu.ts";
 import { residentMegabytes } from "./process_memory.ts";
 import { print, row } from "./table.ts";
 
 type Side = Grown & MeasuredServer;
 
-const pairs = Number(process.env["BENCH_PAIRS"] ?? "20");
+/** A server that has one of them, a server that has all, and what the slices cost each, in seconds. */
+interface Pair {
+  readonly name: string;
+  readonly small: MeasuredServer;
+  readonly large: MeasuredServer;
+  /** Where the next slice begins. */
+  turn: number;
+  costs: { readonly one: number; readonly all: number }[];
+}
+
+const rounds = Number(process.env["BENCH_PAIRS"] ?? "20");
 const only = process.env["BENCH_ONLY"] ?? "";
 const most = Number(process.env["BENCH_MOST"] ?? "100000");
 const warmUpSlices = 5; // until V8 has compiled what is hot, again where making more of them changed it
@@ -35,7 +46,7 @@ const sizes = [1, 100, 10_000, 100_000].filter((size) => size <= most);
 
 const { serverPrefix, note } = await separateCores();
 print(
-  `${note}\n${pairs} pairs of slices; "times": of all their CPU time; ` +
+  `${note}\n${rounds} pairs of slices; "times": of all their CPU time; ` +
     `"per 10": for each 10 times as many; median, from and to: of the pairs, half of which are between\n\n`,
 );
 print(row("", "how many", "CPU us", "with one", "times", "per 10", "median", "from", "to", "MB more"));
@@ -47,35 +58,64 @@ async function compare(subject: Subject): Promise<void> {
   const { requestsPerSlice, remembersEach } = subject;
   const one = await subject.grow(small, 0, 1);
   const all: LoadRequest[] = [];
-  let turn = 0;
-  const loadSmall = (requests: number) => load(small.port, one, { connections, requests });
-  /** Goes on with those that the last slice did not come to. */
-  const loadLarge = async (requests: number): Promise<void> => {
-    const next = Array.from({ length: Math.min(requests, all.length) }, () => all[turn++ % all.length] ?? []).flat();
-    await load(large.port, next, { connections, requests });
-  };
+  const ours: Pair = { name: subject.name, small, large, turn: 0, costs: [] };
+  await using bare = subject.reads ? await startBare(small, large, one) : null;
+  const pairs = bare === null ? [ours] : [ours, bare];
   for (const size of sizes) {
-    turn = all.length; // the new ones first: what the first request of each costs is not what is compared
-    all.push(...await subject.grow(large, all.length, size - all.length));
-    const warmUp = Math.max(warmUpSlices * requestsPerSlice, remembersEach ? size - turn : 0);
-    await loadSmall(warmUp);
-    await loadLarge(warmUp);
-    const costs: { readonly one: number; readonly all: number }[] = [];
-    for (let pair = 0; pair < pairs; pair++) {
-      const before = [cpuOf(small), cpuOf(large)] as const;
-      const slices = [() => loadSmall(requestsPerSlice), () => loadLarge(requestsPerSlice)];
-      for (const slice of pair % 2 === 0 ? slices : slices.toReversed()) await slice();
-      costs.push({ one: cpuOf(small) - before[0], all: cpuOf(large) - before[1] });
+    const from = all.length; // the new ones first: what the first request of each costs is not what is compared
+    all.push(...await subject.grow(large, from, size - from));
+    for (const pair of pairs) {
+      Object.assign(pair, { turn: from, costs: [] });
+      const warmUp = Math.max(warmUpSlices * requestsPerSlice, remembersEach && pair === ours ? size - from : 0);
+      await load(pair.small.port, one, { connections, requests: warmUp });
+      await loadNext(pair, all, warmUp);
     }
-    const ofOne = costs.reduce((sum, { one }) => sum + one, 0);
-    const ofAll = costs.reduce((sum, { all }) => sum + all, 0);
-    const ratios = costs.map(({ one, all }) => all / one).sort((a, b) => a - b);
-    const spread = [0.5, 0.25, 0.75].map((share) => ratios[Math.floor(ratios.length * share)] ?? NaN);
-    const microseconds = [ofAll, ofOne].map((seconds) => seconds / pairs / requestsPerSlice * 1e6);
-    const perTen = size === 1 ? "" : (ofAll / ofOne) ** (1 / Math.log10(size));
-    const more = residentMegabytes(large.child.pid) - residentMegabytes(small.child.pid);
-    print(row(subject.name, String(size), ...microseconds, ofAll / ofOne, perTen, ...spread, more));
+    for (let round = 0; round < rounds; round++) {
+      for (const pair of pairs) {
+        const before = [cpuOf(pair.small), cpuOf(pair.large)] as const;
+        const slices = [
+          () => load(pair.small.port, one, { connections, requests: requestsPerSlice }),
+          () => loadNext(pair, all, requestsPerSlice),
+        ];
+        for (const slice of round % 2 === 0 ? slices : slices.toReversed()) await slice();
+        pair.costs.push({ one: cpuOf(pair.small) - before[0], all: cpuOf(pair.large) - before[1] });
+      }
+    }
+    for (const pair of pairs) report(pair, size, requestsPerSlice);
   }
+}
+
+/** Goes on with those that the last slice did not come to. */
+async function loadNext(pair: Pair, all: readonly LoadRequest[], requests: number): Promise<void> {
+  const next = Array.from({ length: Math.min(requests, all.length) }, () => all[pair.turn++ % all.length] ?? []).flat();
+  await load(pair.large.port, next, { connections, requests });
+}
+
+function report({ name, small, large, costs }: Pair, size: number, requestsPerSlice: number): void {
+  const ofOne = costs.reduce((sum, { one }) => sum + one, 0);
+  const ofAll = costs.reduce((sum, { all }) => sum + all, 0);
+  const ratios = costs.map(({ one, all }) => all / one).sort((a, b) => a - b);
+  const spread = [0.5, 0.25, 0.75].map((share) => ratios[Math.floor(ratios.length * share)] ?? NaN);
+  const microseconds = [ofAll, ofOne].map((seconds) => seconds / costs.length / requestsPerSlice * 1e6);
+  const perTen = size === 1 ? "" : (ofAll / ofOne) ** (1 / Math.log10(size));
+  const more = residentMegabytes(large.child.pid) - residentMegabytes(small.child.pid);
+  print(row(name, String(size), ...microseconds, ofAll / ofOne, perTen, ...spread, more));
+}
+
+/** Two that answer as the small server does, and read the files of the large one. */
+async function startBare({ port }: Side, { place }: Side, [request]: LoadRequest[]): Promise<Pair & AsyncDisposable> {
+  if (request === undefined) throw new Error("no request");
+  const response = await post(port, request.headers, JSON.parse(request.body));
+  const env = { BARE_RESULT: JSON.stringify(resultIn(await response.text())), BARE_DIRECTORY: place.workspaceDir };
+  const command = [...serverPrefix, ...denoScript("bare_server.ts")];
+  const [small, large] = [await startServer(command, { env }), await startServer(command, { env })];
+  return {
+    ...{ name: "  the same, bare Deno.serve", small, large, turn: 0, costs: [] },
+    async [Symbol.asyncDispose]() {
+      await endServer(small);
+      await endServer(large);
+    },
+  };
 }
 
 function cpuOf({ child }: MeasuredServer): number {

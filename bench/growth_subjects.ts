@@ -24,6 +24,8 @@ export interface Subject {
   readonly requestsPerSlice: number;
   /** Whether the server keeps something of each that was asked for: then each is, before the others are measured. */
   readonly remembersEach: boolean;
+  /** Whether a bare server that reads the same files is asked, too. */
+  readonly reads?: true;
   /** Makes so many more, the first of them being the `from`th. Gives the requests that ask for each of them in turn. */
   readonly grow: (server: Grown, from: number, count: number) => Promise<LoadRequest[]>;
 }
@@ -80,6 +82,7 @@ export const subjects: readonly Subject[] = [
     name: "files of a directory: each read",
     requestsPerSlice: 4_000,
     remembersEach: true,
+    reads: true,
     async grow({ place, token }, from, count) {
       await Deno.mkdir(`${place.workspaceDir}/many`, { recursive: true });
       return Array.from({ length: count }, (_, index) => {

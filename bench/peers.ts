@@ -146,7 +146,7 @@ try {
     const bare = async (name: string, like: Entry | undefined): Promise<void> => {
       if (like === undefined) return;
       const result = JSON.stringify(resultIn(like.answer));
-      const env = { BARE_RESULT: result, ...(waits ? { BARE_FILE: workspaceFile } : {}) };
+      const env = { BARE_RESULT: result, ...(waits ? { BARE_DIRECTORY: place.workspaceDir } : {}) };
       const server = await start(denoScript("bare_server.ts"), { env });
       entries.unshift(await enter({ name, server, version: legacyVersion, headers: {} }, method));
     };
