@@ -64,7 +64,7 @@ export function readRequestText(
     reading.bytes.then(
       (bytes) => {
         deadline.meet();
-        resolve(typeof bytes === "string" ? failure(bytes) : decode(bytes));
+        resolve(typeof bytes === "string" ? failure(bytes) : decode(bytes, declared));
       },
       () => {
         deadline.meet();
@@ -84,7 +84,7 @@ export function withRequestText<T>(
   const { declared } = options;
   if (declared !== null && declared <= Math.min(readAtOnceBytes, bounds.maxBytes)) {
     const bytes = bytesAtHand(request);
-    if (bytes !== null) return use(decode(bytes));
+    if (bytes !== null) return use(decode(bytes, declared));
   }
   return readRequestText(request, bounds, options).then(use);
 }
@@ -123,8 +123,12 @@ function readPieces(
 const lenient = new TextDecoder();
 const strict = new TextDecoder("utf-8", { fatal: true });
 
-/** RFC 8259 §8.1. What a lenient decoder replaces is looked at again: a strict one costs three times as much. */
-function decode(bytes: Uint8Array): Result<string, "not_utf8"> {
+/**
+ * RFC 8259 §8.1. What a lenient decoder replaces is looked at again: a strict one costs three times as much. By HTTP/2, a
+ * body that its sender cancels ends early, like a whole one (RFC 9113 §8.1).
+ */
+function decode(bytes: Uint8Array, declared: number | null): Result<string, "not_utf8" | "unreadable"> {
+  if (declared !== null && bytes.byteLength !== declared) return failure("unreadable");
   const text = lenient.decode(bytes);
   if (!text.includes("\ufffd")) return success(text);
   try {

@@ -3,6 +3,7 @@
  * draft until the link is too late, so that an upload that broke goes on where it ended.
  */
 import { declaredLength } from "../lib/request_text.ts";
+import { pause } from "../lib/time/pause.ts";
 import { maxArriving } from "../workspace/arriving_content.ts";
 import type { Draft, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./answers.ts";
@@ -100,6 +101,7 @@ export async function receiveUpload(
   { request, running }: { readonly request: Request; readonly running: Running },
 ): Promise<Response> {
   const { refusalWords } = parts;
+  const { headers, signal } = request; // from here on Deno tells it that the sender is gone
   const { id, record: { mode, ifMatch } } = target;
   const refuse = (refusal: WorkspaceRefusal): Response =>
     refuseTransfer(statusOf(refusal), sentence(refusalWords(refusal)));
@@ -133,6 +135,7 @@ export async function receiveUpload(
     }
     const saved = await draft.save();
     if (!saved.ok) return await leave(draft, saved.error);
+    if (await isCut(draft, sent, headers, signal)) throw new CutUpload("hung_up");
     const { holder } = running;
     const isOurs = await notePlacing(parts.links, id, { holder, totalBytes: draft.sizeBytes });
     if (!isOurs) throw new CutUpload("taken_over");
@@ -191,6 +194,18 @@ async function addBody(
 
 function isWhole({ sizeBytes }: Draft, sent: Sent, record: UploadRecord): boolean {
   return sent.kind === "whole" || sent.kind === "form" || sizeBytes === knownTotalBytes(record, sent);
+}
+
+/** When the sender of an ended body is known to be gone. */
+const cancelledMs = 100;
+
+/** By HTTP/2, which has no Transfer-Encoding, a body that its sender cancels ends like a whole one (RFC 9113 §8.1). */
+async function isCut({ sizeBytes }: Draft, sent: Sent, headers: Headers, signal: AbortSignal): Promise<boolean> {
+  if (sent.kind !== "whole") return false;
+  if (sent.sizeBytes !== null) return sizeBytes !== sent.sizeBytes;
+  if (headers.has("transfer-encoding")) return false;
+  await pause(cancelledMs);
+  return signal.aborted;
 }
 
 const formWords = {

@@ -1,5 +1,12 @@
 /** Links of a started server, and requests to them. */
 import assert from "node:assert/strict";
+import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { systemTimers } from "../../src/lib/time/timers.ts";
+import type { Storage } from "../../src/storage/port.ts";
+import { refusalWords } from "../../src/tools/files/refusal.ts";
+import { createTransfers } from "../../src/transfer/transfers.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
 import type { FileServer } from "../fixtures/file_server.ts";
 
 export async function downloadLink({ done }: FileServer, filename: string): Promise<string> {
@@ -48,6 +55,21 @@ export function unendedBody(bytes: Uint8Array): { body: ReadableStream<Uint8Arra
     },
   });
   return { body, end: over.resolve };
+}
+
+/** Transfers in this process, to which everyone has access. */
+export function transfersOf(storage: Storage, source: Workspace): ReturnType<typeof createTransfers> {
+  return createTransfers({
+    serverUrl: "http://127.0.0.1",
+    source,
+    storage,
+    secrets: createSecretBox(new Uint8Array(32)),
+    access: { isLive: () => Promise.resolve(true), judge: () => Promise.resolve("allow"), changeCount: () => 0 },
+    log: { write: () => {}, flush: () => {} },
+    clock: systemClock,
+    timers: systemTimers,
+    refusalWords,
+  });
 }
 
 /** What is on its way, or was left behind, beside the files of a disk workspace. */

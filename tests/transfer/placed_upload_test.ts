@@ -1,11 +1,7 @@
 /** A link is used up by the one upload that takes its place: what is refused, or killed right then, can go on. */
 import assert from "node:assert/strict";
-import { refusalWords } from "../../src/tools/files/refusal.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
-import { systemTimers } from "../../src/lib/time/timers.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { createTransfers } from "../../src/transfer/transfers.ts";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import type { Draft, Workspace } from "../../src/workspace/port.ts";
@@ -16,7 +12,7 @@ import { until } from "../fixtures/until.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 import { at } from "../workspace/contract.ts";
 import { principalOf } from "../workspace/call_tool.ts";
-import { ask, unendedBody, uploadLink } from "./links.ts";
+import { ask, transfersOf, unendedBody, uploadLink } from "./links.ts";
 
 const content = new Uint8Array(2_000_003).map((_, index) => index % 251);
 const small = content.slice(0, 500_000);
@@ -117,20 +113,6 @@ for (const [where, open] of Object.entries(openWays)) {
       }
     });
   }
-}
-
-function transfersOf(storage: ReturnType<typeof openSqliteStorage>, source: Workspace) {
-  return createTransfers({
-    serverUrl: "http://127.0.0.1",
-    source,
-    storage,
-    secrets: createSecretBox(new Uint8Array(32)),
-    access: { isLive: () => Promise.resolve(true), judge: () => Promise.resolve("allow"), changeCount: () => 0 },
-    log: { write: () => {}, flush: () => {} },
-    clock: systemClock,
-    timers: systemTimers,
-    refusalWords,
-  });
 }
 
 /** As its instance left it: drafts are closed, as the system closes files of a dead process, and nothing comes after. */
