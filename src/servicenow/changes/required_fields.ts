@@ -1,7 +1,10 @@
 /** Fields that a record must have before the instance takes a change, as far as they can be known before it is sent. */
+import type { DeskParts } from "../desk/desk_parts.ts";
 import { storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
+import { choicesOfColumn, listChoices } from "../schema/choices.ts";
 import type { TableColumns } from "../schema/columns.ts";
+import type { Person } from "../schema/person_cache.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 
 /** The base system's data policies for work that is put on hold, resolved or closed: by table and state. */
@@ -38,4 +41,20 @@ export function missingFields(
   const known = new Set(columns.map(({ name }) => name));
   for (const name of closing[table]?.[state] ?? []) if (known.has(name)) wanted.add(name);
   return [...wanted].filter((name) => !filled(name));
+}
+
+/** The choices of those fields that have some, as the end of a refusal: they save the caller a guess. */
+export async function choicesOfMissing(
+  parts: DeskParts,
+  columns: TableColumns,
+  missing: readonly string[],
+  person: Person,
+): Promise<string> {
+  let text = "";
+  for (const column of columns.columns) {
+    if (column.choice === "none" || !missing.includes(column.name)) continue;
+    const choices = await choicesOfColumn(parts, columns, column, person);
+    if (choices.ok && choices.value.length > 0) text += `; ${column.name}: ${listChoices(choices.value)}`;
+  }
+  return text;
 }

@@ -4,7 +4,7 @@ import { isPlatformField } from "../access/field_access.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { namedColumn, unknownColumn } from "../query/columns_by_name.ts";
-import { choicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
+import { choicesOfColumn, distinctChoices, listChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { GivenValue } from "./value_lines.ts";
@@ -19,7 +19,6 @@ export interface ResolvedValue {
   readonly shown: string;
 }
 
-const maxChoicesShown = 25;
 const numberTypes = /^(integer|decimal|float|longint|currency|price|percent_complete|currency2)$/;
 
 export async function resolveValues(
@@ -87,17 +86,16 @@ function choiceValue(
   choices: Parameters<typeof distinctChoices>[0],
 ): Value {
   const [stored, other] = valuesOfChoice(value, choices);
-  const distinct = distinctChoices(choices);
   if (stored !== undefined && other === undefined) {
-    return success({ stored, shown: distinct.find((each) => each.value === stored)?.label ?? stored });
+    return success({ stored, shown: distinctChoices(choices).find((each) => each.value === stored)?.label ?? stored });
   }
   if (choices.length === 0 || (choice === "suggestion" && stored === undefined)) {
     return success({ stored: value, shown: value });
   }
-  const listed = distinct.slice(0, maxChoicesShown).map((each) => `${each.label} (${each.value})`).join(", ");
+  const listed = listChoices(choices);
   return invalidInput(
     stored === undefined
-      ? `${name} is never "${value.slice(0, 80).toWellFormed()}"; its values: ${listed}`
+      ? `${name} cannot be "${value.slice(0, 80).toWellFormed()}"; its values: ${listed}`
       : `${name} "${value.slice(0, 80).toWellFormed()}" means several values; give one of: ${listed}`,
   );
 }

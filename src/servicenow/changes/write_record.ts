@@ -8,7 +8,7 @@ import { findRecord, type FoundRecord } from "../records/find_record.ts";
 import { shownValue } from "../records/shown_record.ts";
 import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
 import type { ChangeReport, CreateRequest, UpdateRequest } from "./port.ts";
-import { missingFields } from "./required_fields.ts";
+import { choicesOfMissing, missingFields } from "./required_fields.ts";
 import { resolveValues } from "./resolve_values.ts";
 import { type GivenValue, parseValueLines } from "./value_lines.ts";
 import { columnsOf } from "../schema/columns.ts";
@@ -53,7 +53,8 @@ async function writeChange(
   const values = resolved.value;
   const missing = missingFields(columns.value, values, before);
   if (missing.length > 0) {
-    return invalidInput(`${missing.join(" and ")} must be given for this change. Nothing was sent`);
+    const choices = await choicesOfMissing(parts, columns.value, missing, person);
+    return invalidInput(`${missing.join(" and ")} must be given for this change${choices}. Nothing was sent`);
   }
   const { origin } = parts.instance;
   const planned = plannedReport({ table, record: before, origin, values });
@@ -113,7 +114,10 @@ export async function createRecord(
   const linked = added.value.map((value) => value.name === link?.forward ? { ...value, shown: number } : value);
   const values = [...resolved.value, ...linked];
   const missing = missingFields(columns.value, values, null);
-  if (missing.length > 0) return invalidInput(`${table.value} must have ${missing.join(" and ")}. Nothing was sent`);
+  if (missing.length > 0) {
+    const choices = await choicesOfMissing(parts, columns.value, missing, person);
+    return invalidInput(`${table.value} must have ${missing.join(" and ")}${choices}. Nothing was sent`);
+  }
   const { origin } = parts.instance;
   const planned = plannedReport({ table: table.value, record: null, origin, values });
   if (dryRun) return success(planned);

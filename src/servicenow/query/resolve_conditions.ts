@@ -3,7 +3,7 @@ import { type Result, success } from "../../lib/result.ts";
 import { knownTable, tableNameOf } from "../access/known_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { choicesOfColumn, distinctChoices, valuesOfChoice } from "../schema/choices.ts";
+import { choicesOfColumn, distinctChoices, listChoices, valuesOfChoice } from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
@@ -20,7 +20,6 @@ interface ResolvedConditions {
   readonly understood: readonly string[];
 }
 
-const maxChoicesShown = 25;
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const numberTypes =
   /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
@@ -119,10 +118,8 @@ async function choiceTerm(parts: DeskParts, found: FoundColumn, comparison: Comp
   const values = await alternatives(value, (part) => {
     const matching = valuesOfChoice(part, choices);
     if (matching.length > 0) return Promise.resolve(success(matching));
-    const listed = distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value: stored }) =>
-      label.toLowerCase() === stored.toLowerCase() ? label : `${label} (${stored})`
-    );
-    return Promise.resolve(invalidInput(`${path} is never "${part.slice(0, 80)}"; its values: ${listed.join(", ")}`));
+    const refusal = `${path} cannot be "${part.slice(0, 80)}"; its values: ${listChoices(choices)}`;
+    return Promise.resolve(invalidInput(refusal));
   });
   if (!values.ok) return values;
   const labels = distinctChoices(choices).filter((choice) => values.value.includes(choice.value))

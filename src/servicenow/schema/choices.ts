@@ -83,6 +83,15 @@ export function distinctChoices(choices: readonly Choice[]): readonly Choice[] {
   return [...byValue.values()];
 }
 
+const maxChoicesShown = 25;
+
+/** Distinct choices in words; the stored value stands beside a label that differs from it. */
+export function listChoices(choices: readonly Choice[]): string {
+  return distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value }) =>
+    label.toLowerCase() === value.toLowerCase() ? label : `${label} (${value})`
+  ).join(", ");
+}
+
 /** The values that a caller's word means: the value itself, a label in any language, or a label without its number. */
 export function valuesOfChoice(text: string, choices: readonly Choice[]): readonly string[] {
   const word = text.trim().toLowerCase();

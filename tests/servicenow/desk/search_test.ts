@@ -56,7 +56,7 @@ Deno.test("servicenow_search refuses what it cannot resolve and names the neares
   const refusal = (input: object) => desk.text("servicenow_search", { table: "incident", ...input });
   for (
     const [where, expected] of [
-      ["state=high", /state is never "high"; its values: New \(1\), In Progress \(2\)/],
+      ["state=high", /state cannot be "high"; its values: New \(1\), In Progress \(2\)/],
       ["assigned_to=Jonas Keller", /ambiguous: Jonas Keller \(jonas\.keller, .*; Jonas Keller \(jonas\.keller2/],
       ["assigned_to=Lovelock Ada", /no person "Lovelock Ada" that the user may see; nearest: Ada Lovelace \(ada/],
       ["assignment_group=Network Ops", /no group "Network Ops".*nearest: Network/],
