@@ -24,9 +24,9 @@ h2, li { overflow-wrap: anywhere; }
 .scroll { overflow-x: auto; }
 .scroll:focus-visible { outline-offset: -3px; }
 table { border-collapse: collapse; width: 100%; font-size: .925rem; }
-caption { text-align: left; color: var(--quiet); font-size: .875rem; padding-bottom: .4rem; }
+caption { position: sticky; left: 0; max-width: min(100%, 100vw - 5rem); text-align: left; color: var(--quiet); font-size: .875rem; padding-bottom: .4rem; }
 th, td { text-align: left; vertical-align: top; padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
-td { min-width: 5rem; }
+td { min-width: 6.5rem; }
 .titled caption { display: none; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td form { margin: 0; }
@@ -52,7 +52,7 @@ pre.difference ins { text-decoration: none; font-weight: 600; }
 pre.difference del { color: var(--quiet); }
 .held { border-top: 1px solid var(--line); padding: .5rem 0 1.5rem; }
 .held:first-child { border-top: 0; }
-.held fieldset label { display: block; padding: .15rem 0; }
+.held fieldset label { display: block; padding: .15rem 0 .15rem 1.5rem; text-indent: -1.5rem; }
 .held .actions { max-width: 24rem; }
 input[type="radio"] { accent-color: var(--accent); }
 ol.rules li { padding: .4rem 0; }
