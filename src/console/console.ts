@@ -17,8 +17,8 @@ interface ConsoleOptions {
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly sections: readonly Section[];
-  /** Said at the top of each page: that calls are stopped, for example. */
-  warnings(): readonly string[];
+  /** Said at the top of a section's page: that calls are stopped, for example. */
+  warnings(section: string, visitor: Visitor): readonly string[];
 }
 
 /** The routes, and the end of the streams of open pages. */
@@ -72,7 +72,7 @@ export function createConsole(options: ConsoleOptions): Console {
       signOutPath: `${base}/oauth/sign-out`,
       eventsPath: section.live === undefined || alone ? null : `${base}/console/events?${events}`,
       notes: [
-        ...warnings().map((words) => ({ kind: "warn" as const, words })),
+        ...warnings(section.name, visit.visitor).map((words) => ({ kind: "warn" as const, words })),
         ...problem === undefined ? [] : [{ kind: "bad" as const, words: problem }],
         ...done === undefined ? [] : [{ kind: "good" as const, words: done }],
       ],

@@ -69,9 +69,10 @@ const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|sc
 export function outcomeBadge(outcome: string | null, code: string | null): Html {
   if (outcome === null) return html``;
   const kind = badOutcome.test(outcome) ? "warn" : "good";
-  const why = code ?? (outcome in failures ? outcome : null);
-  return html`<span class="badge ${kind}">${plainName(failures[outcome] ?? outcome)}</span>${
-    why !== null && html`
+  const what = failures[outcome] ?? outcome;
+  const why = code ?? outcome;
+  return html`<span class="badge ${kind}">${plainName(what)}</span>${
+    why !== what && html`
       <span class="quiet">${plainName(why)}</span>
     `
   }`;

@@ -233,6 +233,7 @@ Deno.test("connections: a fault of the server or of its proxy is named, also aft
   }
   let storedIn = "";
   const section = whySection({
+    resource: "https://mcp.example.com/mcp",
     async attempts(_person, now) {
       const storage = openSqliteStorage({ path: `${storedIn}/portcullis.db`, clock: () => now });
       const found = await reportStoredAttempts(storage, { now, nameOfClient: (id) => readClientName(storage, id) });

@@ -16,6 +16,7 @@ const steps = ([
 ] as const satisfies readonly NewStep[]).map((step, index) => makeStep(now - 60_000 + index, step));
 
 const section = whySection({
+  resource: "http://127.0.0.1:3000/mcp",
   attempts: (person, at) =>
     reportAttempts(steps, { now: at, person, nameOfClient: (id) => Promise.resolve(`${id} ${hostile}`) }),
   examine: () => Promise.resolve([{ name: "port", state: "warning", text: `it is ${hostile}`, remedy: "look at it" }]),
@@ -45,6 +46,16 @@ Deno.test("the tests of the server are for administrators, and what they find is
   assert.equal((await act(ada, "/console/connections", { act: "test" })).status, 403);
   const csrf = /name="csrf" value="([^"]+)"/.exec(await (await ada.get("/console/connections")).text())?.[1] ?? "";
   assert.equal((await ada.post("/console/why", { csrf, act: "test" })).status, 403);
+});
+
+Deno.test("the checklist names the address for clients, and a certificate only where there is one", async () => {
+  for (const resource of ["http://127.0.0.1:3000/mcp", "https://mcp.example.com/tools/mcp"]) {
+    const listing = whySection({ resource, attempts: () => Promise.resolve([]), examine: () => Promise.resolve([]) });
+    await using harness = await startConsole([listing]);
+    const page = await (await (await signInTo(harness)).get("/console/why")).text();
+    assert.ok(page.includes(`<code>${resource}</code>`), page);
+    assert.equal(page.includes("The certificate"), resource.startsWith("https:"));
+  }
 });
 
 Deno.test("names, hosts and paths that strangers chose are text on the page", async () => {

@@ -83,8 +83,10 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     visits,
     secrets,
     clock,
-    warnings: () =>
-      parts.live.switches.stopped === null ? [] : ["All calls are stopped. The Live page lets them run again."],
+    warnings: (section, { isAdministrator }) =>
+      parts.live.switches.stopped === null || (isAdministrator && section === "live") ? [] : [
+        `All calls are stopped. ${isAdministrator ? "The Live page lets" : "An administrator can let"} them run again.`,
+      ],
     sections: [
       overviewSection({
         health,
@@ -107,6 +109,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
         ...servicenow === null ? {} : { ownAccount: (visit) => ownAccount(servicenow, visit) },
       }),
       whySection({
+        resource: `${issuer}/mcp`,
         attempts: async (person, now) =>
           await reportAttempts(await parts.steps.read(), {
             now,

@@ -15,12 +15,14 @@ interface Finding {
 }
 
 interface WhyOptions {
+  /** The address for clients. */
+  readonly resource: string;
   /** Newest first; of one person, or of all. */
   attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
   examine(): Promise<readonly Finding[]>;
 }
 
-export function whySection({ attempts, examine }: WhyOptions): Section {
+export function whySection({ resource, attempts, examine }: WhyOptions): Section {
   const live = async (visit: Visit): Promise<LiveParts> => {
     const { visitor, now } = visit;
     return { attempts: attemptList(await attempts(visitor.isAdministrator ? null : visitor.userId, now), visit) };
@@ -35,7 +37,7 @@ export function whySection({ attempts, examine }: WhyOptions): Section {
         <p>What clients did in the last day to connect, newest first. Ten seconds after an attempt has stopped, this page
           says why.</p>
         <div id="attempts">${list}</div>
-        ${visit.visitor.isAdministrator && checklist(visit)}
+        ${visit.visitor.isAdministrator && checklist(visit, resource)}
       `;
     },
     acts: {
@@ -50,15 +52,17 @@ export function whySection({ attempts, examine }: WhyOptions): Section {
   };
 }
 
-function checklist(visit: Visit): Html {
+function checklist(visit: Visit, resource: string): Html {
   return html`
     <h2>The client is not in the list</h2>
     <p>Then none of its requests arrived. Go through this list:</p>
     <ol>
-      <li>The address in the client is the one that ends in <code>/mcp</code>, with https.</li>
+      <li>The address in the client is <code>${resource}</code>.</li>
       <li>Its name leads to this machine, with an IPv4 address that the client can reach. Clients in the cloud reach
         neither your own network nor a port other than 443.</li>
-      <li>The certificate is for that name, has not expired, and comes with its full chain.</li>
+      ${resource.startsWith("https:") && html`
+        <li>The certificate is for that name, has not expired, and comes with its full chain.</li>
+      `}
       <li>The firewall, the proxy and the CDN pass <code>/mcp</code>, <code>/oauth/</code> and
         <code>/.well-known/</code>, for programs too.</li>
       <li>A client that failed once may remember that: remove the connection in it, and add it again.</li>
