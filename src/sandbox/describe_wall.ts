@@ -64,7 +64,7 @@ function raceWords(freedom: RaceFreedom): string {
   if (!freedom.raceFree) {
     return `paths are checked, not confined by the kernel, because ${freedom.reason}: another process that may write the ` +
       "workspace and swaps directories for links at the right moment can have files outside read, replaced, moved and " +
-      "deleted; Linux 5.6 or later with the permission for the C library (`deno task start`), `deno task " +
+      "deleted; Linux 5.6 or later with openat2 and the permission for the C library (`deno task start`), `deno task " +
       "start:hardened`, or a file system of its own, covers it";
   }
   return freedom.because === "kernel"
