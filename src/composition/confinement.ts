@@ -5,10 +5,10 @@ import type { Log } from "../lib/log/log.ts";
 
 /** What each way means. */
 export const confinementWords = {
-  kernel:
-    "the kernel resolves each name below the workspace's directory (openat2): no other process can lead a call out",
+  kernel: "the kernel resolves each name below the workspace's directory (openat2): no other process can make a call " +
+    "reach files outside",
   checked: "paths are checked before and after each use: another process of this machine that swaps directories for " +
-    "links at the right moment can lead a call out",
+    "links at the right moment can make a call reach files outside",
 } as const;
 
 /** One line of the log; none without files on the disk. */

@@ -69,7 +69,7 @@ function raceWords(freedom: RaceFreedom): string {
   }
   return freedom.because === "kernel"
     ? "the kernel resolves each name below the workspace's directory (openat2), without links that " +
-      "leave and without other mounts: no other process can lead a file tool outside"
+      "leave and without other mounts: no other process can make a file tool reach files outside"
     : "the workspace is a file system of its own: no contents outside it are read, changed or " +
       "deleted; listings can show names, sizes and times from outside while another process swaps directories for " +
       "links, and it can have a directory made or a name changed there";
