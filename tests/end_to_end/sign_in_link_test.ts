@@ -13,14 +13,11 @@ inOneProcess.test("a printed link opens the sign-in page though the address has 
   await setUpOwner(createPerson(server.url), server);
   let status = 0;
   for (let request = 0; request < 1_000 && status !== 429; request++) {
-    const answer = await fetch(`${server.url}/oauth/token`, { method: "POST", body: new URLSearchParams() });
-    await answer.body?.cancel();
-    status = answer.status;
+    status = (await createPerson(server.url).open(`${server.url}/oauth/grants`)).status;
   }
   assert.equal(status, 429);
-  const person = createPerson(server.url);
-  assert.equal((await person.open(`${server.url}/oauth/grants`)).status, 429);
 
+  const person = createPerson(server.url);
   const flags = ["--data-dir", place.dataDir, "--server-url", server.url];
   const { code, stdout, stderr } = await runCommand(["users", "sign-in-link", "owner", ...flags]);
   assert.equal(code, 0, stderr);
@@ -31,7 +28,8 @@ inOneProcess.test("a printed link opens the sign-in page though the address has 
   const signedIn = await person.submit(page, { passphrase: ownerPassphrase });
   assert.equal(signedIn.status, 200, signedIn.html);
   assert.match(signedIn.html, /Sign out/);
-  assert.equal((await createPerson(server.url).open(link)).status, 429, "used up, so it proves nothing any more");
+  const again = await createPerson(server.url).open(link);
+  assert.ok(again.status === 429 || again.status === 403, "used up; the address may have attempts again by now");
 
   const unknown = await runCommand(["users", "sign-in-link", "nobody", ...flags]);
   assert.deepEqual([unknown.code, unknown.stdout], [1, ""]);
