@@ -145,15 +145,19 @@ inOneProcess.test("the 60 calls a minute of the guide are a setting; the call af
   await using place = await makeServerPlace();
   const { stdout } = await runCommand(["token", "create", "--scope", "files:read", "--data-dir", place.dataDir]);
   await using server = await startServer(place, { env: { MCP_RATE_LIMIT: "60" } });
-  const statuses: number[] = [];
-  for (let call = 0; call < 61; call++) {
+  const began = performance.now();
+  let admitted = 0;
+  let refused: Response | null = null;
+  while (refused === null && admitted < 1_000) {
     const response = await postMcp(server.url, toolCall("file_list", {}), { token: stdout.trim() });
-    statuses.push(response.status);
-    if (response.status === 429) assert.match(response.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
     await response.body?.cancel();
+    if (response.status === 200) admitted++;
+    else refused = response;
   }
-  assert.deepEqual(statuses.slice(0, 60), Array(60).fill(200));
-  assert.equal(statuses[60], 429);
+  assert.equal(refused?.status, 429);
+  assert.match(refused.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+  const givenBack = (performance.now() - began) / 1_000; // one call a second
+  assert.ok(admitted >= 60 && admitted <= 61 + givenBack, `${admitted} calls, ${givenBack} given back`);
 });
 
 inOneProcess.test("OAuth endpoints answer 429 with Retry-After to an address that keeps failing, and let others of it through before", async () => {
