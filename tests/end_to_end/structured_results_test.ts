@@ -1,23 +1,17 @@
 /** STRUCTURED_RESULTS with the started program: a session keeps its form over restarts, and the setting decides. */
 import assert from "node:assert/strict";
-import { toolCall } from "../fixtures/mcp_call.ts";
+import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 Deno.test("a session of Claude Code gets text alone, also after a restart; STRUCTURED_RESULTS changes that for all", async () => {
   await using place = await makeServerPlace();
   const env = { DATA_DIR: place.dataDir };
   const created = await runCommand(["token", "create", "--scope", "files:read", "--scope", "files:write"], { env });
-  const post = (url: string, body: unknown, session?: string): Promise<Response> =>
-    fetch(`${url}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${created.stdout.trim()}`,
-        ...(session === undefined ? {} : { "mcp-session-id": session, "mcp-protocol-version": "2025-11-25" }),
-      },
-      body: JSON.stringify(body),
-    });
+  const token = created.stdout.trim();
+  const post = (url: string, message: unknown, session?: string): Promise<Response> => {
+    const headers = session === undefined ? {} : { "mcp-session-id": session, "mcp-protocol-version": "2025-11-25" };
+    return postMcp(url, message, { token, headers });
+  };
   const hasStructured = async (url: string, session?: string): Promise<boolean> => {
     const { result } = await (await post(url, toolCall("file_list", {}), session)).json();
     assert.equal(result.isError, false);

@@ -44,6 +44,7 @@ for (const [name, make] of [["SDK v1", sdkV1], ["SDK v2, legacy", sdkV2("legacy"
     const harness = createHarness({
       tools: createToolRegistry(harnessTools()),
       eventStreams: { keepAliveMs: 15_000, retryMs },
+      limits: { beginAnswerAfterMs: 10 },
     });
     const server = serveHarness(harness);
     const client = make();
@@ -65,7 +66,7 @@ for (const [name, make] of [["SDK v1", sdkV1], ["SDK v2, legacy", sdkV2("legacy"
 }
 
 Deno.test("SDK v2 on 2026-07-28: to give a call up closes its connection, which cancels it", async () => {
-  const harness = createHarness({ tools: createToolRegistry(harnessTools()) });
+  const harness = createHarness({ tools: createToolRegistry(harnessTools()), limits: { beginAnswerAfterMs: 10 } });
   const server = serveHarness(harness);
   const client = sdkV2({ pin: "2026-07-28" })();
   try {

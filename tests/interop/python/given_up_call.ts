@@ -11,7 +11,11 @@ export async function giveUpCall(packages: readonly string[]): Promise<void> {
   await using stack = new globalThis.AsyncDisposableStack();
   const python = await installFromPypi(stack, packages);
   for (const mode of ["auto", "legacy"]) {
-    const harness = createHarness({ tools: createToolRegistry(harnessTools()), toolTimeoutMs: 60_000 });
+    const harness = createHarness({
+      tools: createToolRegistry(harnessTools()),
+      toolTimeoutMs: 60_000,
+      limits: { beginAnswerAfterMs: 250 },
+    });
     const server = serveHarness(harness);
     try {
       const script = new URL("given_up_call.py", import.meta.url).pathname;
