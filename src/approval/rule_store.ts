@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { changeEntry } from "../lib/change_entry.ts";
+import { joinNext } from "../lib/program/join_next.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { type Rule, ruleSchema, ruleWords } from "./rule.ts";
@@ -32,9 +33,10 @@ export function createRuleStore(
 ): RuleStore {
   let current: readonly Rule[] = [];
   const parse = (value: unknown): readonly Rule[] => value === undefined ? [] : storedShape.parse(value).rules;
-  const load = async (): Promise<void> => {
+  // One look at a time: of two answers the later one could be the older.
+  const load = joinNext(async (): Promise<void> => {
     current = parse((await storage.get(key))?.value);
-  };
+  });
   const watch = watchEntries(storage, [key], load, { log });
   return {
     get current() {
@@ -50,7 +52,7 @@ export function createRuleStore(
         return rules === null || rules.length > maxRules ? null : { rules };
       });
       if (stored === null) return false;
-      current = stored.rules;
+      await load().catch(() => void (current = stored.rules)); // stored, and then the storage was lost
       const what = whatChanged(before, stored.rules);
       log.write("audit", "rules_changed", { user: userId, address, outcome: "ok", what });
       return true;

@@ -9,6 +9,7 @@ import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Timers } from "../lib/time/timers.ts";
 import { changeEntry } from "../lib/change_entry.ts";
+import { joinNext } from "../lib/program/join_next.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
@@ -69,11 +70,12 @@ export function createCallSwitches({ storage, clock, timers, log, onChange }: Sw
   };
   /** What cannot be read stops what it stopped before. */
   const parse = (value: unknown): SwitchState => value === undefined ? allOn : switches.safeParse(value).data ?? state;
-  const load = async (): Promise<void> => adopt(parse((await storage.get(key))?.value));
+  // One look at a time: of two answers the later one could be the older.
+  const load = joinNext(async (): Promise<void> => adopt(parse((await storage.get(key))?.value)));
   const watch = watchEntries(storage, [key], load, { log, timers });
   const change = async (next: (before: SwitchState) => SwitchState): Promise<void> => {
     const changed = await changeEntry(storage, key, (value) => next(parse(value)));
-    if (changed !== null) adopt(changed);
+    if (changed !== null) await load().catch(() => adopt(changed)); // stored, and then the storage was lost
   };
   return {
     get state() {

@@ -1,10 +1,11 @@
-/** The list of rules is bounded, and approvals push no rule off its end. */
+/** The list of rules is bounded, approvals push no rule off its end, and it is as it was changed last. */
 import assert from "node:assert/strict";
 import { createDecisions } from "../../src/approval/decisions.ts";
 import { type HeldCall, putHeldCall } from "../../src/approval/held_call.ts";
 import type { Rule } from "../../src/approval/rule.ts";
 import { createRuleStore, maxRules } from "../../src/approval/rule_store.ts";
 import type { LogFields } from "../../src/lib/log/log.ts";
+import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 
 const now = 1_000_000;
@@ -68,6 +69,18 @@ Deno.test("more rules than the list may have change nothing", async () => {
   const rules = createRuleStore({ storage: createMemoryStorage(), clock, log: { write: () => {}, flush() {} } });
   assert.ok(await rules.change(() => [guard], ada));
   assert.equal(await rules.change((all) => [...others(), ...all, guard], ada), false);
+  assert.deepEqual(rules.current, [guard]);
+  rules.close();
+});
+
+Deno.test("a rule counts where the answer of an earlier change comes late", async () => {
+  const { storage, committed, answer } = answerFirstCommitLate(createMemoryStorage());
+  const rules = createRuleStore({ storage, clock, log: { write() {}, flush() {} } });
+  const late = rules.change(() => [], ada);
+  await committed;
+  assert.ok(await rules.change((before) => [...before, guard], ada));
+  answer();
+  assert.ok(await late);
   assert.deepEqual(rules.current, [guard]);
   rules.close();
 });

@@ -7,6 +7,7 @@ import type { Log } from "../../src/lib/log/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
+import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { until } from "../fixtures/until.ts";
 import { createHarness, type Harness, harnessTools, rpc, toolCall } from "../mcp/harness.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
@@ -106,6 +107,18 @@ Deno.test("the switch stops every call on every instance, those that run too, ov
   await until("the first instance to go on", () => first.live.switches.stopped === null);
   assert.equal((await textOf(await first.mcp.post(toolCall("echo", { text: "hi" })))).text, "hi");
   for (const { live } of [first, second, later]) live.close();
+});
+
+Deno.test("calls that were stopped stay so where the answer of an earlier change comes late", async () => {
+  const { storage, committed, answer } = answerFirstCommitLate(createMemoryStorage());
+  const { live, mcp } = await startInstance(storage);
+  const resumed = live.resumeAll("owner");
+  await committed;
+  await live.stopAll("owner");
+  answer();
+  await resumed;
+  assert.match((await textOf(await mcp.post(toolCall("echo", { text: "hi" })))).text, /has stopped all calls/);
+  live.close();
 });
 
 Deno.test("a paused client is refused and others are not; the audit has who did it", async () => {

@@ -6,8 +6,9 @@ import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
-import type { Batch, Storage } from "../../src/storage/port.ts";
+import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
@@ -56,25 +57,14 @@ Deno.test("requests without a session are served, those of an unknown, altered o
 });
 
 Deno.test("a session that ends stays ended where the answer of an earlier change comes late", async () => {
-  const storage = createMemoryStorage();
-  const [committed, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  let isFirst = true;
-  const commit = async (batch: Batch): Promise<boolean> => {
-    const done = await storage.commit(batch);
-    if (isFirst) {
-      isFirst = false;
-      committed.resolve();
-      await answered.promise;
-    }
-    return done;
-  };
-  const harness = createHarness({ storage: { ...storage, commit } });
+  const { storage, committed, answer } = answerFirstCommitLate(createMemoryStorage());
+  const harness = createHarness({ storage });
   const session = await harness.openSession();
   const level = harness.post(rpc("logging/setLevel", { level: "debug" }), session);
-  await committed.promise;
+  await committed;
   assert.equal(await end(harness, session), 204);
   assert.equal((await harness.post(rpc("ping"), session)).status, 404);
-  answered.resolve();
+  answer();
   assert.equal((await level).status, 200);
   assert.equal((await harness.post(rpc("ping"), session)).status, 404);
 });

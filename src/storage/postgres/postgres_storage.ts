@@ -6,7 +6,7 @@ import { UnusableError } from "../../lib/problem.ts";
 import { Buffer } from "node:buffer";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { PostgresLocation } from "../database_url.ts";
-import { joinNext } from "./join_next.ts";
+import { joinNext } from "../../lib/program/join_next.ts";
 import { parseStoredJson } from "../../lib/storage_fault.ts";
 import { faultWords, systemFaultWords } from "../../lib/system_fault.ts";
 import { decodeKey, encodeKeyToRead } from "../key_text.ts";
