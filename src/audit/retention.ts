@@ -91,9 +91,6 @@ async function trimChain(
     bytes += segment?.batches.reduce((sum, batch) => sum + bytesOf(batch), 0) ?? 0;
   }
   if (deletes.length === 0) return 0;
-  if (at.damaged && chain.removed?.damaged !== true) {
-    log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
-  }
   const lines = at.lines - (chain.removed?.lines ?? 0);
   const unsigned = { ...at, at: clock() };
   const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };
@@ -103,7 +100,12 @@ async function trimChain(
     lines: chain.lines - lines,
     bytes: Math.max(0, chain.bytes - bytes),
   });
-  return await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes }) ? lines : -1;
+  if (!await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes })) return -1;
+  // Of a chain that changed meanwhile, what was read may not fit together, and says nothing.
+  if (at.damaged && chain.removed?.damaged !== true) {
+    log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
+  }
+  return lines;
 }
 
 /** Where the chain is after a segment. */
