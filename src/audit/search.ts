@@ -2,7 +2,6 @@
  * Searches the lines of all instances, newest first. What one page reads is bounded: where that is not enough to fill
  * it, the page says where the next one goes on.
  */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/port.ts";

@@ -1,5 +1,4 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
-import { Buffer } from "node:buffer";
 import type { ModelCallWatch } from "./call_watch.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";

@@ -1,5 +1,4 @@
 /** How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read. */
-import { Buffer } from "node:buffer";
 import type { ChatRequest, EmbedRequest, GenerateRequest } from "./port.ts";
 
 export function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {

@@ -1,5 +1,4 @@
 /** Requests that Ollama refuses for what they ask of a model: what the caller can do, and what only the operator can. */
-import { Buffer } from "node:buffer";
 import { isObject, parseJson } from "../lib/json.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 

@@ -3,8 +3,7 @@
  * part, a key before the keys below it. Each part ends with `!`; every character up to and including `%` is written as
  * `%XX`, so nothing inside a part sorts below the end of a part, and no text holds a NUL.
  */
-import { Buffer } from "node:buffer";
-import { storageLimits } from "./limits.ts";
+import { isOver, storageLimits } from "./limits.ts";
 import type { StorageKey } from "./port.ts";
 
 const endOfPart = "!";
@@ -19,7 +18,7 @@ export function encodeKey(key: StorageKey): string {
     if (!part.isWellFormed()) throw new TypeError("A storage key holds no half surrogate pairs");
     text += part.replace(escaped, escape) + endOfPart;
   }
-  if (Buffer.byteLength(text) > storageLimits.keyBytes) {
+  if (isOver(text, storageLimits.keyBytes)) {
     throw new RangeError(`A storage key has at most ${storageLimits.keyBytes} bytes, escaped`);
   }
   return text;

@@ -1,5 +1,4 @@
 /** What {@link RangeOptions} mean, the same for every driver. */
-import { Buffer } from "node:buffer";
 import { encodeKey, encodeKeyToRead, endOfRange } from "./key_text.ts";
 import type { RangeOptions, StorageKey } from "./port.ts";
 

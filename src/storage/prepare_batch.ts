@@ -1,7 +1,6 @@
 /** Checks a {@link Batch} against the limits and brings it into the form that drivers work with. */
-import { Buffer } from "node:buffer";
 import { encodeKey, encodeKeyToRead } from "./key_text.ts";
-import { storageLimits } from "./limits.ts";
+import { isOver, storageLimits } from "./limits.ts";
 import type { Batch, StorageKey } from "./port.ts";
 
 /** A put whose value has become JSON. */
@@ -51,7 +50,7 @@ export function prepareBatch(batch: Batch): PreparedBatch {
 function toJson(value: unknown): string {
   const json: string | undefined = JSON.stringify(value); // throws TypeError for cycles and bigint
   if (json === undefined) throw new TypeError("A stored value is JSON: neither undefined nor a function");
-  if (Buffer.byteLength(json) > storageLimits.valueBytes) {
+  if (isOver(json, storageLimits.valueBytes)) {
     throw new RangeError(`A stored value has at most ${storageLimits.valueBytes} bytes as JSON`);
   }
   return json;
@@ -65,15 +64,15 @@ function wholeMs(expiresAt: number | undefined): number | null {
 }
 
 function requireWithinLimits({ checks, puts, deletes }: Omit<PreparedBatch, "impossible">): void {
-  const keyBytes = [...checks, ...puts, ...deletes].reduce((sum, { keyText }) => sum + Buffer.byteLength(keyText), 0);
-  const valueBytes = puts.reduce((sum, { json }) => sum + Buffer.byteLength(json), 0);
-  const sizes = [
-    ["checks", checks.length, storageLimits.checks],
-    ["writes", puts.length + deletes.length, storageLimits.writes],
-    ["bytes of keys", keyBytes, storageLimits.batchKeyBytes],
-    ["bytes of values", valueBytes, storageLimits.batchValueBytes],
-  ] as const;
-  for (const [what, size, limit] of sizes) {
-    if (size > limit) throw new RangeError(`A batch has at most ${limit} ${what}; this one has ${size}`);
-  }
+  const refuse = (what: string, size: number, limit: number): never => {
+    throw new RangeError(`A batch has at most ${limit} ${what}; this one has ${size}`);
+  };
+  const { checks: maxChecks, writes: maxWrites, batchKeyBytes, batchValueBytes } = storageLimits;
+  if (checks.length > maxChecks) refuse("checks", checks.length, maxChecks);
+  const writes = puts.length + deletes.length;
+  if (writes > maxWrites) refuse("writes", writes, maxWrites);
+  const keys = [...checks, ...puts, ...deletes].map(({ keyText }) => keyText).join("");
+  if (isOver(keys, batchKeyBytes)) refuse("bytes of keys", Buffer.byteLength(keys), batchKeyBytes);
+  const values = puts.map(({ json }) => json).join("");
+  if (isOver(values, batchValueBytes)) refuse("bytes of values", Buffer.byteLength(values), batchValueBytes);
 }

@@ -3,8 +3,8 @@
  * systems that are asked on its behalf. Without telemetry that goes on unchanged (Trace Context §2.3, forwarding a
  * trace): a span of ours that is never reported would tear the trace in two.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { Log } from "../lib/log/log.ts";
+import { type AsyncContext, createAsyncContext } from "../lib/program/async_context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
 import { findTelemetry, type ParentSpan, spanKey, statusError } from "./deno_telemetry.ts";
@@ -44,7 +44,7 @@ export function startTelemetry(
 }
 
 export function createTelemetry(version: string): Telemetry {
-  const active = new AsyncLocalStorage<Active>();
+  const active = createAsyncContext<Active>();
   const deno = findTelemetry();
   const tracer = deno === null
     ? forwardingTracer(active)
@@ -52,7 +52,7 @@ export function createTelemetry(version: string): Telemetry {
   return { tracer, fetch: tracedFetch(tracer, active) };
 }
 
-function forwardingTracer(active: AsyncLocalStorage<Active>): Tracer {
+function forwardingTracer(active: AsyncContext<Active>): Tracer {
   const forward = ({ traceId, traceparent, tracestate }: TraceContext): Span => ({
     traceId,
     run: (work) => active.run({ traceparent, tracestate }, work),
@@ -66,10 +66,10 @@ function forwardingTracer(active: AsyncLocalStorage<Active>): Tracer {
 
 function exportingTracer(
   source: ReturnType<NonNullable<ReturnType<typeof findTelemetry>>["tracerProvider"]["getTracer"]>,
-  active: AsyncLocalStorage<Active>,
+  active: AsyncContext<Active>,
 ): Tracer {
   const begin = ({ name, kind, attributes, parent }: SpanStart): Span => {
-    const current = active.getStore();
+    const current = active.current();
     // SEP-414: the trace that came with the message is the parent, and the HTTP request that carried it is linked. What
     // came by header is the parent of the HTTP request already.
     const adopts = parent !== undefined && (parent.inMessage || current?.span === undefined);
@@ -105,9 +105,9 @@ function remoteSpan({ traceId, spanId, flags }: TraceContext): ParentSpan {
 }
 
 /** A client span says which host was asked and what it answered, and nothing of the URL's path and query. */
-function tracedFetch(tracer: Tracer, active: AsyncLocalStorage<Active>): typeof globalThis.fetch {
+function tracedFetch(tracer: Tracer, active: AsyncContext<Active>): typeof globalThis.fetch {
   const send: typeof globalThis.fetch = (input, init) => {
-    const trace = active.getStore();
+    const trace = active.current();
     if (trace === undefined) return fetch(input, init);
     const headers = new Headers(init?.headers);
     headers.set("traceparent", trace.traceparent);

@@ -1,5 +1,4 @@
 /** The file of a form (RFC 7578) as it arrives: the form of the upload page has one field, which is the file. */
-import { Buffer } from "node:buffer";
 
 /** Why a form brings no file. */
 export class FormProblem extends Error {

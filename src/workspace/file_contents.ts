@@ -1,5 +1,4 @@
 /** A file of the workspace as the contents of a resource: text where it is text, bytes otherwise. */
-import { Buffer } from "node:buffer";
 import { toFileUri } from "./file_uri.ts";
 import type { WorkspacePath } from "./path.ts";
 import { escapeText } from "./file_display.ts";

@@ -1,5 +1,4 @@
 /** What searches and listings pass over unless they are asked to look: `.git`, `node_modules`, what `.gitignore` names. */
-import { Buffer } from "node:buffer";
 import { type IgnoreRules, maxIgnoreBytes, parseIgnoreRules } from "./ignore_rules.ts";
 import type { DirectoryEntry } from "./listing.ts";
 import { entryPath, type WorkspacePath } from "./path.ts";

@@ -16,8 +16,13 @@ Deno.test("gathered text is the UTF-8 of all that was added, however it was spli
   }
 });
 
-Deno.test("gathered text passes its last step in whole pieces, each once", () => {
-  const gathered = gatherText((text) => text.replaceAll("ab", "c"));
-  for (let index = 0; index < 5_000; index++) gathered.add("ab");
+Deno.test("gathered text beyond printable ASCII passes its last step in whole pieces, each once", () => {
+  const gathered = gatherText((text) => text.replaceAll("äb", "c"));
+  for (let index = 0; index < 5_000; index++) gathered.add("äb");
   assert.equal(new TextDecoder().decode(gathered.take()), "c".repeat(5_000));
+  const shown = gatherText((text) => text.replaceAll("\u007f", "?"));
+  for (const text of ["plain ", "\u007f "]) {
+    shown.add(text.repeat(5_000)); // a piece of its own
+    assert.equal(new TextDecoder().decode(shown.take()), text.replace("\u007f", "?").repeat(5_000));
+  }
 });

@@ -1,15 +1,15 @@
 /** What is loaded when it is first asked for. */
 import assert from "node:assert/strict";
-import { AsyncLocalStorage } from "node:async_hooks";
+import { createAsyncContext } from "../../src/lib/program/async_context.ts";
 import { loadOnce } from "../../src/lib/program/load_once.ts";
 
 Deno.test("a module that a call loads takes the call's trace to no later request", async () => {
-  const calls = new AsyncLocalStorage<string>();
+  const calls = createAsyncContext<string>();
   const load = loadOnce(() => import("diff"));
   await using server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, async (request) => {
     const answer = async (): Promise<Response> => {
       await load();
-      return new Response(calls.getStore() ?? "none");
+      return new Response(calls.current() ?? "none");
     };
     const name = new URL(request.url).searchParams.get("name");
     return name === null ? await answer() : await calls.run(name, answer);

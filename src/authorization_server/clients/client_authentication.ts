@@ -1,5 +1,4 @@
 /** Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
-import { Buffer } from "node:buffer";
 import { addressKey } from "../../lib/network/address_key.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";

@@ -1,5 +1,4 @@
 /** Access tokens: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant. */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";

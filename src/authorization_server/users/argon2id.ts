@@ -1,5 +1,4 @@
 /** Argon2id (RFC 9106) as PHC strings: what passphrases are hashed with wherever the runtime has it. */
-import { Buffer } from "node:buffer";
 import { randomBytes } from "../../lib/random_secret.ts";
 import { type PasswordAlgorithm, toPhcBase64 } from "./password_algorithm.ts";
 

@@ -1,5 +1,4 @@
 /** What a function that hashes passphrases has to offer; its hashes are PHC strings, which say how they were made. */
-import { Buffer } from "node:buffer";
 
 /** One such function. The secret is the normalised passphrase as UTF-8. */
 export interface PasswordAlgorithm {
@@ -19,5 +18,5 @@ interface ParsedHash {
 
 /** Base64 as PHC strings have it: without padding. */
 export function toPhcBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes).toString("base64").replace(/=+$/, "");
+  return bytes.toBase64({ omitPadding: true });
 }

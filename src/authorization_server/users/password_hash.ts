@@ -2,7 +2,6 @@
  * Hashes of passphrases, as PHC strings, with a cap on how many are made at once: Argon2id, or scrypt where the runtime
  * has no Argon2id.
  */
-import { Buffer } from "node:buffer";
 import { argon2id, hasArgon2id } from "./argon2id.ts";
 import { isCommonPassphrase } from "./common_passphrase.ts";
 import { equalInConstantTime } from "../../lib/random_secret.ts";

@@ -1,5 +1,4 @@
 /** scrypt (RFC 7914) as PHC strings: what passphrases are hashed with where the runtime has no Argon2id. */
-import { Buffer } from "node:buffer";
 import { nodeCrypto } from "../../lib/program/node_modules.ts";
 import { randomBytes } from "../../lib/random_secret.ts";
 import { type PasswordAlgorithm, toPhcBase64 } from "./password_algorithm.ts";

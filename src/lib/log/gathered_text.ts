@@ -20,21 +20,27 @@ const maxKeptBytes = 524_288;
 const none = new Uint8Array(0);
 const encoder = new TextEncoder();
 
-/** Pieces of what is added pass `finish`, which may change them; they end where something that was added ends. */
-export function gatherText(finish: (text: string) => string = (text) => text): GatheredText {
+/** Pieces that hold more than printable ASCII pass `finish`, which may change them; they end where something that was added ends. */
+export function gatherText(finish?: (text: string) => string): GatheredText {
   let bytes = none;
   let used = 0;
   let waiting = "";
   const encode = (): void => {
-    const text = finish(waiting);
+    const given = waiting;
     waiting = "";
+    const written = write(given);
+    const isPlain = finish === undefined || (written === given.length && !given.includes("\u007f"));
+    used += isPlain ? written : write(finish(given));
+  };
+  /** Behind what is used already. */
+  const write = (text: string): number => {
     const room = used + text.length * maxBytesOfCharacter;
     if (room > bytes.length) {
       const larger = new Uint8Array(Math.max(2 * bytes.length, room));
       larger.set(bytes.subarray(0, used));
       bytes = larger;
     }
-    used += encoder.encodeInto(text, bytes.subarray(used)).written;
+    return encoder.encodeInto(text, bytes.subarray(used)).written;
   };
   return {
     get size() {

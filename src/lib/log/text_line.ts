@@ -1,5 +1,4 @@
 /** A log line for people at a terminal: time, level, event, then `key=value` for its fields, the ids last. */
-import { Buffer } from "node:buffer";
 import type { LogFields, LogLevel } from "./log.ts";
 
 // What a terminal, an editor or a reader of lines would obey instead of showing: controls of C1, line and paragraph
@@ -29,7 +28,5 @@ function shown(value: Exclude<LogFields[string], undefined>): string {
 
 /** The same JSON, with escapes for what would not be shown, or would end a line for some readers. */
 export function escapeUnprintable(json: string): string {
-  const isAscii = Buffer.byteLength(json) === json.length; // 40 times as fast as an expression
-  if (isAscii && !json.includes("\u007f")) return json;
   return json.replace(unprintable, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

@@ -1,12 +1,6 @@
 /** What is loaded when it is first asked for. A failure is not kept: the next call tries again. */
-import { AsyncLocalStorage } from "node:async_hooks";
 import { LoadFailure } from "../system_fault.ts";
-
-/**
- * Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be
- * that of whatever comes after.
- */
-const outsideOfCalls = AsyncLocalStorage.snapshot();
+import { outsideOfCalls } from "./async_context.ts";
 
 interface LoadOnce<Loaded> {
   (): Promise<Loaded>;
@@ -16,6 +10,8 @@ interface LoadOnce<Loaded> {
 
 export function loadOnce<Loaded>(load: () => Promise<Loaded>): LoadOnce<Loaded> {
   let loading: Promise<Loaded> | undefined;
+  // Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be
+  // that of whatever comes after.
   const get = (): Promise<Loaded> =>
     loading ??= outsideOfCalls(load).catch((error) => {
       loading = undefined;

@@ -2,7 +2,6 @@
  * Resumes streams at another instance than the one that holds them. The holder keeps them in memory and writes nothing.
  * Only when their client comes back elsewhere is it asked, through the storage, to send the rest through a pipe.
  */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { randomText } from "../../lib/random_secret.ts";
 import { parseStored } from "../../lib/storage_fault.ts";

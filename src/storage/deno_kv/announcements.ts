@@ -3,7 +3,6 @@
  * checked, so that its numbers have no gaps. Who has missed more than it holds is told that anything may have changed.
  * KV's own `watch()` is no help: of a file it tells only of changes in the same process.
  */
-import { Buffer } from "node:buffer";
 import { kvKeys } from "./records.ts";
 import type { KeyedWatches } from "../keyed_watches.ts";
 import type { StorageKey } from "../port.ts";

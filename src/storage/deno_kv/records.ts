@@ -3,7 +3,6 @@
  * the value, which is JSON too. A value that is too large for KV (65,536 bytes) lies in chunks under an id of its own, written with the entry and never changed, so a reader either
  * finds them all or has an entry that was just replaced. Chunks of an entry that is gone lie there until the next sweep.
  */
-import { Buffer } from "node:buffer";
 import { decodeValue, encodeValue } from "./values.ts";
 import type { StorageKey } from "../port.ts";
 import type { PreparedPut } from "../prepare_batch.ts";

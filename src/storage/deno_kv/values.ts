@@ -3,7 +3,6 @@
  * older Deno cannot read, and the platform chooses its own. Earlier versions of Portcullis wrote such values; they are
  * read where the runtime can.
  */
-import { Buffer } from "node:buffer";
 import { StorageFault } from "../../lib/storage_fault.ts";
 
 const unreadable = "Deno KV holds a record that a newer version of Deno wrote, in a form that this one cannot read";

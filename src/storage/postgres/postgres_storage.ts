@@ -3,7 +3,6 @@
  * statement, and so one transaction and one round trip; nothing is cached between requests.
  */
 import { UnusableError } from "../../lib/problem.ts";
-import { Buffer } from "node:buffer";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { PostgresLocation } from "../database_url.ts";
 import { joinNext } from "../../lib/program/join_next.ts";

@@ -1,5 +1,4 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { toBase64Url } from "../../lib/digest/base64url.ts";
 import { hasMoreParts } from "../../lib/has_more_parts.ts";

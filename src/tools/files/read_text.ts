@@ -1,5 +1,4 @@
 /** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
-import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { escapeText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";

@@ -1,5 +1,4 @@
 /** Workspace files for a model: texts go into the prompt under their names, images beside it. */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import type { Principal } from "../../lib/principal.ts";
 import { failure, type Result, success } from "../../lib/result.ts";

@@ -1,5 +1,4 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import type { Clock } from "../../lib/time/clock.ts";
 import { failure, type Result, success } from "../../lib/result.ts";

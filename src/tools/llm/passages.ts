@@ -1,5 +1,4 @@
 /** Texts cut into passages that fit an embedding model, at the ends of lines where that is possible. */
-import { Buffer } from "node:buffer";
 import type { NamedText } from "./files.ts";
 
 /** Small embedding models read 256 tokens; code has about 3 bytes in each. */

@@ -1,5 +1,4 @@
 /** Vectors of passages as a workspace file of JSON Lines. */
-import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";

@@ -1,5 +1,4 @@
 /** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
-import { Buffer } from "node:buffer";
 import { digestOf } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
@@ -12,7 +11,8 @@ import type { ByteRange, Eventually, FileContent, Outcome, ReadPart } from "../p
 const largestSynchronousRead = 256 * 1024;
 const chunkBytes = 1024 * 1024;
 /** Where small files are read to first: what a file had the last time is given without a copy. */
-const scratch = Buffer.alloc(16_384);
+const scratchBytes = 16_384;
+let scratch: Buffer | undefined;
 
 /** The content of the regular file at `path`, or the part of it that `range` asks for; `known` where it is the same. */
 export function readDiskFile(
@@ -26,8 +26,9 @@ export function readDiskFile(
   if (!opened.ok) return opened;
   const file = opened.value;
   const { size } = file.info;
-  if (range === undefined && size <= scratch.length) {
-    return readPart(file, scratch, 0, (filled) => toContent(file.info, Math.min(filled, size), known), size);
+  if (range === undefined && size <= scratchBytes) {
+    const bytes = scratch ??= Buffer.alloc(scratchBytes);
+    return readPart(file, bytes, 0, (filled) => toContent(file.info, bytes, Math.min(filled, size), known), size);
   }
   const offset = Math.min(range?.offsetBytes ?? 0, size);
   const length = Math.min(range?.lengthBytes ?? size, maxReadBytes, size - offset);
@@ -40,11 +41,11 @@ export function readDiskFile(
   );
 }
 
-/** The first bytes of {@link scratch} as the content of a file. */
-function toContent(info: DiskInfo, length: number, known: FileContent | undefined): FileContent {
+/** The first of these bytes as the content of a file. */
+function toContent(info: DiskInfo, bytes: Buffer, length: number, known: FileContent | undefined): FileContent {
   const isKnown = known !== undefined && known.bytes.length === length && known.modifiedAt === modifiedAt(info) &&
-    scratch.compare(known.bytes, 0, length, 0, length) === 0;
-  return isKnown ? known : new DiskContent(info, new Uint8Array(scratch.subarray(0, length)));
+    bytes.compare(known.bytes, 0, length, 0, length) === 0;
+  return isKnown ? known : new DiskContent(info, new Uint8Array(bytes.subarray(0, length)));
 }
 
 function modifiedAt({ mtime }: DiskInfo): number {

@@ -1,5 +1,4 @@
 /** What the store-backed workspace keeps in storage: records, their keys, and how they are read back. */
-import { Buffer } from "node:buffer";
 import * as z from "zod";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { StorageKey } from "../../storage/port.ts";

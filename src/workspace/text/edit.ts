@@ -1,5 +1,4 @@
 /** Replaces passages of a text, bounded before the result is made. Line ends stay the file's, whatever the caller types. */
-import { Buffer } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Alike, findAlike } from "./alike.ts";
 import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";

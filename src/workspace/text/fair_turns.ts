@@ -1,5 +1,4 @@
 /** Lets long work on files give others their turn. */
-import { setImmediate } from "node:timers";
 
 /** To be called, and awaited, between the steps of long work: it pauses when the turn has lasted long enough. */
 export type FairTurns = () => Promise<void> | undefined;

@@ -1,8 +1,8 @@
 /** Finds characters of one line by their number, in bytes of UTF-8 or Latin-1, which may come in pieces. */
-import { isUtf8 } from "node:buffer";
 import { success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Workspace } from "../port.ts";
+import { utf8Text } from "./encoding.ts";
 import { cutAtBoundary, readLines } from "./lines.ts";
 
 /** Some characters of a line. */
@@ -73,7 +73,7 @@ export async function readCharacters(
     const lineEnd = bytes.indexOf(newline);
     const isLast = lineEnd !== -1 || offsetBytes + bytes.byteLength >= sizeBytes;
     const piece = bytes.subarray(0, lineEnd !== -1 ? lineEnd + 1 : isLast ? undefined : cutInLine(bytes));
-    const isLatin1 = encoding === "latin1" || (encoding === null && !isUtf8(piece));
+    const isLatin1 = encoding === "latin1" || (encoding === null && utf8Text(piece) === null);
     const isStart = offsetBytes === 0;
     const here = passOver(piece, markBytes(piece, isStart), first - 1 - passed, isLatin1);
     // what is asked for deserves a read of its own

@@ -1,5 +1,4 @@
 /** Looks for a query in a line that is too long for one step, or for memory: piece by piece, the first match alone. */
-import { Buffer } from "node:buffer";
 import { countCharacters } from "./byte_text.ts";
 import type { LineAutomaton } from "./line_automaton.ts";
 

@@ -1,5 +1,4 @@
 /** Text of any encoding as the bytes of UTF-8 that are searched, without a byte order mark, its lines ended by LF alone unless CR is asked for. */
-import { Buffer } from "node:buffer";
 import { type ByteText, toByteText } from "./byte_text.ts";
 import { looksLikeLatin1, type MarkedEncoding } from "./encoding.ts";
 import { cutAtBoundary } from "./lines.ts";

@@ -1,8 +1,7 @@
 /** How a file writes its text: what a new text in its place, or behind it, is compared with. */
-import { Buffer, isAscii, isUtf8 } from "node:buffer";
 import type { WorkspacePath } from "../path.ts";
 import type { Workspace } from "../port.ts";
-import { decodeBytes, looksLikeLatin1, markedEncoding, type TextEncoding } from "./encoding.ts";
+import { asciiText, decodeBytes, looksLikeLatin1, markedEncoding, type TextEncoding, utf8Text } from "./encoding.ts";
 import { type LineEnds, lineEndsOf } from "./line_ends.ts";
 
 /** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it, and the size. */
@@ -13,7 +12,7 @@ export interface StoredForm {
   readonly sizeBytes: number;
 }
 
-const utf8Mark = Buffer.from("\ufeff");
+const utf8Mark = [0xef, 0xbb, 0xbf];
 /** Of the beginning, from which the line ends are told. */
 const headBytes = 16_384;
 const newline = 0x0a;
@@ -41,7 +40,7 @@ export async function storedFormOf(
     return { encoding: marked, lineEnds: lineEndsOf(text), hasMark: true, sizeBytes };
   }
   const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
-  const hasMark = Buffer.compare(head.subarray(0, utf8Mark.length), utf8Mark) === 0;
+  const hasMark = utf8Mark.every((byte, index) => head[index] === byte);
   return { encoding: ifForeign ? await encodingFrom(workspace, path, head) : "utf-8", lineEnds, hasMark, sizeBytes };
 }
 
@@ -61,7 +60,9 @@ export async function hasOpenLine(
 async function encodingFrom(workspace: Workspace, path: WorkspacePath, head: Uint8Array): Promise<TextEncoding> {
   let piece = head;
   for (let offset = 0;;) {
-    if (!isAscii(piece)) return isUtf8(wholeCharacters(piece)) || !looksLikeLatin1(piece) ? "utf-8" : "latin1";
+    if (asciiText(piece) === null) {
+      return utf8Text(wholeCharacters(piece)) !== null || !looksLikeLatin1(piece) ? "utf-8" : "latin1";
+    }
     offset += piece.byteLength;
     if (piece.byteLength === 0) return "utf-8";
     const buffer = new Uint8Array(pieceBytes);

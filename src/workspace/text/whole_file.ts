@@ -1,5 +1,4 @@
 /** Reads a file whole that is larger than one read may give. */
-import { Buffer } from "node:buffer";
 import { digestOf } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";

@@ -1,5 +1,4 @@
 /** The OAuth part of ServiceNow's client, for `play_connection.ts`. */
-import { Buffer } from "node:buffer";
 import { type AskOptions, askServer, type Finding, isFinding, wrongStatus } from "./request.ts";
 
 /** What ServiceNow reads from the metadata. */

@@ -1,5 +1,4 @@
 /** One file of `file_read`, at a path that is parsed. */
-import { Buffer } from "node:buffer";
 import { sniffMedia } from "../../../workspace/media_type.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../../../workspace/port.ts";

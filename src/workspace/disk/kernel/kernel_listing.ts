@@ -1,5 +1,4 @@
 /** An open directory whose entries are read by its descriptor. */
-import { setImmediate } from "node:timers";
 import type { Descriptor } from "../../../kernel/descriptor.ts";
 import type { EntryStatus } from "../../../kernel/entry_status.ts";
 import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../../../kernel/numbers.ts";
