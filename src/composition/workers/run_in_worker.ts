@@ -4,7 +4,9 @@ import type { FetchDocument } from "../../authorization_server/documents/documen
 import type { Config } from "../../config/config.ts";
 import { freezeConfig } from "../../config/freeze_config.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { holdTimers } from "../../lib/time/timers.ts";
 import type { JsonLog } from "../../lib/log/json_log.ts";
+import { loadAsyncContexts } from "../../lib/program/async_context.ts";
 import { nodeProcess } from "../../lib/program/node_modules.ts";
 import { problemText } from "../../lib/problem.ts";
 import { faultWords } from "../../lib/system_fault.ts";
@@ -73,6 +75,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         const config = freezeConfig(data.config);
         // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
+        if (extraTools.length > 0) loadAsyncContexts(); // a tool may have some of its own
         log = stderrLog(config.server, writeLog);
         const team = seat === null ? {} : { team: { ...seat, gatherReports } };
         running = start(
@@ -89,8 +92,12 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         );
     }
   };
+  holdTimers(startMs);
   scope.postMessage({ kind: "loaded" });
 }
+
+/** A start is over within it where the machine is not busy. */
+const startMs = 200;
 
 async function start(
   config: Config,

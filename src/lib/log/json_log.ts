@@ -6,6 +6,7 @@ import type { Clock } from "../time/clock.ts";
 import { gatherText } from "./gathered_text.ts";
 import type { Log, LogFields, LogLevel } from "./log.ts";
 import { pause } from "../time/pause.ts";
+import { systemTimers } from "../time/timers.ts";
 import { escapeUnprintable, toTextLine } from "./text_line.ts";
 
 const gatherMs = 50;
@@ -41,15 +42,15 @@ export function createJsonLog(options: {
   let gatheredLines = 0;
   let dropped = 0;
   let writing: Promise<void> | null = null;
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopTimer: (() => void) | undefined;
 
   const append = (lineLevel: LogLevel, event: string, fields?: LogFields): void => {
     gathered.add(toLine(isoTime(clock()), lineLevel, event, fields) + "\n");
     gatheredLines += 1;
   };
   const handOver = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
+    stopTimer?.();
+    stopTimer = undefined;
     if (gatheredLines === 0) return;
     const reported = dropped;
     if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
@@ -64,12 +65,12 @@ export function createJsonLog(options: {
       if (writing !== done) return;
       writing = null;
       // Lines that are not due wait for others: handed over a few at a time, they would wake two threads each time.
-      if (timer === undefined || gathered.size >= gatherBytes) handOver();
+      if (stopTimer === undefined || gathered.size >= gatherBytes) handOver();
     });
     writing = done;
   };
   const onTimer = (): void => {
-    timer = undefined;
+    stopTimer = undefined;
     if (writing === null) handOver();
   };
   return {
@@ -81,7 +82,7 @@ export function createJsonLog(options: {
       }
       append(lineLevel, event, fields);
       if (gathered.size >= gatherBytes && writing === null) handOver();
-      else timer ??= setTimeout(onTimer, gatherMs);
+      else stopTimer ??= systemTimers.after(gatherMs, onTimer);
     },
     async flush() {
       handOver();

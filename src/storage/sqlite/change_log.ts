@@ -4,6 +4,7 @@
  * as new ones come, and who missed them is told that anything may have changed.
  */
 import type { DatabaseSync } from "node:sqlite";
+import { systemTimers } from "../../lib/time/timers.ts";
 import type { KeyedWatches } from "../keyed_watches.ts";
 import type { StorageKey } from "../port.ts";
 import { isCounted, isWatchable } from "../watched_families.ts";
@@ -71,7 +72,7 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
       };
       let seen = begin();
       let readAt: number | null = null;
-      const timer = setInterval(() => {
+      return systemTimers.every(intervalMs, () => {
         if (seen === null) {
           seen = begin();
           if (seen !== null) tellAll();
@@ -87,8 +88,7 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
         seen = rows.at(-1)?.sequence ?? seen;
         if (!isWhole) return tellAll();
         for (const key of new Set(rows.map((row) => row.key))) tell(key);
-      }, intervalMs);
-      return () => clearInterval(timer);
+      });
     },
   };
 }
