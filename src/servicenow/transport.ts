@@ -1,5 +1,6 @@
 /** One request to the instance: no redirect followed, no body without a bound, no wait without an end. */
 import { readBounded } from "../lib/bounded_body.ts";
+import { declaredLength } from "../lib/request_text.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
@@ -132,6 +133,7 @@ export function retryAfterSeconds(headers: Headers, clock: Clock): number | null
 }
 
 function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
+  const brokenOff = (): CutFile => new CutFile({ reason: "unavailable", because: "broken_off" });
   async function* pieces(): AsyncGenerator<Uint8Array> {
     let size = 0;
     try {
@@ -142,8 +144,11 @@ function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
       }
     } catch (error) {
       if (error instanceof CutFile) throw error;
-      throw new CutFile({ reason: "unavailable", because: "broken_off" });
+      throw brokenOff();
     }
+    // by HTTP/2, a body that its sender cancels ends like a whole one (RFC 9113 §8.1); a compressed one misses its end
+    const declared = response.headers.has("content-encoding") ? null : declaredLength(response);
+    if (declared !== null && size !== declared) throw brokenOff();
   }
   return {
     pieces: pieces(),
