@@ -157,17 +157,17 @@ export interface Workspace {
    */
   read(path: WorkspacePath, range?: ByteRange, known?: FileContent): Eventually<Outcome<FileContent>>;
   /**
-   * Reads the part of a regular file that starts at `offsetBytes`, at most `maxReadBytes` of it, as far as it fits into
-   * `buffer`. For going through many files: it costs no memory, hash or version, and whether the workspace itself was
-   * replaced is only seen when a directory is listed.
+   * Reads a regular file from `offsetBytes` on, at most `maxReadBytes` of it, as far as it fits into `buffer`. It costs
+   * no memory, hash or version; whether the workspace itself was replaced is only seen when a directory is listed.
    */
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
+  /** The same of a whole file, at once: its size, or `null` where it has to be read as above, for whatever reason. */
+  readonly readSmall?: (path: WorkspacePath, buffer: Uint8Array) => number | null;
   readonly screen?: BeginFileScreening;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
   /** The path's names without links before its end: with a link at its end followed, and kept. */
   trueNames(path: WorkspacePath): Outcome<readonly string[]>;
-  /** The entries of a directory. */
   list(path: WorkspacePath, options?: ListOptions): Promise<Outcome<Listing>>;
   /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */
   write(path: WorkspacePath, bytes: Uint8Array, options?: WriteOptions): Promise<Outcome<WrittenFile>>;

@@ -176,6 +176,10 @@ Deno.test("file_search ends with the turn in which its caller goes away", () =>
         if (caller.signal.aborted) afterwards++;
         return workspace.readInto(...request);
       },
+      readSmall(...request: Parameters<NonNullable<typeof workspace.readSmall>>) {
+        if (caller.signal.aborted) afterwards++;
+        return workspace.readSmall?.(...request) ?? null;
+      },
     };
     const search = fileSearchTool(counting);
     const context = { ...quietCaller, principal: principalOf("owner"), signal: caller.signal, progress: () => {} };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer, isUtf8 } from "node:buffer";
 import fc from "fast-check";
-import { createByteScan } from "../../src/workspace/text/screen/byte_scan.ts";
+import { createByteScan, scannedBytes } from "../../src/workspace/text/screen/byte_scan.ts";
 import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
 
 const byte = fc.constantFrom(..."abABkK \n\r19".split("").map((each) => each.charCodeAt(0)), 0xc3, 0xa9, 0xff, 0x7f);
@@ -63,4 +63,15 @@ Deno.test("a text in any case is found by the letters that fold with it", async 
       assert.equal(pattern.value.scan(Buffer.from("nothing of it\n")), true, text);
     }
   }
+});
+
+Deno.test("createByteScan() scans what was put where it scans, and only that", () => {
+  const isAbsent = createByteScan([{ bytes: [0x78], goesBeyond: true }, { bytes: [0x79], goesBeyond: false }]);
+  const bytes = scannedBytes();
+  bytes.set(Buffer.from("nothing, and then xy"));
+  assert.equal(isAbsent(bytes, 20), false);
+  assert.equal(isAbsent(bytes, 19), true);
+  assert.equal(isAbsent(Buffer.from("é")), false);
+  bytes.set(Buffer.from("n".repeat(65_536)));
+  assert.equal(isAbsent(bytes, 65_536), true);
 });

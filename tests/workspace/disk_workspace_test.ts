@@ -104,6 +104,7 @@ testInEachMode("hard links are read only where the setting allows them", () =>
     assert.equal(await readText(strict, "h"), "denied");
     const refused = { ok: false, error: { reason: "denied", because: "hard_link" } };
     assert.deepEqual(await strict.readInto(path("h"), new Uint8Array(10_000), 0), refused);
+    assert.equal(strict.readSmall?.(path("h"), new Uint8Array(10_000)), null);
     await strict.close();
     const lenient = openDiskWorkspace({ root: `${base}/ws`, hardLinks: "allow" });
     assert.equal((await readText(lenient, "h")).length, 4242);

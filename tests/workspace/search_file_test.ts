@@ -8,6 +8,7 @@ import { createLinePattern, type LineQuery } from "../../src/workspace/text/line
 import { looksLikeLatin1 } from "../../src/workspace/text/encoding.ts";
 import { createSearchBuffer, searchFile } from "../../src/workspace/text/search_file.ts";
 import type { LineMatch } from "../../src/workspace/text/search_text.ts";
+import { diskModes } from "./disk_modes.ts";
 
 interface Expected {
   readonly line: number;
@@ -44,7 +45,7 @@ async function searchFiles(
 ): Promise<void> {
   const root = Deno.makeTempDirSync();
   const workspaces = new Map(pieceSizes.map((maxReadBytes) => {
-    return [maxReadBytes, openDiskWorkspace({ root, limits: { maxReadBytes } })] as const;
+    return [maxReadBytes, openDiskWorkspace({ root, kernel: diskModes[0]?.kernel, limits: { maxReadBytes } })] as const;
   }));
   const path = parseFilePath("f");
   const pattern = await createLinePattern(query);

@@ -22,7 +22,7 @@ import { createDiskQuota } from "./quota.ts";
 import { readDiskFile, readDiskFileInto } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
-import { openPlain } from "./open.ts";
+import { openPlain, readPlain } from "./open.ts";
 import { findInside } from "./resolve.ts";
 import { screenDiskFiles } from "./screen.ts";
 import { trueNamesOf } from "./true_names.ts";
@@ -125,6 +125,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     limits,
     read: (path, range, known) => readDiskFile(disk, path, range, known),
     readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
+    readSmall: (path, buffer) => readPlain(disk, path, buffer),
     screen: (screens) => screenDiskFiles(disk, screens),
     stat: (path) => statDiskEntry(disk, path),
     trueNames: (path) => trueNamesOf(disk, path),

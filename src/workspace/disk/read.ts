@@ -3,7 +3,7 @@ import { digestOf } from "../../lib/digest/content_digest.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
-import { openInside, readPlain } from "./open.ts";
+import { openInside } from "./open.ts";
 import { toRefusal } from "./refusal.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { ByteRange, Eventually, FileContent, Outcome, ReadPart } from "../port.ts";
@@ -60,8 +60,6 @@ export function readDiskFileInto(
   offset: number,
 ): Eventually<Outcome<ReadPart>> {
   const { maxReadBytes } = disk.limits;
-  const wholeBytes = offset === 0 && buffer.byteLength <= maxReadBytes ? readPlain(disk, path, buffer) : null;
-  if (wholeBytes !== null) return success({ lengthBytes: wholeBytes, sizeBytes: wholeBytes });
   const opened = openInside(disk, path, Infinity, true);
   if (!opened.ok) return opened;
   const file = opened.value;

@@ -3,6 +3,7 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type MarkedEncoding, markedEncoding } from "./encoding.ts";
 import type { LinePattern } from "./line_pattern.ts";
+import { scannedBytes } from "./screen/byte_scan.ts";
 import { createLineSearch, type FileSearch } from "./line_search.ts";
 import { toSearchable } from "./searchable.ts";
 import type { WorkspacePath } from "../path.ts";
@@ -44,10 +45,28 @@ export function searchFile(
   buffer: SearchBuffer,
   search: FileSearch,
 ): Eventually<Result<FileSearched, PassedOver>> {
-  const read = workspace.readInto(path, buffer.head, 0);
+  const read = readHead(workspace, path, buffer, search.pattern);
+  if (read === null) return nothingFound;
   return read instanceof Promise
     ? read.then((later) => searchHead(workspace, path, buffer, search, later))
     : searchHead(workspace, path, buffer, search, read);
+}
+
+/** Reads what fits into the head; `null` where a file was read that can hold no match. */
+function readHead(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { head }: SearchBuffer,
+  pattern: LinePattern,
+): Eventually<Outcome<ReadPart>> | null {
+  const bytes = scannedBytes();
+  const count = workspace.readSmall?.(path, bytes) ?? null;
+  if (count === null || count > Math.min(head.length, workspace.limits.maxFileBytes)) {
+    return workspace.readInto(path, head, 0);
+  }
+  if (pattern.scan(bytes, count)) return null;
+  head.set(bytes.subarray(0, count));
+  return success({ lengthBytes: count, sizeBytes: count });
 }
 
 /** Searches the whole of a file that the head holds, else all its pieces, unless the head shows that it is binary. */
@@ -86,13 +105,14 @@ function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
 export function holdsNothingOf(
   workspace: Workspace,
   path: WorkspacePath,
-  { head }: SearchBuffer,
+  buffer: SearchBuffer,
   pattern: LinePattern,
 ): boolean {
-  const read = workspace.readInto(path, head, 0);
+  const read = readHead(workspace, path, buffer, pattern);
+  if (read === null) return true;
   if (read instanceof Promise || !read.ok) return false;
   const { lengthBytes, sizeBytes } = read.value;
-  const bytes = head.subarray(0, lengthBytes);
+  const bytes = buffer.head.subarray(0, lengthBytes);
   return lengthBytes >= sizeBytes && (pattern.scan(bytes) || holdsNothing(bytes, pattern));
 }
 

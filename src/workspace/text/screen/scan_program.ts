@@ -12,14 +12,17 @@ export const scanLayout = Object.freeze({ low: 0, high: 16, before: 32, text: 48
 
 export interface ScanProgram {
   readonly memory: Uint8Array<ArrayBuffer>;
-  /** Scans so many bytes of the text in the memory. */
+  /** Where the memory has the text. */
+  readonly text: Uint8Array<ArrayBuffer>;
+  /** Scans so many bytes of it. */
   readonly scan: (length: number) => number;
 }
 
 export function loadScanProgram(): ScanProgram {
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(assemble()));
   const { buffer } = exports["memory"] as { readonly buffer: ArrayBuffer };
-  return { memory: new Uint8Array(buffer), scan: exports["scan"] as ScanProgram["scan"] };
+  const text = new Uint8Array(buffer, scanLayout.text, scanLayout.maxTextBytes);
+  return { memory: new Uint8Array(buffer), text, scan: exports["scan"] as ScanProgram["scan"] };
 }
 
 /** Bytes of the program. What makes them below is named after what they do. */
