@@ -139,6 +139,8 @@ export interface DiskAccess {
    * Absent where there is no such call. With `isRootSeen` the root is not looked at once more.
    */
   openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
+  /** The same for a directory; the root is looked at. */
+  listPlain?(path: string): DiskListing | null;
   /** The same for a small file that is read at once, the root having been seen. */
   readPlain?(path: string, buffer: Uint8Array): WholeRead | null;
   /** Tells of changes in a directory until the returned function is called. Absent where there is no such call. */

@@ -3,6 +3,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import type { DiskListing } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
+import { listPlain } from "./open.ts";
 import { findInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
 import type { DirectoryEntry, Listing, ListOptions } from "../listing.ts";
@@ -44,11 +45,13 @@ function openListing(
   path: WorkspacePath,
 ): Outcome<{ readonly segments: readonly string[]; readonly listing: DiskListing }> {
   return disk.access.step(() => {
-    const resolved = findInside(disk, path);
-    if (!resolved.ok) return resolved;
-    const { directory, name, segments, info } = resolved.value;
-    if (!info.isDirectory) return failure({ reason: "not_a_directory" });
     try {
+      const plain = listPlain(disk, path);
+      if (plain !== null) return success({ segments: path.segments, listing: plain });
+      const resolved = findInside(disk, path);
+      if (!resolved.ok) return resolved;
+      const { directory, name, segments, info } = resolved.value;
+      if (!info.isDirectory) return failure({ reason: "not_a_directory" });
       return success({ segments, listing: directory.list(name) });
     } catch (error) {
       return failure(toRefusal(error));

@@ -1,7 +1,7 @@
 /** Opens a file of the disk workspace for reading, and judges what was opened. */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import type { DiskFile, DiskInfo } from "./directory.ts";
+import type { DiskFile, DiskInfo, DiskListing } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../path.ts";
@@ -35,6 +35,11 @@ export function openPlain(
   isRootSeen = false,
 ): DiskFile | null {
   return isPlain(disk, path) ? disk.access.openPlain?.(path.text, purpose, isRootSeen) ?? null : null;
+}
+
+/** The same of a directory. */
+export function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
+  return isPlain(disk, path) ? disk.access.listPlain?.(path.text) ?? null : null;
 }
 
 /** Reads a small file at once where {@link openPlain} may open it, the root having been seen; `null` where it cannot. */

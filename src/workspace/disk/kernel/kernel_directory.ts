@@ -13,6 +13,7 @@ import {
   type DiskListing,
   type DiskLock,
   identityOf,
+  isForeign,
   isSame,
 } from "../directory.ts";
 import { errorCode, unlinkable } from "../refusal.ts";
@@ -50,16 +51,21 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
     hold(reach) {
       const value = this.step(() => {
         const directory = reach();
-        const held = new KernelDirectory(descriptorOf(directory).open(".", "directory"), first, reached);
-        return held;
+        return new KernelDirectory(descriptorOf(directory).open(".", "directory"), first, reached);
       });
       return { value, [Symbol.dispose]: () => descriptorOf(value).close() };
     },
     openPlain(relative, purpose, isRootSeen) {
       if (!isRootSeen && !isThere()) return null;
       const opened = descriptor.tryOpen(relative, purpose === "read" ? "read" : "path");
-      if (typeof opened === "string") return null;
-      return openAny(opened);
+      return typeof opened === "string" ? null : openAny(opened);
+    },
+    listPlain(relative) {
+      const opened = isThere() ? descriptor.tryOpen(relative, "list") : "";
+      const listing = typeof opened === "string" ? null : new KernelListing(opened, first);
+      if (listing === null || !isForeign(first, listing.info)) return listing;
+      listing[Symbol.dispose]();
+      return null;
     },
     readPlain: (relative, buffer) => roots.readWhole(descriptor, relative, buffer as Uint8Array<ArrayBuffer>),
     watch(path, onChange) {
