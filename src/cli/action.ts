@@ -13,9 +13,19 @@ export interface Action {
   readonly run: (context: CommandContext, words: readonly string[]) => ExitStatus | Promise<ExitStatus>;
 }
 
+type Callable = Pick<CommandWork, "usage" | "flags" | "switches">;
+
+/** A command whose first word names what it does. */
+export function commandOf(
+  { actions, ...command }: Omit<CommandWork, "words" | "run"> & { readonly actions: readonly Action[] },
+): CommandWork {
+  const words = actions.map(({ name }) => name);
+  return { ...command, words, run: (context) => runAction(command, actions, context) };
+}
+
 /** Runs the action that the first word names, or says what is wrong with the command line. */
-export async function runAction(
-  command: CommandWork,
+async function runAction(
+  command: Callable,
   actions: readonly Action[],
   context: CommandContext,
 ): Promise<ExitStatus> {
@@ -31,11 +41,11 @@ export async function runAction(
 }
 
 /** Each line of its usage starts with its name. */
-function nameOf({ usage: [line = ""] }: CommandWork): string {
+function nameOf({ usage: [line = ""] }: Callable): string {
   return line.split(" ", 1)[0] ?? "";
 }
 
-function unknownAction(command: CommandWork, word: string | undefined, actions: readonly Action[]): string {
+function unknownAction(command: Callable, word: string | undefined, actions: readonly Action[]): string {
   const known = actions.map((each) => each.name);
   return word === undefined
     ? `${nameOf(command)} needs one of: ${known.join(", ")}`
@@ -43,7 +53,7 @@ function unknownAction(command: CommandWork, word: string | undefined, actions: 
 }
 
 function mistakeIn(
-  command: CommandWork,
+  command: Callable,
   action: Action,
   words: readonly string[],
   flags: CommandContext["flags"],
@@ -74,7 +84,7 @@ export function administered<Operations>(
   ) => ExitStatus | Promise<ExitStatus>,
 ): Action["run"] {
   return async (context, words) => {
-    // Not imported above: every start of `serve` loads this file, and would wait for all that is behind it.
+    // Not imported above: help and completions load this file, and would wait for all that is behind it.
     const { withInstallation } = await import("./with_installation.ts");
     return await withInstallation(
       context,

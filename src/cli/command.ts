@@ -62,3 +62,9 @@ export interface CommandWork {
   readonly isServer?: true;
   readonly run: (context: CommandContext) => ExitStatus | Promise<ExitStatus>;
 }
+
+/** Says why a command ends without having done its work. */
+export function refuse(say: CommandContext["say"], text: string, status: ExitStatus = 1): ExitStatus {
+  void say(text);
+  return status;
+}

@@ -3,8 +3,8 @@ import { escapeUnprintable } from "../../lib/log/text_line.ts";
 import { parseDuration } from "../../lib/settings/parsers.ts";
 import type { AuditFilter } from "../../audit/filter.ts";
 import type { FoundLine } from "../../audit/search.ts";
-import { type Action, administered, runAction } from "../action.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
+import { administered, commandOf } from "../action.ts";
+import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -21,7 +21,7 @@ const maxLimit = 10_000;
 const pageLines = 500;
 const filterFlags = ["user", "client", "tool", "path", "record", "outcome", "since", "until"] as const;
 
-export const auditCommand: CommandWork = {
+export const auditCommand: CommandWork = commandOf({
   usage: [
     "audit list [--user USER] [--client CLIENT] [--tool TOOL] [--path PATH] [--record RECORD] [--outcome OUTCOME]" +
     " [--since TIME] [--until TIME] [--limit N] [--json]",
@@ -34,7 +34,6 @@ export const auditCommand: CommandWork = {
     "TIME is a date such as 2026-11-22 or 2026-11-22T09:00Z, or how long ago: 45m, 12h, 7d.",
     "Lines come newest first. export writes JSON, one line each; verify ends with status 1 when it finds a change.",
   ],
-  words: ["list", "search", "export", "verify", "head"],
   flags: {
     user: { value: "USER", help: "the user who acted" },
     client: { value: "CLIENT", help: "the id of the client" },
@@ -48,28 +47,21 @@ export const auditCommand: CommandWork = {
     head: { value: "HEAD", help: "what `audit head` printed earlier; several with commas between" },
   },
   switches: { json: "print JSON, one line each" },
-  run: (context) => runAction(auditCommand, actions, context),
-};
+  actions: [
+    { name: "list", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
+    { name: "search", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
+    { name: "export", words: [], flags: filterFlags, run: administered(load, exportAll) },
+    { name: "verify", words: [], flags: ["head"], run: administered(load, verify) },
+    { name: "head", words: [], run: administered(load, head) },
+  ],
+});
 
-const actions: readonly Action[] = [
-  { name: "list", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
-  { name: "search", words: [], flags: [...filterFlags, "limit", "json"], run: administered(load, list) },
-  { name: "export", words: [], flags: filterFlags, run: administered(load, exportAll) },
-  { name: "verify", words: [], flags: ["head"], run: administered(load, verify) },
-  { name: "head", words: [], run: administered(load, head) },
-];
-
-async function list(
-  { searchAudit }: Operations,
-  { storage, clock }: OpenInstallation,
-  context: CommandContext,
-): Promise<ExitStatus> {
+async function list({ searchAudit }: Operations, { storage, clock }: OpenInstallation, context: CommandContext) {
   const { flags, say, print } = context;
   const filter = filterOf(context, clock());
   const limit = /^\d{1,5}$/.test(flags["limit"] ?? defaultLimit) ? Number(flags["limit"] ?? defaultLimit) : Number.NaN;
   if (!(limit >= 1 && limit <= maxLimit)) {
-    say(`error: --limit must be a whole number from 1 to ${maxLimit}\n`);
-    return 2;
+    return refuse(say, `error: --limit must be a whole number from 1 to ${maxLimit}\n`, 2);
   }
   if (filter === null) return 2;
   const lines: FoundLine[] = [];
@@ -110,8 +102,11 @@ async function verify(
   const heads = text.split(",").filter((part) => part !== "").map(parseHead);
   const kept = heads.filter((each) => each !== null);
   if (kept.length < heads.length) {
-    say("error: --head must be what `audit head` printed, such as 1:42:HASH; several with commas between\n");
-    return 2;
+    return refuse(
+      say,
+      "error: --head must be what `audit head` printed, such as 1:42:HASH; several with commas between\n",
+      2,
+    );
   }
   const { chains, lines, problems, notes } = await verifyAudit(installation, kept);
   for (const note of notes) say(`note: ${note}\n`);

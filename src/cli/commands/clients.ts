@@ -1,7 +1,7 @@
 /** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../../scopes.ts";
-import { type Action, administered, runAction } from "../action.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
+import { administered, commandOf } from "../action.ts";
+import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -20,14 +20,13 @@ const authenticationMethods = [
 ] as const;
 
 /** Works beside a running server. */
-export const clientsCommand: CommandWork = {
+export const clientsCommand: CommandWork = commandOf({
   usage: [
     'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
     "clients create --name NAME --scope SCOPES --grant authorization_code --redirect-uri URI[,URI]",
     "clients list",
     "clients remove ID",
   ],
-  words: ["create", "list", "remove"],
   flags: {
     name: { value: "NAME", help: "what people see" },
     scope: { value: "SCOPES", help: `what it may be granted, separated by blanks: ${scopeNames.join(", ")}` },
@@ -40,37 +39,25 @@ export const clientsCommand: CommandWork = {
     jwks: { value: "FILE", help: "a file with the client's public keys (JWK set), for private_key_jwt" },
     "secret-ttl": { value: "SECONDS", help: "how long its secret is valid (default: no end)" },
   },
-  run: (context) => runAction(clientsCommand, actions, context),
-};
-
-const actions: readonly Action[] = [
-  {
-    name: "create",
-    words: [],
-    flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
-    run: administered(load, create),
-  },
-  { name: "list", words: [], run: administered(load, list) },
-  { name: "remove", words: ["ID"], run: administered(load, remove) },
-];
+  actions: [
+    {
+      name: "create",
+      words: [],
+      flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
+      run: administered(load, create),
+    },
+    { name: "list", words: [], run: administered(load, list) },
+    { name: "remove", words: ["ID"], run: administered(load, remove) },
+  ],
+});
 
 type ClientRequest = Parameters<Clients["createClient"]>[1];
 
-async function create(
-  clients: Clients,
-  installation: OpenInstallation,
-  { flags, print, say }: CommandContext,
-): Promise<ExitStatus> {
+async function create(clients: Clients, installation: OpenInstallation, { flags, print, say }: CommandContext) {
   const request = await requestOf(flags);
-  if (typeof request === "string") {
-    say(`error: ${request}\n`);
-    return 2;
-  }
+  if (typeof request === "string") return refuse(say, `error: ${request}\n`, 2);
   const created = await clients.createClient(installation, request);
-  if (!created.ok) {
-    say(`error: --${created.error.field} ${created.error.message}\n`);
-    return 2;
-  }
+  if (!created.ok) return refuse(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
   const { client, secret } = created.value;
   print(`client_id=${client.id}\n`);
   if (secret !== null) {

@@ -2,8 +2,8 @@
 import { problemText } from "../../lib/problem.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import { type Action, administered, runAction } from "../action.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
+import { administered, commandOf } from "../action.ts";
+import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -12,27 +12,20 @@ const load = () => import("../../authorization_server/keys/rotate_signing_keys.t
 type Keys = typeof import("../../authorization_server/keys/rotate_signing_keys.ts");
 
 /** Works beside a running server. */
-export const keysCommand: CommandWork = {
+export const keysCommand: CommandWork = commandOf({
   usage: ["keys rotate [--now]", "keys list", "keys rotate-master"],
   remarks: ["rotate-master works while no server runs."],
-  words: ["rotate", "list", "rotate-master"],
   flags: {},
   switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
-  run: (context) => runAction(keysCommand, actions, context),
-};
+  actions: [
+    { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
+    { name: "list", words: [], run: administered(load, list) },
+    // Not administered: an interrupted rotation leaves an installation that only this action opens.
+    { name: "rotate-master", words: [], run: rotateMaster },
+  ],
+});
 
-const actions: readonly Action[] = [
-  { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
-  { name: "list", words: [], run: administered(load, list) },
-  // Not administered: an interrupted rotation leaves an installation that only this action opens.
-  { name: "rotate-master", words: [], run: rotateMaster },
-];
-
-async function rotate(
-  keys: Keys,
-  installation: OpenInstallation,
-  { loadConfig, flags, say }: CommandContext,
-): Promise<ExitStatus> {
+async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, flags, say }: CommandContext) {
   if (flags["now"] !== undefined) {
     const { kid, withdrawn } = await keys.replaceSigningKeys(installation);
     say(
@@ -47,11 +40,11 @@ async function rotate(
     overlapSeconds: config.value.authorizationServer.accessTokenLifetimeSeconds,
   });
   if (rotation.kind === "under_way") {
-    say(
+    return refuse(
+      say,
       `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
         "hint: nothing was changed; `keys rotate --now` is for a key that may have leaked\n",
     );
-    return 1;
   }
   const { kid, signsFrom, previousUntil } = rotation;
   say(
@@ -81,16 +74,10 @@ async function list(keys: Keys, installation: OpenInstallation, context: Command
 
 async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
-  if (!config.ok) {
-    say(describeProblems(config.error));
-    return 2;
-  }
+  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
   const { rotateMasterKey } = await import("../../composition/rotate_master_key.ts"); // see action.ts
   const rotated = await rotateMasterKey(config.value.storage, systemClock);
-  if (!rotated.ok) {
-    say(problemText(rotated.error));
-    return 1;
-  }
+  if (!rotated.ok) return refuse(say, problemText(rotated.error));
   const { signingKeys, links } = rotated.value;
   say(
     `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +

@@ -1,7 +1,7 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import { scopeCatalogue } from "../../scopes.ts";
-import { type Action, administered, runAction } from "../action.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
+import { administered, commandOf } from "../action.ts";
+import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -14,33 +14,26 @@ const scopeNames = scopeCatalogue.map(({ name }) => name);
 const defaultLifetimeSeconds = "3600";
 
 /** Works beside a running server and before set-up: anyone who can read the data directory is the owner. */
-export const tokenCommand: CommandWork = {
+export const tokenCommand: CommandWork = commandOf({
   usage: [
     'token create --scope "files:read files:write" [--ttl SECONDS] [--name NAME] [--user USER]',
     "token list",
     "token revoke ID",
   ],
-  words: ["create", "list", "revoke"],
   flags: {
     scope: { value: "SCOPES", help: `what it allows, separated by blanks: ${scopeNames.join(", ")}` },
     ttl: { value: "SECONDS", help: `how long it is valid, up to a year (default ${defaultLifetimeSeconds})` },
     name: { value: "NAME", help: "a note for the list, at most 100 characters" },
     user: { value: "USER", help: "the user it acts for (default the owner)" },
   },
-  run: (context) => runAction(tokenCommand, actions, context),
-};
+  actions: [
+    { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(load, create) },
+    { name: "list", words: [], run: administered(load, list) },
+    { name: "revoke", words: ["ID"], run: administered(load, revoke) },
+  ],
+});
 
-const actions: readonly Action[] = [
-  { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(load, create) },
-  { name: "list", words: [], run: administered(load, list) },
-  { name: "revoke", words: ["ID"], run: administered(load, revoke) },
-];
-
-async function create(
-  tokens: Tokens,
-  installation: OpenInstallation,
-  { flags, print, say }: CommandContext,
-): Promise<ExitStatus> {
+async function create(tokens: Tokens, installation: OpenInstallation, { flags, print, say }: CommandContext) {
   const { scope = "", ttl = defaultLifetimeSeconds, name, user } = flags;
   const created = await tokens.createOperatorToken(installation, {
     scope,
@@ -48,10 +41,7 @@ async function create(
     ...(name === undefined ? {} : { name }),
     ...(user === undefined ? {} : { userId: user }),
   });
-  if (!created.ok) {
-    say(`error: --${created.error.field} ${created.error.message}\n`);
-    return 2;
-  }
+  if (!created.ok) return refuse(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
   const { token, summary } = created.value;
   say(`token ${summary.id}, until ${new Date(summary.expiresAt).toISOString()}; it is shown this once\n`);
   print(`${token}\n`);

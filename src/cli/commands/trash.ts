@@ -2,49 +2,40 @@
 import { problemText } from "../../lib/problem.ts";
 import { escapeUnprintable } from "../../lib/log/text_line.ts";
 import type { OwnerTrash } from "../../composition/workspaces/owner_trash.ts";
-import { type Action, administered, runAction } from "../action.ts";
+import { type Action, administered, commandOf } from "../action.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
+import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
 import { printTable } from "../table.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../../composition/workspaces/owner_trash.ts");
 
 /** Works beside a running server. */
-export const trashCommand: CommandWork = {
+export const trashCommand: CommandWork = commandOf({
   usage: ["trash list [--user USER] [--json]", "trash restore ID [--as PATH] [--user USER]"],
   remarks: [
     "ID is from the list. What is restored takes its own path, or PATH; what is there already is never replaced.",
     "Where each user has a workspace (WORKSPACES=per-user), --user says whose.",
   ],
-  words: ["list", "restore"],
   flags: {
     user: { value: "USER", help: "the user who made the change" },
     as: { value: "PATH", help: "another path in the workspace" },
   },
   switches: { json: "print JSON, one line each" },
-  run: (context) => runAction(trashCommand, actions, context),
-};
-
-const actions: readonly Action[] = [
-  { name: "list", words: [], flags: ["user", "json"], run: withTrash(list) },
-  { name: "restore", words: ["ID"], flags: ["user", "as"], run: withTrash(restore) },
-];
+  actions: [
+    { name: "list", words: [], flags: ["user", "json"], run: withTrash(list) },
+    { name: "restore", words: ["ID"], flags: ["user", "as"], run: withTrash(restore) },
+  ],
+});
 
 type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[]) => Promise<ExitStatus>;
 
 function withTrash(work: Work): Action["run"] {
   return administered(load, async ({ openOwnerTrash }, { storage, clock }, context, words) => {
     const config = context.loadConfig();
-    if (!config.ok) {
-      context.say(describeProblems(config.error));
-      return 2;
-    }
+    if (!config.ok) return refuse(context.say, describeProblems(config.error), 2);
     const opened = await openOwnerTrash(config.value, { storage, clock, user: context.flags["user"] });
-    if (!opened.ok) {
-      context.say(problemText(opened.error));
-      return 1;
-    }
+    if (!opened.ok) return refuse(context.say, problemText(opened.error));
     try {
       return await work(opened.value, context, words);
     } finally {
@@ -74,11 +65,7 @@ async function list(trash: OwnerTrash, context: CommandContext): Promise<ExitSta
   return 0;
 }
 
-async function restore(
-  trash: OwnerTrash,
-  { flags, say }: CommandContext,
-  [id = ""]: readonly string[],
-): Promise<ExitStatus> {
+async function restore(trash: OwnerTrash, { flags, say }: CommandContext, [id = ""]: readonly string[]) {
   const restored = await trash.restore(id, flags["as"]);
   say(restored.ok ? `restored ${escapeUnprintable(restored.value)}\n` : problemText(restored.error));
   return restored.ok ? 0 : 1;

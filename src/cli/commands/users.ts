@@ -1,6 +1,6 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
-import { type Action, administered, runAction } from "../action.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "../command.ts";
+import { type Action, administered, commandOf } from "../action.ts";
+import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
 import { serverUrlFor } from "../../composition/server_url.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 import { printTable } from "../table.ts";
@@ -13,7 +13,7 @@ type SignInLinks = typeof import("../../authorization_server/users/sign_in_link.
 type Users = typeof import("../../authorization_server/users/manage_users.ts");
 
 /** Works beside a running server; what it ends is refused from the next request on. */
-export const usersCommand: CommandWork = {
+export const usersCommand: CommandWork = commandOf({
   usage: [
     "users list",
     "users add NAME",
@@ -24,35 +24,32 @@ export const usersCommand: CommandWork = {
     "users demote NAME",
     "users sign-in-link NAME",
   ],
-  words: ["list", "add", "reset", "disable", "enable", "promote", "demote", "sign-in-link"],
   flags: {},
-  run: (context) => runAction(usersCommand, actions, context),
-};
+  actions: [
+    { name: "list", words: [], run: administered(load, list) },
+    { name: "add", words: ["NAME"], run: withPassphrase(({ addUser }) => addUser, "may sign in now", true) },
+    {
+      name: "reset",
+      words: ["NAME"],
+      run: withPassphrase(
+        ({ resetUser }) => resetUser,
+        "has a new passphrase; sessions, grants and tokens are ended",
+        false,
+      ),
+    },
+    {
+      name: "disable",
+      words: ["NAME"],
+      run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
+    },
+    { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
+    { name: "promote", words: ["NAME"], run: change(administrator(true), "is an administrator of the console now") },
+    { name: "demote", words: ["NAME"], run: change(administrator(false), "is not an administrator any more") },
+    { name: "sign-in-link", words: ["NAME"], run: administered(loadSignInLinks, printSignInLink) },
+  ],
+});
 
 type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
-
-const actions: readonly Action[] = [
-  { name: "list", words: [], run: administered(load, list) },
-  { name: "add", words: ["NAME"], run: withPassphrase(({ addUser }) => addUser, "may sign in now", true) },
-  {
-    name: "reset",
-    words: ["NAME"],
-    run: withPassphrase(
-      ({ resetUser }) => resetUser,
-      "has a new passphrase; sessions, grants and tokens are ended",
-      false,
-    ),
-  },
-  {
-    name: "disable",
-    words: ["NAME"],
-    run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
-  },
-  { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
-  { name: "promote", words: ["NAME"], run: change(administrator(true), "is an administrator of the console now") },
-  { name: "demote", words: ["NAME"], run: change(administrator(false), "is not an administrator any more") },
-  { name: "sign-in-link", words: ["NAME"], run: administered(loadSignInLinks, printSignInLink) },
-];
 
 /** For a person in a new browser while the throttle on guessed passphrases holds. */
 async function printSignInLink(
@@ -63,10 +60,7 @@ async function printSignInLink(
 ): Promise<ExitStatus> {
   const config = loadConfig();
   const code = await createSignInCode(installation, name);
-  if (!config.ok || !code.ok) {
-    say(code.ok ? "" : `error: ${code.error.message}\n`);
-    return 1;
-  }
+  if (!config.ok || !code.ok) return refuse(say, code.ok ? "" : `error: ${code.error.message}\n`);
   say("opens once, within 10 minutes, and asks for the passphrase as always\n");
   print(`${serverUrlFor(config.value.http, config.value.http.port)}/oauth/sign-in?link=${code.value}\n`);
   return 0;
@@ -93,15 +87,9 @@ function administrator(is: boolean): (users: Users) => Users["disableUser"] {
 function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action["run"] {
   return administered(load, async (users, installation, { say }, [name = ""]) => {
     const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
-    if (unfit !== null) {
-      say(`error: ${unfit.message}\n`);
-      return 1;
-    }
+    if (unfit !== null) return refuse(say, `error: ${unfit.message}\n`);
     const passphrase = await readPassphrase(say);
-    if (!passphrase.ok) {
-      say(passphraseMissing(passphrase.error));
-      return 1;
-    }
+    if (!passphrase.ok) return refuse(say, passphraseMissing(passphrase.error));
     return report(await pick(users)(installation, { name, passphrase: passphrase.value }), name, done, say);
   });
 }
