@@ -2,7 +2,6 @@
 import { systemClock } from "../../lib/time/clock.ts";
 import type { Config } from "../../config/config.ts";
 import type { HealthFact } from "../../console/sections/overview.ts";
-import type { FreeSpace } from "../../kernel/free_space.ts";
 import type { KernelAccess } from "../../kernel/kernel.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import { describeModels } from "../../ollama/models_report.ts";
@@ -10,11 +9,11 @@ import type { ExportState, LogExport } from "../../telemetry/log_export.ts";
 import type { LocalModel } from "../../ollama/port.ts";
 import { confinementWords } from "../confinement.ts";
 import { examineCertificate } from "../doctor/certificate.ts";
+import type { Check } from "../doctor/check.ts";
+import { examineDisks } from "../doctor/disks.ts";
 
 const keptMs = 5_000;
 const modelPatienceMs = 2_000;
-/** Less deserves a look. */
-const leastFreeBytes = 1_000_000_000;
 
 interface HealthParts {
   readonly serverUrl: string;
@@ -33,8 +32,10 @@ export function createConsoleHealth(config: Config, parts: HealthParts): () => P
     ...await Promise.all([storageFact(parts.probeStorage), modelFact(config, parts.model)]),
     servicenowFact(config),
     wallFact(config, parts.kernel),
-    ...diskFacts(config, parts.kernel),
-    ...certificateFacts(config, parts.serverUrl),
+    ...[
+      ...examineDisks(config, parts.kernel),
+      ...examineCertificate(config.http.tls, { serverUrl: parts.serverUrl, clock: systemClock }),
+    ].map(factOf),
     ...parts.logExport === null ? [] : [exportFact(parts.logExport.state)],
   ];
   return () => {
@@ -82,42 +83,13 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
     : { name, state: "warn", words: `${dir}: ${confinementWords.checked}` };
 }
 
-/** One for the workspace and one for the data; one for both on the same file system. */
-export function diskFacts(
-  { workspace, storage: { database, dataDir } }: Config,
-  kernel: KernelAccess | undefined,
-): readonly HealthFact[] {
-  if (!kernel?.available) return [];
-  const places = [
-    ...workspace.store === "disk" ? [{ what: "workspace", path: workspace.dir }] : [],
-    ...database === undefined ? [{ what: "data", path: dataDir }] : [],
-  ];
-  const facts = places.flatMap(({ what, path }): HealthFact[] => {
-    const space = kernel.freeSpace(path);
-    return space === null ? [] : [diskFact(`Disk of the ${what}`, space)];
-  });
-  const [first, second] = facts;
-  return first !== undefined && first.words === second?.words ? [{ ...first, name: "Disk" }] : facts;
-}
-
-function diskFact(name: string, { free, total }: FreeSpace): HealthFact {
-  const words = `${gigabytes(free)} of ${gigabytes(total)} GB free.`;
-  return free < leastFreeBytes
-    ? { name, state: "warn", words: `${words} Writes fail once it is full: free some space.` }
-    : { name, state: "good", words };
-}
-
-function gigabytes(bytes: number): string {
-  return (bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0);
-}
-
-function certificateFacts({ http: { tls } }: Config, serverUrl: string): readonly HealthFact[] {
-  if (tls === undefined) return [];
-  return [...examineCertificate(tls, { serverUrl, clock: systemClock })].map(({ state, text, remedy }) => ({
-    name: "Certificate",
+/** As `doctor` says it. */
+function factOf({ name, state, text, remedy }: Check): HealthFact {
+  return {
+    name: `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
     state: state === "well" ? "good" : "warn",
     words: remedy === undefined ? text : `${text}: ${remedy}`,
-  }));
+  };
 }
 
 /** Of this process since its start. */

@@ -11,9 +11,11 @@ const certificateText = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE
 
 /** Its dates, its names, and whether what comes between it and an authority is there. */
 export function* examineCertificate(
-  { certificates, files: [file] }: TlsConfig,
+  tls: TlsConfig | undefined,
   { serverUrl, clock }: { readonly serverUrl: string; readonly clock: Clock },
 ): Generator<Check> {
+  if (tls === undefined) return;
+  const { certificates, files: [file] } = tls;
   const chain = certificates.match(certificateText) ?? [];
   const own = new X509Certificate(chain[0] ?? "");
   const host = new URL(serverUrl).hostname.replace(/^\[|\]$/g, "");

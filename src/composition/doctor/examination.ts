@@ -4,9 +4,9 @@ import { ownerId, users } from "../../authorization_server/records/user.ts";
 import type { Config } from "../../config/config.ts";
 import { describeFormerSettings } from "../../config/former_settings.ts";
 import { isLoopbackHost } from "../../lib/settings/parsers.ts";
-import { diskFacts } from "../console/console_health.ts";
 import { examineCertificate } from "./certificate.ts";
 import type { Check } from "./check.ts";
+import { examineDisks } from "./disks.ts";
 import { examineMetadata } from "./metadata.ts";
 import { examineDataDirectory, examineWorkspace } from "./places.ts";
 import { examinePort } from "./port.ts";
@@ -33,13 +33,12 @@ interface ChosenParts {
 /** Runs the checks one after the other: all, or those of the parts named. */
 export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
   const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
-  const { tls } = config.http;
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
     ["configuration", () => examineFormerSettings(config)],
     ["data directory", () => examineDataDirectory(config.storage)],
     ["database", () => examineDatabase(config)],
     ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
-    ["disk", () => examineDisks(config)],
+    ["disk", () => examineDisks(config, loadKernel())],
     ["port", () => examinePort(config.http)],
     ["wall", () => examineWall(config)],
     ["workers", () => examineWorkers(config)],
@@ -49,7 +48,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["ollama", () => examineOllama(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["registration", () => examineRegistration(config)],
-    ["certificate", () => tls === undefined ? [] : examineCertificate(tls, { serverUrl, clock: systemClock })],
+    ["certificate", () => examineCertificate(config.http.tls, { serverUrl, clock: systemClock })],
     ["public address", () => examinePublicAddress(serverUrl, systemSurroundings)],
     ["metadata", () => examineMetadata(serverUrl)],
   ];
@@ -85,12 +84,6 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
     text: "there is none yet: people cannot sign in",
     remedy: "start it and open the set-up link that it prints",
   };
-}
-
-function* examineDisks(config: Config): Generator<Check> {
-  for (const { name, state, words } of diskFacts(config, loadKernel())) {
-    yield { name: name.toLowerCase(), state: state === "good" ? "well" : "warning", text: words };
-  }
 }
 
 function* examineWall(config: Config): Generator<Check> {
