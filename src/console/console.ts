@@ -118,14 +118,13 @@ export function createConsole(options: ConsoleOptions): Console {
     if (confirmation instanceof Response) return confirmation;
     const { cookies } = confirmation;
     const outcome = await act.run({ ...visit, form, address: peer.address });
-    if (!outcome.ok) {
-      const { problem } = outcome.error;
-      return framed(section, visit, { body: await section.show(visit), problem, status: 422, cookies });
+    if (outcome === "done") {
+      // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
+      return seeOther(visit.href(section.name, { done: `${name}.${markOf(visitor, name)}` }), cookies);
     }
-    const { show: body } = outcome.value;
-    if (body !== undefined) return framed(section, visit, { body, cookies, alone: true });
-    // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
-    return seeOther(visit.href(section.name, { done: `${name}.${markOf(visitor, name)}` }), cookies);
+    return "problem" in outcome
+      ? framed(section, visit, { body: await section.show(visit), problem: outcome.problem, status: 422, cookies })
+      : framed(section, visit, { body: outcome, cookies, alone: true });
   };
 
   const endpointOf = (section: Section): Endpoint => async (request, peer) => {

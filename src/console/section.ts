@@ -1,7 +1,6 @@
 /** What a page of the console is made of. */
 import type { Visitor } from "../authorization_server/browser/visits.ts";
 import type { Html } from "../lib/page/html.ts";
-import type { Result } from "../lib/result.ts";
 
 /** A person who looks at a page. */
 export interface Visit {
@@ -20,8 +19,8 @@ interface ActVisit extends Visit {
   readonly address: string;
 }
 
-/** What an act did: `show` is a page of its own, for what is shown once. */
-type ActOutcome = Result<{ readonly show?: Html }, { readonly problem: string }>;
+/** What an act did: a page of its own, for what is shown once; or why it did nothing. */
+type ActOutcome = "done" | Html | { readonly problem: string };
 
 /** Something that a form of a section does. */
 export interface Act {

@@ -3,11 +3,8 @@ import { type Html, html } from "../lib/page/html.ts";
 
 type Cell = Html | string | number | null;
 
-/** A column's heading; `number` columns are aligned to the right. */
-interface Column {
-  readonly title: string;
-  readonly number?: true;
-}
+/** A column's heading; numbers are aligned to the right. */
+type Column = string | { readonly number: string };
 
 /** A table that scrolls by itself in a narrow window, or `whenEmpty` in words. */
 export function dataTable(
@@ -19,13 +16,15 @@ export function dataTable(
   },
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;
-  const headings = columns.map(({ title, number }) =>
-    number ? html`<th scope="col" class="number">${title}</th>` : html`<th scope="col">${title}</th>`
+  const headings = columns.map((column) =>
+    typeof column === "string"
+      ? html`<th scope="col">${column}</th>`
+      : html`<th scope="col" class="number">${column.number}</th>`
   );
   const lines = rows.map((cells) =>
     html`<tr>${
       cells.map((cell, index) =>
-        columns[index]?.number ? html`<td class="number">${cell}</td>` : html`<td>${cell}</td>`
+        typeof columns[index] === "object" ? html`<td class="number">${cell}</td>` : html`<td>${cell}</td>`
       )
     }</tr>`
   );

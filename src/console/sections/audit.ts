@@ -110,15 +110,7 @@ function filterForm(visit: Visit): Html {
 function linesTable({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
   return dataTable({
     caption: "Lines, newest first",
-    columns: [
-      { title: "Time" },
-      { title: "Person" },
-      { title: "Client" },
-      { title: "What" },
-      { title: "File or record" },
-      { title: "Outcome" },
-      { title: "Took", number: true },
-    ],
+    columns: ["Time", "Person", "Client", "What", "File or record", "Outcome", { number: "Took" }],
     rows: lines.map((line) => [
       moment(line.time),
       filterLink("person", line.person, visit),

@@ -58,12 +58,11 @@ export function changeSection(changes: Changes): Section {
         async run({ visitor, address, form, href }) {
           const person = visitor.isAdministrator ? form.get("person") ?? "" : visitor.userId;
           const undone = await changes.undo(form.get("id") ?? "", person, { ...visitor, address });
-          if (!undone.ok) return { ok: false, error: { problem: undone.error } };
-          const show = html`
+          if (!undone.ok) return { problem: undone.error };
+          return html`
             <p class="note good" role="status">${undone.value}</p>
             <p><a href="${href("audit")}">Back to the audit</a></p>
           `;
-          return { ok: true, value: { show } };
         },
       },
     },

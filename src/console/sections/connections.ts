@@ -74,8 +74,8 @@ export function connectionsSection(options: ConnectionsOptions): Section {
         async run({ visitor, form, address }) {
           const what = { grant: form.get("grant"), token: form.get("token") };
           return await administration.end(what, { ...visitor, address })
-            ? { ok: true, value: {} }
-            : { ok: false, error: { problem: "This connection has already ended." } };
+            ? "done"
+            : { problem: "This connection has already ended." };
         },
       },
     },
@@ -109,16 +109,7 @@ function grantsTable(
   ]);
   const table = dataTable({
     caption: "Clients that people have allowed, last used first",
-    columns: [
-      { title: "Client" },
-      { title: "Person" },
-      { title: "May use" },
-      { title: "Allowed" },
-      { title: "Last used" },
-      { title: "Calls", number: true },
-      { title: "Errors", number: true },
-      { title: "End" },
-    ],
+    columns: ["Client", "Person", "May use", "Allowed", "Last used", { number: "Calls" }, { number: "Errors" }, "End"],
     rows,
     whenEmpty: "No client has access.",
   });
@@ -190,16 +181,7 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
   });
   const table = dataTable({
     caption: "Tokens, newest first",
-    columns: [
-      { title: "Token" },
-      { title: "Person" },
-      { title: "May use" },
-      { title: "Made" },
-      { title: "Ends" },
-      { title: "Last used" },
-      { title: "Calls", number: true },
-      { title: "End" },
-    ],
+    columns: ["Token", "Person", "May use", "Made", "Ends", "Last used", { number: "Calls" }, "End"],
     rows,
     whenEmpty: withCode("There are none. `portcullis token create` makes one."),
   });

@@ -53,9 +53,7 @@ export function decisionsSection(decisions: Decisions): Section {
             extent,
             word: form.get("word") ?? "",
           }, { ...visitor, address });
-          return decided === "decided"
-            ? { ok: true, value: {} }
-            : { ok: false, error: { problem: problemWords[decided] } };
+          return decided === "decided" ? "done" : { problem: problemWords[decided] };
         },
       },
     },

@@ -42,7 +42,7 @@ export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Secti
     ...(confirm === undefined ? {} : { confirm: () => confirm }),
     async run({ visitor, form }) {
       await change(visitor.userId, form);
-      return { ok: true, value: {} };
+      return "done";
     },
   });
   return {
@@ -67,8 +67,8 @@ export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Secti
           const call = calls.find((each) => each.id === id);
           const mayCancel = call !== undefined && (visitor.isAdministrator || call.person === visitor.userId);
           return mayCancel && await live.cancel(id, visitor.userId)
-            ? { ok: true, value: {} }
-            : { ok: false, error: { problem: "This call has ended already." } };
+            ? "done"
+            : { problem: "This call has ended already." };
         },
       },
       pause: switching(
@@ -118,14 +118,7 @@ type Ended = Awaited<ReturnType<Live["view"]>>["ended"];
 function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => string): Html {
   return dataTable({
     caption: "Calls that run, the oldest first",
-    columns: [
-      { title: "Client" },
-      { title: "Person" },
-      { title: "Tool" },
-      { title: "Arguments" },
-      { title: "Since" },
-      { title: "Actions" },
-    ],
+    columns: ["Client", "Person", "Tool", "Arguments", "Since", "Actions"],
     rows: calls.map(({ id, client, person, tool, arguments: given, since }) => [
       nameOf(client),
       person,
@@ -143,15 +136,7 @@ function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => stri
 function endedTable(calls: Ended, visit: Visit, nameOf: (id: string) => string): Html {
   return dataTable({
     caption: "Calls that ended, the newest first",
-    columns: [
-      { title: "Time" },
-      { title: "Client" },
-      { title: "Person" },
-      { title: "What" },
-      { title: "File or record" },
-      { title: "Outcome" },
-      { title: "Took", number: true },
-    ],
+    columns: ["Time", "Client", "Person", "What", "File or record", "Outcome", { number: "Took" }],
     rows: calls.map(({ time, client, person, tool, target, outcome, code, durationMs }) => [
       moment(time),
       client === null ? null : nameOf(client),

@@ -55,7 +55,7 @@ export function connectedPart(
       return html`${
         dataTable({
           caption: "Clients that called a tool in the last five minutes",
-          columns: [{ title: "Client" }, { title: "Person" }, { title: "Calls", number: true }, { title: "Last" }],
+          columns: ["Client", "Person", { number: "Calls" }, "Last"],
           rows: all.slice(0, clientsShown).map((client) => [
             nameOfClient(client.clientId),
             client.person,
@@ -129,7 +129,7 @@ function numbers(hours: readonly Bar[]): Html {
   return html`<details id="numbers"><summary>The numbers</summary>${
     dataTable({
       caption: "Calls by hour",
-      columns: [{ title: "Hour" }, { title: "Went well", number: true }, { title: "Refused or failed", number: true }],
+      columns: ["Hour", { number: "Went well" }, { number: "Refused or failed" }],
       rows,
       whenEmpty: "",
     })
@@ -149,7 +149,7 @@ export function refusedPart(search: SearchAudit): OverviewPart {
       return html`${
         dataTable({
           caption: "The last refusals of the day",
-          columns: [{ title: "When" }, { title: "Person" }, { title: "What" }, { title: "Why" }],
+          columns: ["When", "Person", "What", "Why"],
           rows: lines.map((
             line,
           ) => [

@@ -31,13 +31,13 @@ export function peopleSection(
     async run({ form, visitor, address }) {
       const name = named(form);
       if (name === owner || name === visitor.userId) {
-        return { ok: false, error: { problem: "That cannot be done to yourself, or to the owner." } };
+        return { problem: "That cannot be done to yourself, or to the owner." };
       }
       if ((change === "promote" || change === "demote") && visitor.userId !== owner) {
-        return { ok: false, error: { problem: "Only the owner names administrators." } };
+        return { problem: "Only the owner names administrators." };
       }
       const changed = await administration.change(name, change, { ...visitor, address });
-      return changed.ok ? { ok: true, value: {} } : { ok: false, error: { problem: changed.error.message } };
+      return changed.ok ? "done" : { problem: changed.error.message };
     },
   });
   const inviting = (kind: "new" | "reset"): Act => ({
@@ -47,20 +47,16 @@ export function peopleSection(
     async run({ form, visitor, address, href }) {
       const userId = named(form).trim().toLowerCase();
       if (kind === "reset" && userId === owner) {
-        return {
-          ok: false,
-          error: { problem: "The owner's passphrase is reset with `portcullis users reset owner`." },
-        };
+        return { problem: "The owner's passphrase is reset with `portcullis users reset owner`." };
       }
       const link = await administration.invite({ userId, kind }, { ...visitor, address });
-      if (!link.ok) return { ok: false, error: { problem: link.error.message } };
-      const show = html`
+      if (!link.ok) return { problem: link.error.message };
+      return html`
         <p>Give this link to <strong>${userId}</strong>. It is shown once, works once, and ends in three days.
           Its holder chooses the passphrase.</p>
         <pre>${link.value}</pre>
         <p><a href="${href("people")}">Back to the people</a></p>
       `;
-      return { ok: true, value: { show } };
     },
   });
   return {
@@ -81,7 +77,7 @@ export function peopleSection(
       return html`
         ${dataTable({
           caption: "People who may sign in",
-          columns: [{ title: "Person" }, { title: "State" }, { title: "Since" }, { title: "Change" }],
+          columns: ["Person", "State", "Since", "Change"],
           rows,
           whenEmpty: "No one yet.",
         })}

@@ -44,8 +44,8 @@ export function rulesSection(options: RulesOptions): Section {
     confirm: () => "change the rules",
     async run({ form, visitor, address }) {
       return await rules.change((all) => change(all, form), { ...visitor, address })
-        ? { ok: true, value: {} }
-        : { ok: false, error: { problem: "This rule is no longer there, or there are too many." } };
+        ? "done"
+        : { problem: "This rule is no longer there, or there are too many." };
     },
   });
   return {
@@ -81,11 +81,11 @@ export function rulesSection(options: RulesOptions): Section {
         confirm: () => "change the rules",
         async run({ form, visitor, address, now, href }) {
           const rule = ruleFrom(form, await options.clients());
-          if (typeof rule === "string") return { ok: false, error: { problem: rule } };
+          if (typeof rule === "string") return { problem: rule };
           if (form.get("trial") !== null) {
             const calls = await options.recentCalls();
             const caught = calls.filter((call) => firstFitting([rule], call, now) !== null).length;
-            const show = html`
+            return html`
               <p>${ruleWords(rule)}</p>
               <p>It would have ${caughtWords[rule.verdict]} <strong>${caught}</strong> of ${calls
                 .length} calls: those of
@@ -94,11 +94,10 @@ export function rulesSection(options: RulesOptions): Section {
                 <button type="submit" class="small">Add this rule</button></form>
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
-            return { ok: true, value: { show } };
           }
           return await rules.change((all) => [rule, ...all], { ...visitor, address })
-            ? { ok: true, value: {} }
-            : { ok: false, error: { problem: `There are ${maxRules} rules already. Remove one first.` } };
+            ? "done"
+            : { problem: `There are ${maxRules} rules already. Remove one first.` };
         },
       },
     },

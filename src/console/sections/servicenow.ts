@@ -49,13 +49,7 @@ export function servicenowSection(options: ServicenowOptions): Section {
 function linksTable(links: readonly LinkHealth[], visit: Visit): Html {
   return dataTable({
     caption: "One row a person. “Last used” is when the link was last renewed, which use does about every half hour.",
-    columns: [
-      { title: "Person" },
-      { title: "Account" },
-      { title: "State" },
-      { title: "Linked" },
-      { title: "Last used" },
-    ],
+    columns: ["Person", "Account", "State", "Linked", "Last used"],
     rows: links.map((link) => [
       link.subject,
       accountName(link),

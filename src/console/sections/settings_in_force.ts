@@ -23,7 +23,7 @@ export function settingsSection(rows: readonly SettingRow[]): Section {
           <h2>${heading}</h2>
           ${dataTable({
             caption: heading,
-            columns: [{ title: "Setting" }, { title: "Value" }, { title: "Source" }],
+            columns: ["Setting", "Value", "Source"],
             rows: rows.filter((row) => row.heading === heading).map(({ name, value, source }) => [
               html`<code>${name}</code>`,
               html`<code>${value}</code>`,

@@ -45,7 +45,7 @@ export function whySection({ resource, attempts, examine }: WhyOptions): Section
         done: "The tests were run.",
         forAdministrators: true,
         async run(visit) {
-          return { ok: true, value: { show: findingsPage(await examine(), visit) } };
+          return findingsPage(await examine(), visit);
         },
       },
     },
@@ -79,7 +79,7 @@ const findingWords = { well: "OK", note: "Note", warning: "Needs attention", bro
 function findingsPage(findings: readonly Finding[], visit: Visit): Html {
   const table = dataTable({
     caption: "What the server found out about itself",
-    columns: [{ title: "Part" }, { title: "State" }, { title: "Found" }, { title: "What to do" }],
+    columns: ["Part", "State", "Found", "What to do"],
     rows: findings.map(({ name, state, text, remedy }) => [
       name,
       findingWords[state],
