@@ -2,8 +2,8 @@
 import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
-import { changeEntry } from "../lib/change_entry.ts";
 import { joinNext } from "../lib/program/join_next.ts";
+import { changeEntry } from "../lib/stored_entries.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { type Rule, ruleSchema, ruleWords } from "./rule.ts";

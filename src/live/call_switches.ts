@@ -8,8 +8,8 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Timers } from "../lib/time/timers.ts";
-import { changeEntry } from "../lib/change_entry.ts";
 import { joinNext } from "../lib/program/join_next.ts";
+import { changeEntry } from "../lib/stored_entries.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 

@@ -7,7 +7,7 @@ import { createPause } from "../lib/time/pause.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import { systemTimers, type Timers } from "../lib/time/timers.ts";
-import { changeEntry } from "../lib/change_entry.ts";
+import { changeEntry } from "../lib/stored_entries.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { type InstanceReport, instanceReport } from "./reports.ts";

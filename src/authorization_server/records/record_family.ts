@@ -1,5 +1,6 @@
 /** A family of stored records: one key prefix, one schema that everything read is parsed with. */
 import type * as z from "zod";
+import { pagesBelow } from "../../lib/stored_entries.ts";
 import { parseStored } from "../../lib/storage_fault.ts";
 import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../../storage/port.ts";
 
@@ -24,8 +25,6 @@ interface RecordFamily<T> {
   put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
 }
 
-const pageSize = 200;
-
 /** Describes a family by its key prefix and schema. */
 export function defineRecordFamily<Schema extends z.ZodType>(
   name: string,
@@ -46,15 +45,7 @@ export function defineRecordFamily<Schema extends z.ZodType>(
       return (await storage.list([name, ...below], range)).map(parse);
     },
     async *all(storage, ...below) {
-      let after: StorageKey | undefined;
-      do {
-        const page = await storage.list([name, ...below], {
-          limit: pageSize,
-          ...(after === undefined ? {} : { after }),
-        });
-        yield* page.map(parse);
-        after = page.length < pageSize ? undefined : page.at(-1)?.key;
-      } while (after !== undefined);
+      for await (const page of pagesBelow(storage, [name, ...below])) yield* page.map(parse);
     },
     put(id, value, expiresAt) {
       const key: StorageKey = typeof id === "string" ? [name, id] : [name, ...id];

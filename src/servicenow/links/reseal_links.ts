@@ -1,6 +1,7 @@
 /** Key rotation: seals every stored link anew under another master key, while the server runs. */
 import type { SecretBox } from "../../lib/secret_box.ts";
-import type { Storage, StorageKey, StoredEntry } from "../../storage/port.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
+import type { Storage, StoredEntry } from "../../storage/port.ts";
 import { linkPrefix, openAccount, openLink, parseLinkRecord, sealAccount, sealLink } from "./link_record.ts";
 
 interface ResealReport {
@@ -11,21 +12,16 @@ interface ResealReport {
   readonly unreadable: number;
 }
 
-const pageSize = 100;
-
 /** Seals what opens with `from` under `to`. May be repeated, and interrupted at any point. */
 export async function resealLinks(
   storage: Storage,
   { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
 ): Promise<ResealReport> {
   const report = { resealed: 0, upToDate: 0, unreadable: 0 };
-  let after: StorageKey | undefined;
-  for (;;) {
-    const page = await storage.list(linkPrefix, { limit: pageSize, ...(after === undefined ? {} : { after }) });
+  for await (const page of pagesBelow(storage, linkPrefix)) {
     for (const entry of page) report[await resealEntry(storage, entry, { from, to })] += 1;
-    after = page.at(-1)?.key;
-    if (after === undefined) return report;
   }
+  return report;
 }
 
 async function resealEntry(

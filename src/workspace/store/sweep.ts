@@ -1,4 +1,5 @@
 /** Deletes what nothing in the store-backed workspace points to any more. */
+import { pagesBelow } from "../../lib/stored_entries.ts";
 import type { StorageKey } from "../../storage/port.ts";
 import { dropGeneration } from "./content.ts";
 import type { Store } from "./context.ts";
@@ -23,27 +24,20 @@ export function goneFile({ generation, chunkCount }: FileRecord): readonly [stri
 /** Sweeps everything that crashes have left. */
 export async function sweepStore(store: Store): Promise<void> {
   const { storage, keys, clock } = store;
-  for (;;) {
-    const gone = await storage.list(keys.allGone, { limit: sweepPage });
+  const all = (prefix: StorageKey) => pagesBelow(storage, prefix, { limit: sweepPage });
+  for await (const gone of all(keys.allGone)) {
     for (const { key, value } of gone) await sweepGone(store, key[key.length - 1] ?? "", parseGone(value));
-    if (gone.length < sweepPage) break;
   }
-  for (;;) {
-    const dropped = await storage.list(keys.allDropped, { limit: sweepPage });
+  for await (const dropped of all(keys.allDropped)) {
     for (const { key, value } of dropped) await sweepDropped(store, key[key.length - 1] ?? "", parseGone(value));
-    if (dropped.length < sweepPage) break;
   }
-  let after: StorageKey | undefined;
-  for (;;) {
-    const staged = await storage.list(keys.allStaged, { limit: sweepPage, ...after === undefined ? {} : { after } });
+  for await (const staged of all(keys.allStaged)) {
     for (const { key, value } of staged) {
       const { chunkCount, since } = parseStaged(value);
       if (clock() - since > stagedLifetimeMilliseconds) {
         await dropGeneration(store, key[key.length - 1] ?? "", chunkCount);
       }
     }
-    after = staged.at(-1)?.key;
-    if (staged.length < sweepPage) break;
   }
 }
 

@@ -1,5 +1,6 @@
 /** The trash of the store-backed workspace: records of changes, and the entries that their steps took out of the tree. */
 import { failure, success } from "../../lib/result.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
 import {
   type Change,
   type ChangeAuthor,
@@ -9,7 +10,6 @@ import {
   type NumberedStep,
   timeOfChange,
 } from "../change.ts";
-import type { StorageKey } from "../../storage/port.ts";
 import type { ByteRange, Outcome, Trash } from "../port.ts";
 import { keptBytes } from "./change.ts";
 import { goneOf, sweepDropped } from "./sweep.ts";
@@ -21,8 +21,6 @@ import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records
 import { isLeft, restoreStoreEntry } from "./restore.ts";
 import { cutStoreFile } from "./write.ts";
 
-/** Records that are read at once. */
-const page = 200;
 /** Changes that are kept at most. */
 const maxChanges = 20_000;
 /** What is dropped at once where there is too much, so that it is not searched for at every change. */
@@ -139,10 +137,8 @@ export function createStoredTrash(
 
 /** The changes, the newest first. */
 async function* changesOf({ storage, keys }: Store): AsyncGenerator<Change> {
-  let after: StorageKey | undefined;
   let current: Omit<Change, "steps"> & { steps: NumberedStep[] } | null = null;
-  for (;;) {
-    const stored = await storage.list(keys.allChanges, { limit: page, ...after === undefined ? {} : { after } });
+  for await (const stored of pagesBelow(storage, keys.allChanges)) {
     for (const { key, value } of stored) {
       if (key.length === keys.allChanges.length + 1) {
         if (current !== null) yield current;
@@ -153,8 +149,6 @@ async function* changesOf({ storage, keys }: Store): AsyncGenerator<Change> {
         current.steps.push({ number, step });
       }
     }
-    after = stored.at(-1)?.key;
-    if (stored.length < page) break;
   }
   if (current !== null) yield current;
 }
@@ -164,16 +158,13 @@ async function findChange({ storage, keys }: Store, id: string): Promise<Change 
   if (stored === null) return null;
   const { at, by, undoneBy = null } = parseChange(stored.value);
   const steps: NumberedStep[] = [];
-  let after: StorageKey | undefined;
-  for (;;) {
-    const below = await storage.list(keys.change(id), { limit: page, ...after === undefined ? {} : { after } });
+  for await (const below of pagesBelow(storage, keys.change(id))) {
     for (const { value } of below) {
       const { number, step } = parseStep(value);
       steps.push({ number, step });
     }
-    if (below.length < page) return { id, at, by, undoneBy, steps };
-    after = below.at(-1)?.key;
   }
+  return { id, at, by, undoneBy, steps };
 }
 
 async function keptEntry({ storage, keys }: Store, { change, number }: KeptItem): Promise<EntryRecord | null> {

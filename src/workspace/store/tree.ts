@@ -1,5 +1,6 @@
 /** Lists and walks directories of the store-backed workspace. */
 import { failure, success } from "../../lib/result.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { DirectoryEntry, Listing, ListOptions } from "../listing.ts";
 import type { Outcome } from "../port.ts";
@@ -52,12 +53,9 @@ async function* entriesOf(
   after?: string,
 ): AsyncGenerator<readonly [string, EntryRecord]> {
   const prefix = store.keys.entriesOf(directoryId);
-  let last = after === undefined || after === "" ? undefined : store.keys.entry(directoryId, after);
-  for (;;) {
-    const stored = await store.storage.list(prefix, { limit: page, ...last === undefined ? {} : { after: last } });
+  const first = after === undefined || after === "" ? undefined : store.keys.entry(directoryId, after);
+  for await (const stored of pagesBelow(store.storage, prefix, { limit: page, after: first })) {
     for (const { key, value } of stored) yield [nameOfKey(key), parseEntry(value)];
-    if (stored.length < page) return;
-    last = stored.at(-1)?.key;
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { changeEntry } from "../../src/lib/change_entry.ts";
+import { changeEntry, pagesBelow } from "../../src/lib/stored_entries.ts";
 import type { StorageKey } from "../../src/storage/port.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 
@@ -25,4 +25,22 @@ Deno.test("changeEntry() rejects where others are quicker each time", async () =
     changeEntry({ get: storage.get.bind(storage), commit: () => Promise.resolve(false) }, key, increment),
     /contention/,
   );
+});
+
+Deno.test("pagesBelow() yields each entry once, those after a key, also where what was yielded is deleted", async () => {
+  const storage = createMemoryStorage();
+  const keys: StorageKey[] = ["a", "b", "c", "d"].map((name) => ["dropped", name]);
+  await storage.commit({ puts: keys.map((each) => ({ key: each, value: 1 })) });
+  const names = async (range: { limit: number; after?: StorageKey }, seen?: (key: StorageKey) => Promise<unknown>) => {
+    const pages: string[][] = [];
+    for await (const page of pagesBelow(storage, ["dropped"] as StorageKey, range)) {
+      pages.push(page.map((entry) => entry.key[1] ?? ""));
+      for (const entry of page) await seen?.(entry.key);
+    }
+    return pages;
+  };
+  assert.deepEqual(await names({ limit: 3 }), [["a", "b", "c"], ["d"]]);
+  assert.deepEqual(await names({ limit: 2, after: ["dropped", "b"] }), [["c", "d"], []]);
+  const drop = (each: StorageKey) => storage.commit({ deletes: [each] });
+  assert.deepEqual(await names({ limit: 3 }, drop), [["a", "b", "c"], ["d"]]);
 });

@@ -1,4 +1,4 @@
-/** Changes a stored entry by what it is at that moment, however many processes change it at once. */
+/** Entries of the storage: one is changed by what it is at that moment, and many are read page by page. */
 
 interface EntryStorage<Key> {
   get(key: Key): Promise<{ readonly value: unknown; readonly version: string } | null>;
@@ -28,4 +28,19 @@ export async function changeEntry<Key, Value>(
     if (await storage.commit({ checks: [{ key, version: entry?.version ?? null }], puts: [put] })) return value;
   }
   throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
+}
+
+/** The entries below `prefix` in key order, those `after` a key; what was yielded may be deleted meanwhile. */
+export async function* pagesBelow<Key, Entry extends { readonly key: Key }>(
+  storage: { list(prefix: Key, range: { readonly limit: number; readonly after?: Key }): Promise<readonly Entry[]> },
+  prefix: Key,
+  { limit = 200, after }: { readonly limit?: number; readonly after?: Key | undefined } = {},
+): AsyncGenerator<readonly Entry[]> {
+  let last = after;
+  for (;;) {
+    const page = await storage.list(prefix, { limit, ...(last === undefined ? {} : { after: last }) });
+    yield page;
+    if (page.length < limit) return;
+    last = page.at(-1)?.key;
+  }
 }
