@@ -12,6 +12,7 @@ import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewDelete } from "./preview/preview.ts";
 import { beginChange, type Changing } from "./undo/changing.ts";
+import { changingHints } from "../hints.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;
@@ -34,13 +35,7 @@ export function fileDeleteTool(
     description: "Deletes a file, a link (not its target) or a directory. " +
       (isKept ? "file_undo undoes it." : "It cannot be undone."),
     scopes: ["files:write"],
-    annotations: {
-      title: "Delete",
-      readOnlyHint: false,
-      destructiveHint: true,
-      idempotentHint: false,
-      openWorldHint: false,
-    },
+    annotations: { title: "Delete", ...changingHints },
     aliases: { filename: "path" },
     input: z.lazy(() =>
       z.object({

@@ -12,6 +12,7 @@ import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 import { beginChange } from "./undo/changing.ts";
+import { changingHints } from "../hints.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 
@@ -70,13 +71,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       "Replaces exact text (sed, patch), with edits in many places or files: all of them or none. Keeps encoding and " +
       "line ends. Answers with the difference.",
     scopes: ["files:write"],
-    annotations: {
-      title: "Edit files",
-      readOnlyHint: false,
-      destructiveHint: true,
-      idempotentHint: false,
-      openWorldHint: false,
-    },
+    annotations: { title: "Edit files", ...changingHints },
     aliases: {
       ...{ filename: "path", file_path: "path", file: "path", if_match: "if_version", dryRun: "dry_run" },
       ...{ old_string: "old_text", oldText: "old_text", old_str: "old_text", old: "old_text" },

@@ -13,6 +13,7 @@ import { listSorted } from "./list_sorted.ts";
 import { summarize } from "./list_summary.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { readingHints } from "../hints.ts";
 
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
@@ -85,13 +86,7 @@ export function fileListTool(
       "Lists a directory, or the tree below it, indented (ls, tree, find, wc): by size, time or name, with " +
       "counts of lines, or only equal files.",
     scopes: ["files:read"],
-    annotations: {
-      title: "List files",
-      readOnlyHint: true,
-      destructiveHint: false,
-      idempotentHint: true,
-      openWorldHint: false,
-    },
+    annotations: { title: "List files", ...readingHints },
     aliases: {
       ...{ filename: "path", directory: "path", dir: "path", glob: "pattern", excludePatterns: "exclude" },
       ...{ sort_by: "sort", sortBy: "sort", max_depth: "depth" },

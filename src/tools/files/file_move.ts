@@ -10,6 +10,7 @@ import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { previewMove } from "./preview/preview.ts";
 import { beginChange } from "./undo/changing.ts";
+import { changingHints } from "../hints.ts";
 
 /** Moves, copies and makes entries of the workspace. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -18,13 +19,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     title: "Move, rename, copy",
     description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
     scopes: ["files:write"],
-    annotations: {
-      title: "Move, rename, copy",
-      readOnlyHint: false,
-      destructiveHint: true,
-      idempotentHint: false,
-      openWorldHint: false,
-    },
+    annotations: { title: "Move, rename, copy", ...changingHints },
     aliases: {
       ...{ filename: "path", from: "path", source: "path", old_path: "path" },
       ...{ to: "destination", target: "destination", new_path: "destination" },

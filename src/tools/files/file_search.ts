@@ -13,6 +13,7 @@ import { untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
+import { readingHints } from "../hints.ts";
 
 const maxExcludes = 20;
 
@@ -89,13 +90,7 @@ export function fileSearchTool(
       "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
       "passed over, and why.",
     scopes: ["files:read"],
-    annotations: {
-      title: "Search files",
-      readOnlyHint: true,
-      destructiveHint: false,
-      idempotentHint: true,
-      openWorldHint: false,
-    },
+    annotations: { title: "Search files", ...readingHints },
     aliases: {
       ...{ filename: "path", file: "path", directory: "path", glob: "pattern", include: "pattern" },
       ...{ text: "query", max_results: "limit", excludePatterns: "exclude", case_insensitive: "ignore_case" },

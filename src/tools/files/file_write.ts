@@ -16,6 +16,7 @@ import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewWrite } from "./preview/preview.ts";
 import { beginChange } from "./undo/changing.ts";
+import { changingHints } from "../hints.ts";
 
 type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 type Mode = NonNullable<WriteOptions["mode"]>;
@@ -72,13 +73,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     title: "Write files",
     description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
     scopes: ["files:write"],
-    annotations: {
-      title: "Write files",
-      readOnlyHint: false,
-      destructiveHint: true,
-      idempotentHint: false,
-      openWorldHint: false,
-    },
+    annotations: { title: "Write files", ...changingHints },
     aliases: {
       ...{ path: "filename", file_path: "filename", file: "filename" },
       ...{ text: "content", contents: "content", if_match: "if_version" },

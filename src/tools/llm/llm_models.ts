@@ -7,6 +7,7 @@ import {
   type ModelEntry,
   modelsReport,
 } from "../../ollama/models_report.ts";
+import { readingHints } from "../hints.ts";
 
 export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
@@ -14,13 +15,7 @@ export function llmModelsTool(options: DescribeModelsOptions): Tool {
     title: "List the local models",
     description: "Lists the models for llm_generate: installed, in memory, allowed.",
     scopes: ["llm:generate"],
-    annotations: {
-      title: "List the local models",
-      readOnlyHint: true,
-      destructiveHint: false,
-      idempotentHint: true,
-      openWorldHint: false,
-    },
+    annotations: { title: "List the local models", ...readingHints },
     input: z.lazy(() => z.object({})),
     output: modelsReport,
     async run(_input, { signal }): Promise<ToolOutcome> {

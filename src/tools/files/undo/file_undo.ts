@@ -9,6 +9,7 @@ import { undoChange } from "../../../workspace/undo.ts";
 import { count, toTimestamp } from "../input.ts";
 import { beginChange } from "./changing.ts";
 import { toUndoFailure } from "./undo_failure.ts";
+import { changingHints } from "../../hints.ts";
 
 const toolName = "file_undo";
 /** Changes of one list. */
@@ -37,13 +38,7 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
     title: "Undo",
     description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
     scopes: ["files:write"],
-    annotations: {
-      title: "Undo",
-      readOnlyHint: false,
-      destructiveHint: true,
-      idempotentHint: false,
-      openWorldHint: false,
-    },
+    annotations: { title: "Undo", ...changingHints },
     aliases: { id: "change" },
     places: [""],
     input: z.lazy(() =>
