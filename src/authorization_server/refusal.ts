@@ -10,25 +10,22 @@ interface WireError {
   readonly description: string;
 }
 
-const invalidGrant = {
-  error: "invalid_grant",
-  status: 400,
-  description: "The grant is invalid, expired, revoked, or was issued to another client",
-} as const;
-const invalidClient = { error: "invalid_client", status: 401, description: "Client authentication failed" } as const;
-const malformed = { error: "invalid_request", status: 400, description: "The request is malformed" } as const;
-const badMetadata = (description: string) => ({ error: "invalid_client_metadata", status: 400, description }) as const;
-const badRedirect = (description: string) => ({ error: "invalid_redirect_uri", status: 400, description }) as const;
+const wire = (error: string, status: number, description: string): WireError => ({ error, status, description });
+const invalidGrant = wire(
+  "invalid_grant",
+  400,
+  "The grant is invalid, expired, revoked, or was issued to another client",
+);
+const invalidClient = wire("invalid_client", 401, "Client authentication failed");
+const malformed = wire("invalid_request", 400, "The request is malformed");
+const badMetadata = (description: string) => wire("invalid_client_metadata", 400, description);
+const badRedirect = (description: string) => wire("invalid_redirect_uri", 400, description);
 
 const refusals = {
   // Bodies
-  body_too_large: { error: "invalid_request", status: 413, description: "The request body is too large" },
-  body_too_slow: { error: "invalid_request", status: 408, description: "The request body took too long to arrive" },
-  wrong_content_type: {
-    error: "invalid_request",
-    status: 415,
-    description: "Send application/x-www-form-urlencoded or application/json",
-  },
+  body_too_large: wire("invalid_request", 413, "The request body is too large"),
+  body_too_slow: wire("invalid_request", 408, "The request body took too long to arrive"),
+  wrong_content_type: wire("invalid_request", 415, "Send application/x-www-form-urlencoded or application/json"),
   malformed_body: malformed,
   repeated_parameter: { ...malformed, description: "A parameter is repeated" },
   // Client authentication, RFC 6749 §2.3 and §5.2
@@ -44,16 +41,8 @@ const refusals = {
   replayed_client_assertion: invalidClient,
   // Token endpoint
   missing_grant_type: { ...malformed, description: "grant_type is missing" },
-  unsupported_grant_type: {
-    error: "unsupported_grant_type",
-    status: 400,
-    description: "This grant type is not supported",
-  },
-  grant_type_not_registered: {
-    error: "unauthorized_client",
-    status: 400,
-    description: "The client is not registered for this grant type",
-  },
+  unsupported_grant_type: wire("unsupported_grant_type", 400, "This grant type is not supported"),
+  grant_type_not_registered: wire("unauthorized_client", 400, "The client is not registered for this grant type"),
   missing_code: { ...malformed, description: "code is missing" },
   missing_code_verifier: { ...malformed, description: "code_verifier is missing" },
   missing_refresh_token: { ...malformed, description: "refresh_token is missing" },
@@ -69,35 +58,23 @@ const refusals = {
   refresh_token_of_another_client: invalidGrant,
   expired_refresh_token: invalidGrant,
   reused_refresh_token: invalidGrant,
-  scope_exceeds_grant: {
-    error: "invalid_scope",
-    status: 400,
-    description: "The requested scope exceeds what was granted",
-  },
-  scope_exceeds_client: {
-    error: "invalid_scope",
-    status: 400,
-    description: "The requested scope is unknown or exceeds what the client may have",
-  },
-  resource_mismatch: {
-    error: "invalid_target",
-    status: 400,
-    description: "The resource is unknown or not the one that was granted",
-  },
+  scope_exceeds_grant: wire("invalid_scope", 400, "The requested scope exceeds what was granted"),
+  scope_exceeds_client: wire(
+    "invalid_scope",
+    400,
+    "The requested scope is unknown or exceeds what the client may have",
+  ),
+  resource_mismatch: wire("invalid_target", 400, "The resource is unknown or not the one that was granted"),
   public_client_may_not_introspect: invalidClient,
   token_of_another_client: { ...invalidGrant, description: "The token was issued to another client" },
   // Registration, RFC 7591 §3.2.2
-  registration_off: { error: "access_denied", status: 403, description: "This server registers no clients" },
-  wrong_registration_token: {
-    error: "invalid_token",
-    status: 401,
-    description: "Registration requires the server's registration token",
-  },
-  too_many_unused_clients: {
-    error: "temporarily_unavailable",
-    status: 429,
-    description: "Too many clients were registered recently; try again later",
-  },
+  registration_off: wire("access_denied", 403, "This server registers no clients"),
+  wrong_registration_token: wire("invalid_token", 401, "Registration requires the server's registration token"),
+  too_many_unused_clients: wire(
+    "temporarily_unavailable",
+    429,
+    "Too many clients were registered recently; try again later",
+  ),
   malformed_client_metadata: badMetadata("The client metadata is malformed"),
   unsupported_authentication_method: badMetadata(
     "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
