@@ -1,7 +1,7 @@
 /** The checks of what lies between clients and a running server: address, port, certificate, proxy, documents. */
 import type { Config } from "../../config/config.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 import { examine } from "./examination.ts";
 
 const partsOnTheWay = ["proxy", "registration", "certificate", "public address", "metadata"];
@@ -20,10 +20,5 @@ export async function examineArrival(
   const checks = await Array.fromAsync(examine(config, clock, { parts, serverUrl }));
   if (mayAsk) return checks;
   const text = `the server's own permissions keep it from asking ${serverUrl}`;
-  return [...checks, {
-    name: "public address",
-    state: "note",
-    text,
-    remedy: "run `portcullis doctor` on this machine",
-  }];
+  return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
 }

@@ -7,7 +7,7 @@ import { createFetchOnce } from "../../servicenow/fetch_once.ts";
 import { examineInstallation } from "../installation.ts";
 import { serverUrlFor } from "../server_url.ts";
 import { scopesOf } from "../servicenow_wiring.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 import { findLinkedPerson } from "./linked_person.ts";
 import { playConnection } from "./play/connection.ts";
 import { systemSurroundings } from "./public_address.ts";
@@ -31,7 +31,7 @@ export async function* examineServicenowInstance(config: Config): AsyncGenerator
       },
     });
   } catch (error) {
-    yield { name: "ServiceNow", state: "warning", text: `cannot be examined: ${faultWords(error)}` };
+    yield checksOf("ServiceNow").warning(`cannot be examined: ${faultWords(error)}`);
   } finally {
     once.close();
   }

@@ -3,9 +3,9 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { TlsConfig } from "../../config/tls.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
-const name = "certificate";
+const { well, warning } = checksOf("certificate");
 const renewalMs = 14 * 86_400_000;
 const certificateText = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
@@ -45,6 +45,6 @@ export function* examineCertificate(
     ],
   ];
   const found = warnings.filter(([isSo]) => isSo);
-  for (const [, text, remedy] of found) yield { name, state: "warning", text: `${file} ${text}`, remedy };
-  if (found.length === 0) yield { name, state: "well", text: `${file} is for ${host} until ${own.validTo}` };
+  for (const [, text, remedy] of found) yield warning(`${file} ${text}`, remedy);
+  if (found.length === 0) yield well(`${file} is for ${host} until ${own.validTo}`);
 }

@@ -11,3 +11,10 @@ export interface Check {
   /** What to do about it. */
   readonly remedy?: string;
 }
+
+/** Makes the checks of one part. */
+export function checksOf(name: string): Readonly<Record<Check["state"], (text: string, remedy?: string) => Check>> {
+  const makerOf = (state: Check["state"]) => (text: string, remedy?: string): Check =>
+    remedy === undefined ? { name, state, text } : { name, state, text, remedy };
+  return { well: makerOf("well"), note: makerOf("note"), warning: makerOf("warning"), broken: makerOf("broken") };
+}

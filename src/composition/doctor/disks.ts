@@ -2,7 +2,7 @@
 import type { Config } from "../../config/config.ts";
 import type { KernelAccess } from "../../kernel/kernel.ts";
 import type { FreeSpace } from "../../kernel/free_space.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
 /** Less deserves a look. */
 const leastFreeBytes = 1_000_000_000;
@@ -28,8 +28,8 @@ export function examineDisks(
 function examineSpace(name: string, { free, total }: FreeSpace): Check {
   const text = `${gigabytes(free)} of ${gigabytes(total)} GB free.`;
   return free < leastFreeBytes
-    ? { name, state: "warning", text: `${text} Writes fail once it is full: free some space.` }
-    : { name, state: "well", text };
+    ? checksOf(name).warning(`${text} Writes fail once it is full: free some space.`)
+    : checksOf(name).well(text);
 }
 
 function gigabytes(bytes: number): string {

@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { describeFormerSettings } from "../../config/former_settings.ts";
 import { isLoopbackHost } from "../../lib/settings/parsers.ts";
 import { examineCertificate } from "./certificate.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 import { examineDisks } from "./disks.ts";
 import { examineMetadata } from "./metadata.ts";
 import { examineDataDirectory, examineWorkspace } from "./places.ts";
@@ -57,7 +57,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     try {
       yield* checks();
     } catch (error) { // one part that cannot be looked at hides no other
-      yield { name, state: "warning", text: `cannot be examined: ${faultWords(error)}` };
+      yield checksOf(name).warning(`cannot be examined: ${faultWords(error)}`);
     }
   }
 }
@@ -65,25 +65,23 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
 function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
   const text = describeFormerSettings(formerSettings);
   if (text === null) return;
-  yield { name: "configuration", state: "warning", text, remedy: "remove them from the environment" };
+  yield checksOf("configuration").warning(text, "remove them from the environment");
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
-  const name = "database";
+  const { well, warning, broken } = checksOf("database");
   const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
-  if (!found.ok) return void (yield { name, state: "broken", text: found.error.problem, remedy: found.error.remedy });
+  if (!found.ok) return void (yield broken(found.error.problem, found.error.remedy));
   if (found.value.kind === "absent") {
-    return void (yield { name, state: "warning", text: "does not exist yet", remedy: "the first start makes it" });
+    return void (yield warning("does not exist yet", "the first start makes it"));
   }
-  yield { name, state: "well", text: "is whole, can be written, and belongs to the master key" };
+  yield well("is whole, can be written, and belongs to the master key");
   if (config.authorizationServer.signIn !== "local" || found.value.isFound) return;
-  yield {
-    name: "owner",
-    state: "warning",
-    text: "there is none yet: people cannot sign in",
-    remedy: "start it and open the set-up link that it prints",
-  };
+  yield checksOf("owner").warning(
+    "there is none yet: people cannot sign in",
+    "start it and open the set-up link that it prints",
+  );
 }
 
 function* examineWall(config: Config): Generator<Check> {
@@ -95,22 +93,20 @@ function* examineWall(config: Config): Generator<Check> {
     clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
     workers: config.server.workers,
   });
-  for (const text of sentences) yield { name: "wall", state: "note", text };
+  for (const text of sentences) yield checksOf("wall").note(text);
 }
 
 async function* examineWorkers({ server: { workers }, storage: { database } }: Config): AsyncGenerator<Check> {
   if (workers === 1) return;
-  const name = "workers";
+  const { well, warning, broken } = checksOf("workers");
   const cores = navigator.hardwareConcurrency;
   if (Deno.build.os !== "linux") {
-    yield { name, state: "broken", text: `${workers} on one port need Linux`, remedy: "leave WORKERS out" };
+    yield broken(`${workers} on one port need Linux`, "leave WORKERS out");
     return;
   }
   const connections = database?.kind === "postgres" ? await postgresConnections(workers) : "";
   const text = `${workers} on one port and ${cores} cores${connections}`;
-  yield workers <= cores
-    ? { name, state: "well", text }
-    : { name, state: "warning", text, remedy: "more workers than cores take memory and answer no faster" };
+  yield workers <= cores ? well(text) : warning(text, "more workers than cores take memory and answer no faster");
 }
 
 async function postgresConnections(workers: number): Promise<string> {
@@ -123,36 +119,29 @@ const otherDescriptors = 512;
 const mostDescriptorsTried = 20_000;
 
 function* examineConnections({ http: { host, trustedProxies }, server: { workers } }: Config): Generator<Check> {
-  const name = "connections";
+  const { well, warning } = checksOf("connections");
   const streams = mcpLimits.maxStreams * workers;
   const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
   const found = openableDescriptors(needed);
   const text = `${streams} streams need about ${needed} descriptors`;
-  yield found >= needed ? { name, state: "well", text: `${text}, which can be had here` } : {
-    name,
-    state: "warning",
-    text: `${text}, and no more than ${found} can be had here`,
-    remedy: "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server",
-  };
+  yield found >= needed ? well(`${text}, which can be had here`) : warning(
+    `${text}, and no more than ${found} can be had here`,
+    "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server",
+  );
   if (isLoopbackHost(host) || trustedProxies !== undefined) return;
-  yield {
-    name,
-    state: "warning",
-    text:
-      `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
-    remedy: "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
-  };
+  yield warning(
+    `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
+    "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
+  );
 }
 
 /** Without forwarded client addresses, one client's failures count against every client. */
 function* examineProxy(config: Config): Generator<Check> {
   if (!missesTrustProxy(config)) return;
-  yield {
-    name: "proxy",
-    state: "warning",
-    text: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
-    remedy: "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
-  };
+  yield checksOf("proxy").warning(
+    "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
+  );
 }
 
 /** Which clients cannot connect by themselves. */
@@ -162,32 +151,29 @@ function* examineRegistration(
   if (registration === "open") return;
   const out = clientMetadataDocuments ? "clients that do not identify themselves by an https address" : "all clients";
   const others = access === undefined ? "" : "; ServiceNow registers with the token";
-  yield {
-    name: "registration",
-    state: "note",
-    text: `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
-    remedy:
-      "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
-  };
+  yield checksOf("registration").note(
+    `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
+    "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
+  );
 }
 
 async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
-  const name = "ollama";
+  const { well, warning } = checksOf("ollama");
   const { host, apiKey, avoidProxy } = config.ollama;
   const client = createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
   try {
     const installed = await client.tags(new AbortController().signal);
     if (!installed.ok) {
       const remedy = "the file tools work without it; the llm_* tools answer with this error until it is there";
-      yield { name, state: "warning", text: installed.error.message, remedy };
+      yield warning(installed.error.message, remedy);
       return;
     }
-    yield { name, state: "well", text: `answers at ${host.origin}` };
+    yield well(`answers at ${host.origin}`);
     const names = new Set(installed.value.map((model) => model.name));
     for (const model of [...config.ollama.models, ...config.ollama.embeddingModels ?? []]) {
       yield names.has(model) || names.has(`${model}:latest`)
-        ? { name, state: "well", text: `model ${model} is installed` }
-        : { name, state: "warning", text: `model ${model} is not installed`, remedy: `ollama pull ${model}` };
+        ? well(`model ${model} is installed`)
+        : warning(`model ${model} is not installed`, `ollama pull ${model}`);
     }
   } finally {
     client.close();

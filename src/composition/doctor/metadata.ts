@@ -1,9 +1,9 @@
 /** The server's documents, fetched as a client does. */
 import { doctorAgent } from "../../lib/doctor_agent.ts";
 import { faultWords } from "../../lib/system_fault.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
-const name = "metadata";
+const { well, warning, broken } = checksOf("metadata");
 const timeoutMs = 5_000;
 const maxWordsShown = 200;
 
@@ -22,20 +22,12 @@ export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check>
     const url = `${serverUrl}${path}`;
     const document = await fetchDocument(url);
     if (typeof document === "string") {
-      yield {
-        name,
-        state: "warning",
-        text: `${url} ${document}`,
-        remedy: "start the server, or correct SERVER_URL and the proxy before it",
-      };
+      yield warning(`${url} ${document}`, "start the server, or correct SERVER_URL and the proxy before it");
       return; // the other documents would say the same
     }
-    yield document[member] === value ? { name, state: "well", text: url } : {
-      name,
-      state: "broken",
-      text: `${url} says another ${member}`,
-      remedy: "set SERVER_URL to the address that clients type",
-    };
+    yield document[member] === value
+      ? well(url)
+      : broken(`${url} says another ${member}`, "set SERVER_URL to the address that clients type");
   }
   yield* examineEdge(`${serverUrl}/mcp`);
 }
@@ -74,12 +66,10 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
   };
   const [status, cloudStatus] = [await ask(doctorAgent), await ask(`${cloudAgent} (${doctorAgent})`)];
   if (status === 401 && cloudStatus !== 401) {
-    yield {
-      name,
-      state: "warning",
-      text: `${url} answers ${cloudStatus ?? "nothing"} to the agent ${cloudAgent}, and 401 to others`,
-      remedy: "let your CDN or firewall pass AI agents to /mcp, /oauth and /.well-known",
-    };
+    yield warning(
+      `${url} answers ${cloudStatus ?? "nothing"} to the agent ${cloudAgent}, and 401 to others`,
+      "let your CDN or firewall pass AI agents to /mcp, /oauth and /.well-known",
+    );
   }
 }
 

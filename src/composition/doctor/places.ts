@@ -8,16 +8,17 @@ import { leadsInto } from "../../config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../../lib/system_fault.ts";
 import { exposure } from "../../storage/data_directory/data_directory.ts";
 import { dataFiles } from "../../storage/data_directory/data_files.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
 export async function* examineDataDirectory({ dataDir, database, masterKey }: StorageSettings): AsyncGenerator<Check> {
   const name = "data directory";
+  const { well } = checksOf(name);
   const files = [
     ...(masterKey === undefined ? [dataFiles.masterKey] : []),
     ...(database === undefined ? [dataFiles.database] : []),
   ];
   if (files.length === 0) {
-    yield { name, state: "well", text: "is not used: DATABASE_URL and MASTER_KEY take its place" };
+    yield well("is not used: DATABASE_URL and MASTER_KEY take its place");
     return;
   }
   const another = "choose another with --data-dir (DATA_DIR)";
@@ -37,11 +38,11 @@ async function examinePrivacy(name: string, path: string, mode: "600" | "700", a
     await lstat(path);
     const problem = exposure(path, mode);
     return problem === null
-      ? { name, state: "well", text: `${path} is for its owner alone` }
-      : { name, state: "broken", text: `${path} ${problem.problem}`, remedy: problem.remedy };
+      ? checksOf(name).well(`${path} is for its owner alone`)
+      : checksOf(name).broken(`${path} ${problem.problem}`, problem.remedy);
   } catch (error) {
     if (systemCode(error) === "ENOENT") {
-      return { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
+      return checksOf(name).warning(`${path} does not exist yet`, "the first start makes it");
     }
     return unusable(name, path, error, another);
   }
@@ -52,14 +53,13 @@ export async function* examineWorkspace(
   { workspace: { dir: workspaceDir }, storage: { dataDir } }: Config,
 ): AsyncGenerator<Check> {
   const name = "workspace";
+  const { well, warning } = checksOf(name);
   const another = "choose another with --workspace (WORKSPACE_DIR)";
   if (leadsInto(workspaceDir, dataDir, lookAtPath)) {
-    yield {
-      name,
-      state: "warning",
-      text: `${workspaceDir} lies in the data directory`,
-      remedy: "choose another with --workspace: what opens the one to others then opens the keys too",
-    };
+    yield warning(
+      `${workspaceDir} lies in the data directory`,
+      "choose another with --workspace: what opens the one to others then opens the keys too",
+    );
   }
   const problem = await directoryProblem(name, workspaceDir, another);
   if (problem !== null) return void (yield problem);
@@ -69,19 +69,16 @@ export async function* examineWorkspace(
     return void (yield unusable(name, workspaceDir, error, another));
   }
   const isWritable = await access(workspaceDir, constants.W_OK).then(() => true, () => false);
-  yield isWritable ? { name, state: "well", text: `${workspaceDir} can be read and written` } : {
-    name,
-    state: "warning",
-    text: `${workspaceDir} can be read, but not written`,
-    remedy: `chown or chmod it, or ${another}`,
-  };
+  yield isWritable
+    ? well(`${workspaceDir} can be read and written`)
+    : warning(`${workspaceDir} can be read, but not written`, `chown or chmod it, or ${another}`);
 }
 
 /** What is wrong with a directory that the server would use or make; `null` for one that is there. */
 async function directoryProblem(name: string, path: string, another: string): Promise<Check | null> {
   try {
     if ((await stat(path)).isDirectory()) return null;
-    return { name, state: "broken", text: `${path} is not a directory`, remedy: another };
+    return checksOf(name).broken(`${path} is not a directory`, another);
   } catch (error) {
     if (systemCode(error) !== "ENOENT") return unusable(name, path, error, another);
   }
@@ -90,9 +87,9 @@ async function directoryProblem(name: string, path: string, another: string): Pr
     await access(parent, constants.W_OK | constants.X_OK);
   } catch (error) {
     const text = `${path} does not exist, and cannot be made in ${parent}: ${faultWords(error)}`;
-    return { name, state: "broken", text, remedy: pathRemedy(error, another) };
+    return checksOf(name).broken(text, pathRemedy(error, another));
   }
-  return { name, state: "warning", text: `${path} does not exist yet`, remedy: "the first start makes it" };
+  return checksOf(name).warning(`${path} does not exist yet`, "the first start makes it");
 }
 
 async function nearestParent(path: string): Promise<string> {
@@ -103,5 +100,5 @@ async function nearestParent(path: string): Promise<string> {
 
 function unusable(name: string, path: string, error: unknown, another: string): Check {
   const text = `${path} cannot be used: ${faultWords(error)}`;
-  return { name, state: "broken", text, remedy: pathRemedy(error, another) };
+  return checksOf(name).broken(text, pathRemedy(error, another));
 }

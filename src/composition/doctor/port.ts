@@ -3,9 +3,9 @@ import type { Config } from "../../config/config.ts";
 import { askHealth, healthTimeoutMs } from "../../lib/ask_health.ts";
 import { parseJson } from "../../lib/json.ts";
 import { faultWords, systemCode } from "../../lib/system_fault.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
-const name = "port";
+const { well, warning, broken } = checksOf("port");
 
 /** Listens for a moment; where that is taken, asks who is there. */
 export async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check> {
@@ -16,28 +16,20 @@ async function portCheck(host: string, port: number, usesTls: boolean): Promise<
   const place = `${host} port ${port}`;
   try {
     Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
-    return { name, state: "well", text: port === 0 ? `${host}, any port` : `${place} is free: no server runs there` };
+    return well(port === 0 ? `${host}, any port` : `${place} is free: no server runs there`);
   } catch (error) {
     const remedy = "choose another with --port or --host";
     if (systemCode(error) !== "EADDRINUSE") {
-      return { name, state: "broken", text: `${place} cannot be listened on: ${faultWords(error)}`, remedy };
+      return broken(`${place} cannot be listened on: ${faultWords(error)}`, remedy);
     }
   }
   const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMs) });
   if (typeof health !== "string" && isHealth(health.body)) {
-    return health.status === 200 ? { name, state: "well", text: `a Portcullis server answers on ${place}` } : {
-      name,
-      state: "warning",
-      text: `the Portcullis server on ${place} is not well (status ${health.status})`,
-      remedy: "see its log",
-    };
+    return health.status === 200
+      ? well(`a Portcullis server answers on ${place}`)
+      : warning(`the Portcullis server on ${place} is not well (status ${health.status})`, "see its log");
   }
-  return {
-    name,
-    state: "broken",
-    text: `another program listens on ${place}`,
-    remedy: "end it, or choose another address with --port or --host",
-  };
+  return broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
 }
 
 function isHealth(body: string): boolean {

@@ -3,9 +3,9 @@ import { lookup } from "node:dns/promises";
 import { isPublicAddress } from "../../authorization_server/documents/public_address.ts";
 import { isLoopbackHost } from "../../lib/settings/parsers.ts";
 import { faultWords } from "../../lib/system_fault.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
-const name = "public address";
+const { well, warning } = checksOf("public address");
 const timeoutMs = 5_000;
 const httpsPort = 443;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
@@ -34,23 +34,18 @@ export async function* examinePublicAddress(
   const addresses = await resolve(host).catch((error: unknown) => faultWords(error));
   if (typeof addresses === "string" || addresses.length === 0) {
     const why = typeof addresses === "string" ? addresses : "the host name has no address";
-    yield {
-      name,
-      state: "warning",
-      text: `${host} cannot be looked up: ${why}`,
-      remedy: "make a DNS record for it, or correct SERVER_URL: no client finds the server",
-    };
+    yield warning(
+      `${host} cannot be looked up: ${why}`,
+      "make a DNS record for it, or correct SERVER_URL: no client finds the server",
+    );
     return;
   }
   yield judgeAddresses(host, addresses);
   if (url.port !== "") {
-    yield {
-      name,
-      state: "warning",
-      text: `${serverUrl} is on port ${url.port}: claude.ai connects to port ${httpsPort} only`,
-      remedy:
-        `serve it on port ${httpsPort}, or behind a proxy or tunnel that does; clients on your own machines connect`,
-    };
+    yield warning(
+      `${serverUrl} is on port ${url.port}: claude.ai connects to port ${httpsPort} only`,
+      `serve it on port ${httpsPort}, or behind a proxy or tunnel that does; clients on your own machines connect`,
+    );
   }
   if (url.protocol === "https:") yield await judgeCertificate(host, Number(url.port || httpsPort), shakeHands);
 }
@@ -58,21 +53,14 @@ export async function* examinePublicAddress(
 function judgeAddresses(host: string, addresses: readonly string[]): Check {
   const hidden = addresses.filter((address) => !isPublicAddress(address));
   if (hidden.length > 0) {
-    return {
-      name,
-      state: "warning",
-      text: `${host} leads to ${hidden.join(", ")}, which the internet cannot reach: ${inTheCloud} fail`,
-      remedy: "for them, name a public address in the DNS or use a tunnel; clients on your own network connect",
-    };
+    return warning(
+      `${host} leads to ${hidden.join(", ")}, which the internet cannot reach: ${inTheCloud} fail`,
+      "for them, name a public address in the DNS or use a tunnel; clients on your own network connect",
+    );
   }
   return addresses.some((address) => !address.includes(":"))
-    ? { name, state: "well", text: `${host} leads to ${addresses.join(", ")}` }
-    : {
-      name,
-      state: "warning",
-      text: `${host} has IPv6 addresses only: claude.ai connects by IPv4`,
-      remedy: "add an A record with an IPv4 address",
-    };
+    ? well(`${host} leads to ${addresses.join(", ")}`)
+    : warning(`${host} has IPv6 addresses only: claude.ai connects by IPv4`, "add an A record with an IPv4 address");
 }
 
 /** What can be wrong with the certificate of an address. */
@@ -96,14 +84,14 @@ export async function judgeCertificate(
   const certificate = "certificate";
   try {
     await shake(host, port);
-    return { name: certificate, state: "well", text: `${host} shows a trusted certificate` };
+    return checksOf(certificate).well(`${host} shows a trusted certificate`);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     const [, fault = "not_shown", words = ""] = certificateFaults.find(([pattern]) => pattern.test(message)) ?? [];
     const text = fault === "not_shown"
       ? `${host} port ${port} cannot be asked for its certificate from here: ${faultWords(error)}`
       : `${host} ${words}: clients refuse it`;
-    return { name: certificate, state: "warning", text, remedy: remedies[fault] };
+    return checksOf(certificate).warning(text, remedies[fault]);
   }
 }
 

@@ -6,9 +6,9 @@ import { createFetchOnce } from "../../servicenow/fetch_once.ts";
 import { createTransport } from "../../servicenow/transport.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { formWords } from "../servicenow_registry.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
-const name = "ServiceNow";
+const { well, warning } = checksOf("ServiceNow");
 /** No instance issues such a token: its refusal shows whether it accepts the client. */
 const noToken = "portcullis-doctor";
 
@@ -18,12 +18,10 @@ export async function* examineServicenow(
   { resolve, serverUrl }: { readonly resolve: (host: string) => Promise<unknown>; readonly serverUrl: string },
 ): AsyncGenerator<Check> {
   if (missing.length > 0) {
-    yield {
-      name,
-      state: "warning",
-      text: `SERVICENOW_INSTANCE alone offers no tools: ${missing.join(" and ")} are missing`,
-      remedy: `set them from an OAuth client of the instance; its form: ${formWords(serverUrl)} (docs/servicenow.md)`,
-    };
+    yield warning(
+      `SERVICENOW_INSTANCE alone offers no tools: ${missing.join(" and ")} are missing`,
+      `set them from an OAuth client of the instance; its form: ${formWords(serverUrl)} (docs/servicenow.md)`,
+    );
   }
   if (access === undefined) return;
   const { instance, clientId, clientSecret } = access;
@@ -31,7 +29,7 @@ export async function* examineServicenow(
   const unknown = await resolve(host).then(() => null, (error: unknown) => faultWords(error));
   if (unknown !== null) {
     const text = `${host} cannot be looked up: ${unknown}`;
-    yield { name, state: "warning", text, remedy: "correct SERVICENOW_INSTANCE, or the machine's DNS" };
+    yield warning(text, "correct SERVICENOW_INSTANCE, or the machine's DNS");
     return;
   }
   const once = createFetchOnce(fetch);
@@ -41,10 +39,10 @@ export async function* examineServicenow(
     const answer = await createInstanceTokenEndpoint({ transport, client }).refresh(noToken);
     if (answer.ok || answer.error.reason === "refused") {
       const text = `${instance} answers, and does not refuse the client (only a sign-in proves the secret)`;
-      yield { name, state: "well", text };
+      yield well(text);
     } else {
       const { forOperators, remedy } = unavailableCauses[answer.error.because];
-      yield { name, state: "warning", text: `${instance} ${forOperators}`, remedy };
+      yield warning(`${instance} ${forOperators}`, remedy);
     }
   } finally {
     once.close();

@@ -6,7 +6,7 @@ import type { Config } from "../../config/config.ts";
 import { unavailableCauses } from "../../servicenow/failure.ts";
 import { createTransport, type Transport, type UpstreamRequest } from "../../servicenow/transport.ts";
 import { formWords } from "../servicenow_registry.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 import { judgeCertificate, type Surroundings } from "./public_address.ts";
 
 const timeoutMs = 10_000;
@@ -55,12 +55,10 @@ export async function* examineInstance(
   yield await askRedirect(access, { serverUrl, fetch });
   const person = await linkedPerson(transport);
   if (person === null) {
-    yield {
-      name: "ServiceNow tables",
-      state: "note",
-      text: "not asked: no one has linked an account whose sign-in works",
-      remedy: `link one at ${serverUrl}/servicenow/link, then run this again`,
-    };
+    yield checksOf("ServiceNow tables").note(
+      "not asked: no one has linked an account whose sign-in works",
+      `link one at ${serverUrl}/servicenow/link, then run this again`,
+    );
     return;
   }
   yield* askApis(transport, person);
@@ -83,21 +81,19 @@ const firstRow = { sysparm_limit: "1", sysparm_fields: "sys_id" };
 
 /** Without a token: an API that is there asks for one. */
 async function askDoor(transport: Transport): Promise<Check> {
-  const name = "ServiceNow API";
+  const { well, warning } = checksOf("ServiceNow API");
   const status = await statusOf(transport, get("/api/now/table/incident", firstRow), null);
   if (status === 401 || status === 403) {
-    return { name, state: "well", text: `the Table API answers, and demands a sign-in (${status})` };
+    return well(`the Table API answers, and demands a sign-in (${status})`);
   }
   if (typeof status === "string") {
     const { forOperators, remedy } = unavailableCauses[status];
-    return { name, state: "warning", text: `the instance ${forOperators}`, remedy };
+    return warning(`the instance ${forOperators}`, remedy);
   }
-  return {
-    name,
-    state: "warning",
-    text: `the Table API answers ${status} to a request without a token, where an instance answers 401`,
-    remedy: "correct SERVICENOW_INSTANCE, or let the gateway in front of it pass /api",
-  };
+  return warning(
+    `the Table API answers ${status} to a request without a token, where an instance answers 401`,
+    "correct SERVICENOW_INSTANCE, or let the gateway in front of it pass /api",
+  );
 }
 
 /** Opens the sign-in as a browser would. An instance may compare the address only after the sign-in. */
@@ -105,7 +101,7 @@ async function askRedirect(
   { instance, clientId }: NonNullable<Config["servicenow"]["access"]>,
   { serverUrl, fetch }: Pick<InstanceOptions, "serverUrl" | "fetch">,
 ): Promise<Check> {
-  const name = "ServiceNow redirect address";
+  const { well, warning } = checksOf("ServiceNow redirect address");
   const redirectUri = `${serverUrl}/servicenow/callback`;
   const query = { response_type: "code", client_id: clientId, redirect_uri: redirectUri, state: "doctor" };
   try {
@@ -117,18 +113,15 @@ async function askRedirect(
     const { status, headers } = response;
     const isRefused = status >= 400 || /[?&]error=/.test(headers.get("location") ?? "");
     return isRefused
-      ? {
-        name,
-        state: "warning",
-        text: `the instance refuses the client id or the redirect address ${redirectUri} (${status})`,
-        remedy:
-          `at the instance, its form has to say: ${formWords(serverUrl)}. SERVICENOW_CLIENT_ID is that form's id, ` +
+      ? warning(
+        `the instance refuses the client id or the redirect address ${redirectUri} (${status})`,
+        `at the instance, its form has to say: ${formWords(serverUrl)}. SERVICENOW_CLIENT_ID is that form's id, ` +
           "and SERVER_URL the address that people use",
-      }
-      : { name, state: "well", text: `${redirectUri} is not refused (some instances compare it after the sign-in)` };
+      )
+      : well(`${redirectUri} is not refused (some instances compare it after the sign-in)`);
   } catch {
     const text = "the sign-in page of the instance does not answer";
-    return { name, state: "warning", text, remedy: "open the instance in a browser, then run this again" };
+    return warning(text, "open the instance in a browser, then run this again");
   }
 }
 
@@ -140,17 +133,17 @@ const apis: readonly (readonly [name: string, path: string, query: Record<string
 ];
 
 async function* askApis(transport: Transport, { accessToken, userName }: LinkedPerson): AsyncGenerator<Check> {
-  const name = "ServiceNow API";
+  const { well, warning } = checksOf("ServiceNow API");
   const open: string[] = [];
   for (const [api, path, query, without] of apis) {
     const status = await statusOf(transport, get(path, query), accessToken);
     if (status === 200) open.push(api);
     else {
       const text = `${api}: ${outcomeWords(status)} as ${userName}; ${without}`;
-      yield { name, state: "warning", text, remedy: remedyFor(status, "the API") };
+      yield warning(text, remedyFor(status, "the API"));
     }
   }
-  if (open.length > 0) yield { name, state: "well", text: `open to ${userName}: ${open.join(", ")}` };
+  if (open.length > 0) yield well(`open to ${userName}: ${open.join(", ")}`);
 }
 
 async function* askTables(
@@ -158,7 +151,7 @@ async function* askTables(
   { accessToken, userName }: LinkedPerson,
   tables: readonly string[],
 ): AsyncGenerator<Check> {
-  const name = "ServiceNow tables";
+  const { well, note, warning } = checksOf("ServiceNow tables");
   const named = tables.filter((table) => !table.endsWith("*")).slice(0, maxTables);
   const readable: string[] = [];
   for (const table of named) {
@@ -166,13 +159,13 @@ async function* askTables(
     if (status === 200 || status === 404) readable.push(table); // 404: no record that the person may see
     else {
       const text = `${table}: ${outcomeWords(status)} as ${userName}`;
-      yield { name, state: "warning", text, remedy: remedyFor(status, "the table") };
+      yield warning(text, remedyFor(status, "the table"));
     }
   }
-  if (readable.length > 0) yield { name, state: "well", text: `open to ${userName}: ${readable.join(", ")}` };
+  if (readable.length > 0) yield well(`open to ${userName}: ${readable.join(", ")}`);
   const others = tables.length - named.length;
   if (others > 0) {
-    yield { name, state: "note", text: `${others} of SERVICENOW_TABLES are beginnings of names, and not asked` };
+    yield note(`${others} of SERVICENOW_TABLES are beginnings of names, and not asked`);
   }
 }
 

@@ -1,7 +1,7 @@
 /** Whether spans and the audit get to their collector. */
 import type { Config } from "../../config/config.ts";
 import { findTelemetry } from "../../telemetry/deno_telemetry.ts";
-import type { Check } from "./check.ts";
+import { type Check, checksOf } from "./check.ts";
 
 const patienceMs = 5_000;
 
@@ -12,27 +12,23 @@ export async function* examineTelemetry(telemetry: Config["telemetry"]): AsyncGe
 
 /** Spans for a collector that does not answer are dropped silently. */
 async function* examineSpans({ isAsked, collector }: Config["telemetry"]): AsyncGenerator<Check> {
-  const name = "telemetry";
+  const { well, warning, broken } = checksOf("telemetry");
   const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
   const found = findTelemetry();
   if (found === null) {
     yield isAsked
-      ? {
-        name,
-        state: "warning",
-        text: "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
-        remedy: "unset OTEL_SDK_DISABLED; compile with: OTEL_DENO=true OTEL_DENO_TRACING=false deno task compile",
-      }
-      : { name, state: "well", text: `off (${turnsOn} turns it on)` };
+      ? warning(
+        "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
+        "unset OTEL_SDK_DISABLED; compile with: OTEL_DENO=true OTEL_DENO_TRACING=false deno task compile",
+      )
+      : well(`off (${turnsOn} turns it on)`);
     return;
   }
   if (found.exportsOwnSpans) {
-    yield {
-      name,
-      state: "broken",
-      text: "on, with Deno's own spans, which hold whole URLs: the server does not start",
-      remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans",
-    };
+    yield broken(
+      "on, with Deno's own spans, which hold whole URLs: the server does not start",
+      "set OTEL_DENO_TRACING=false: the server exports its own spans",
+    );
     return;
   }
   const signal = AbortSignal.timeout(patienceMs);
@@ -40,19 +36,17 @@ async function* examineSpans({ isAsked, collector }: Config["telemetry"]): Async
     () => true,
     () => false,
   );
-  yield answers ? { name, state: "well", text: `on; ${collector} answers` } : {
-    name,
-    state: "warning",
-    text: `on, but nothing at ${collector} answers over HTTP`,
-    remedy: "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
-  };
+  yield answers ? well(`on; ${collector} answers`) : warning(
+    `on, but nothing at ${collector} answers over HTTP`,
+    "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
+  );
 }
 
 /** Sends no line. */
 async function* examineAuditExport({ isAsked, logs }: Config["telemetry"]): AsyncGenerator<Check> {
-  const name = "audit export";
+  const { well, warning } = checksOf("audit export");
   if (logs === null) {
-    if (isAsked) yield { name, state: "well", text: "off (OTEL_LOGS_EXPORTER=otlp turns it on)" };
+    if (isAsked) yield well("off (OTEL_LOGS_EXPORTER=otlp turns it on)");
     return;
   }
   const { origin } = new URL(logs.url);
@@ -66,10 +60,8 @@ async function* examineAuditExport({ isAsked, logs }: Config["telemetry"]): Asyn
     await response.body?.cancel();
     return response.ok ? null : `answers with status ${response.status}`;
   }, () => "does not answer");
-  yield status === null ? { name, state: "well", text: `on; ${origin} takes logs` } : {
-    name,
-    state: "warning",
-    text: `on, but ${origin} ${status}: audit lines stay in the database alone`,
-    remedy: "start a collector that takes logs over HTTP, or correct OTEL_EXPORTER_OTLP_ENDPOINT and its headers",
-  };
+  yield status === null ? well(`on; ${origin} takes logs`) : warning(
+    `on, but ${origin} ${status}: audit lines stay in the database alone`,
+    "start a collector that takes logs over HTTP, or correct OTEL_EXPORTER_OTLP_ENDPOINT and its headers",
+  );
 }
