@@ -18,3 +18,12 @@ export function messagePage({ status, title, paragraphs, more }: MessagePage): R
   `;
   return pageResponse({ title, status, body });
 }
+
+/** What a page says where a request ends, and its status. */
+export function deadEnd(
+  title: string,
+  advice: string,
+  status = 403,
+): { readonly status: number; readonly title: string; readonly advice: string } {
+  return { status, title, advice };
+}

@@ -4,7 +4,7 @@ import type { LinkHealth, VisitRefusal } from "../users/servicenow_port.ts";
 import { accountName, linkProblem } from "../users/link_words.ts";
 import { pageResponse } from "../../lib/page/page.ts";
 import { dateAndTime } from "../../lib/page/date_and_time.ts";
-import { messagePage } from "./message_page.ts";
+import { deadEnd, messagePage } from "./message_page.ts";
 
 interface ServicenowLinkPage {
   readonly action: string;
@@ -90,41 +90,28 @@ function healthFacts(health: LinkHealth): Html {
 
 const startAgain = "start again from the application, or from your ServiceNow account page.";
 
-const problems: Readonly<
-  Record<VisitRefusal | "disabled", { readonly status: number; readonly title: string; readonly advice: string }>
-> = {
-  malformed: { status: 400, title: "The response from ServiceNow cannot be read", advice: `Please ${startAgain}` },
-  unknown_state: {
-    status: 403,
-    title: "This ServiceNow sign-in is no longer open",
-    advice: `It was already completed, or took too long. Please ${startAgain}`,
-  },
-  other_browser: {
-    status: 403,
-    title: "This ServiceNow sign-in was started in another browser",
-    advice: `Nothing was changed. If you did not start this, close the page. If you did, ${startAgain}`,
-  },
-  other_person: {
-    status: 403,
-    title: "Another user is signed in here now",
-    advice: `Nothing was linked. Please ${startAgain}`,
-  },
-  denied: {
-    status: 403,
-    title: "ServiceNow did not allow it",
-    advice: "You declined, or your account may not use this application there. Nothing was changed.",
-  },
-  code_refused: { status: 403, title: "ServiceNow did not confirm the sign-in", advice: `Please ${startAgain}` },
-  unavailable: {
-    status: 503,
-    title: "ServiceNow cannot be reached",
-    advice: "Open the instance in a browser to see whether it answers, then start again.",
-  },
-  disabled: {
-    status: 403,
-    title: "Your account is disabled on this server",
-    advice: "Ask the operator of this server.",
-  },
+const problems: Readonly<Record<VisitRefusal | "disabled", ReturnType<typeof deadEnd>>> = {
+  malformed: deadEnd("The response from ServiceNow cannot be read", `Please ${startAgain}`, 400),
+  unknown_state: deadEnd(
+    "This ServiceNow sign-in is no longer open",
+    `It was already completed, or took too long. Please ${startAgain}`,
+  ),
+  other_browser: deadEnd(
+    "This ServiceNow sign-in was started in another browser",
+    `Nothing was changed. If you did not start this, close the page. If you did, ${startAgain}`,
+  ),
+  other_person: deadEnd("Another user is signed in here now", `Nothing was linked. Please ${startAgain}`),
+  denied: deadEnd(
+    "ServiceNow did not allow it",
+    "You declined, or your account may not use this application there. Nothing was changed.",
+  ),
+  code_refused: deadEnd("ServiceNow did not confirm the sign-in", `Please ${startAgain}`),
+  unavailable: deadEnd(
+    "ServiceNow cannot be reached",
+    "Open the instance in a browser to see whether it answers, then start again.",
+    503,
+  ),
+  disabled: deadEnd("Your account is disabled on this server", "Ask the operator of this server."),
 };
 
 /** Why a return from the instance is refused; `nextPath` leads on to the application that waits. */
