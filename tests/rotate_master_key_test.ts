@@ -6,7 +6,7 @@ import { createAuthorizationServer } from "../src/authorization_server/authoriza
 import { rotateSigningKeys } from "../src/authorization_server/keys/rotate_signing_keys.ts";
 import { createSecretBox, type SecretBox } from "../src/lib/secret_box.ts";
 import { moveToMasterKey } from "../src/composition/move_to_master_key.ts";
-import { linkKey, openLink, parseLinkRecord, sealLink } from "../src/servicenow/links/link_record.ts";
+import { linkKey, parseLinkRecord, sealedLink } from "../src/servicenow/links/link_record.ts";
 import { bindMasterKey, masterKeyMark } from "../src/storage/bind_master_key.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { connect, type Harness, mount, refresh, startHarness } from "./authorization_server/harness.ts";
@@ -28,7 +28,7 @@ async function inUse(): Promise<{ harness: Harness; access: string; refreshToken
   const { client, tokens } = await connect(harness);
   await rotateSigningKeys(harness.deps, { leadSeconds: 900, overlapSeconds: 3_600 });
   for (const subject of ["owner", "ada", "bob"]) {
-    const value = { instance, sealed: await sealLink(harness.secrets, subject, instance, link), linkedAt: 1 };
+    const value = { instance, sealed: await sealedLink.seal(harness.secrets, subject, instance, link), linkedAt: 1 };
     await harness.storage.commit({ puts: [{ key: linkKey(subject), value }] });
   }
   return { harness, access: tokens.access_token, refreshToken: tokens.refresh_token, clientId: client.client_id };
@@ -67,8 +67,8 @@ async function assertMoved(
   assert.equal((await refresh(moved, { client_id: clientId }, second.body.refresh_token)).status, 200);
   for (const subject of ["owner", "ada", "bob"]) {
     const { sealed } = parseLinkRecord((await harness.storage.get(linkKey(subject)))?.value);
-    assert.deepEqual(await openLink(to, subject, instance, sealed ?? ""), link);
-    assert.equal(await openLink(harness.secrets, subject, instance, sealed ?? ""), null);
+    assert.deepEqual(await sealedLink.open(to, subject, instance, sealed ?? ""), link);
+    assert.equal(await sealedLink.open(harness.secrets, subject, instance, sealed ?? ""), null);
   }
   assert.ok(!(await bindMasterKey(harness.storage, masterKeyMark(harness.secrets))).ok);
   assert.ok((await bindMasterKey(harness.storage, masterKeyMark(to))).ok);

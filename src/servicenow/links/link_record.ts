@@ -40,8 +40,6 @@ export type InstanceAccount = LinkSecrets["account"];
 export const noRefreshToken = "no_refresh_token";
 
 export const linkPrefix: StorageKey = ["servicenow_link"];
-const sealPurpose = "servicenow-link";
-const accountPurpose = "servicenow-link-account";
 
 /** Where the link of a user is; `subject` is the `sub` of their tokens. */
 export function linkKey(subject: string): StorageKey {
@@ -53,42 +51,27 @@ export function parseLinkRecord(value: unknown): LinkRecord {
   return parseStored(linkRecordSchema, value, "servicenow_link");
 }
 
-export function sealLink(secrets: SecretBox, subject: string, instance: string, link: LinkSecrets): Promise<string> {
-  return secrets.seal(sealPurpose, JSON.stringify(link), contextOf(subject, instance));
+/** Seals one kind of secret of a link, and opens it again. */
+interface Seal<T> {
+  seal(secrets: SecretBox, subject: string, instance: string, value: T): Promise<string>;
+  /** `null` when it was sealed under another key, for another user or another instance. */
+  open(secrets: SecretBox, subject: string, instance: string, sealed: string): Promise<T | null>;
 }
 
-/** Opens what a link holds; `null` when it was sealed under another key, for another user or another instance. */
-export async function openLink(
-  secrets: SecretBox,
-  subject: string,
-  instance: string,
-  sealed: string,
-): Promise<LinkSecrets | null> {
-  const text = await secrets.open(sealPurpose, sealed, contextOf(subject, instance));
-  return text === null ? null : parseStored(linkSecretsSchema, JSON.parse(text), "servicenow_link");
+function sealFor<T>(purpose: string, schema: z.ZodType<T>): Seal<T> {
+  const contextOf = (subject: string, instance: string): string => JSON.stringify([instance, subject]);
+  return {
+    seal: (secrets, subject, instance, value) =>
+      secrets.seal(purpose, JSON.stringify(value), contextOf(subject, instance)),
+    async open(secrets, subject, instance, sealed) {
+      const text = await secrets.open(purpose, sealed, contextOf(subject, instance));
+      return text === null ? null : parseStored(schema, JSON.parse(text), "servicenow_link");
+    },
+  };
 }
+
+/** What a link holds. */
+export const sealedLink: Seal<LinkSecrets> = sealFor("servicenow-link", linkSecretsSchema);
 
 /** Whose link it was, once its tokens are gone. */
-export function sealAccount(
-  secrets: SecretBox,
-  subject: string,
-  instance: string,
-  account: InstanceAccount,
-): Promise<string> {
-  return secrets.seal(accountPurpose, JSON.stringify(account), contextOf(subject, instance));
-}
-
-/** `null` as for {@link openLink}. */
-export async function openAccount(
-  secrets: SecretBox,
-  subject: string,
-  instance: string,
-  sealed: string,
-): Promise<InstanceAccount | null> {
-  const text = await secrets.open(accountPurpose, sealed, contextOf(subject, instance));
-  return text === null ? null : parseStored(accountSchema, JSON.parse(text), "servicenow_link");
-}
-
-function contextOf(subject: string, instance: string): string {
-  return JSON.stringify([instance, subject]);
-}
+export const linkedAccount: Seal<InstanceAccount> = sealFor("servicenow-link-account", accountSchema);

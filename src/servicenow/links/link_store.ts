@@ -6,16 +6,14 @@ import type { Put, Storage, StoredEntry, VersionCheck } from "../../storage/port
 import type { ServicenowInstance } from "../instance.ts";
 import type { LinkHealth } from "../../authorization_server/users/servicenow_port.ts";
 import {
+  linkedAccount,
   linkKey,
   linkPrefix,
   type LinkRecord,
   type LinkSecrets,
   noRefreshToken,
-  openAccount,
-  openLink,
   parseLinkRecord,
-  sealAccount,
-  sealLink,
+  sealedLink,
 } from "./link_record.ts";
 
 /** A link as it was read, with the condition that it is still so. */
@@ -63,10 +61,10 @@ export function createLinkStore(options: {
   const healthOf = async (subject: string, record: LinkRecord): Promise<LinkHealth> => {
     const { sealed, linkedAt, renewedAt = linkedAt, refused } = record;
     const account = sealed !== null
-      ? (await openWithAny((box) => openLink(box, subject, origin, sealed)))?.account ?? null
+      ? (await openWithAny((box) => sealedLink.open(box, subject, origin, sealed)))?.account ?? null
       : refused === undefined
       ? null
-      : await openWithAny((box) => openAccount(box, subject, origin, refused.sealedAccount));
+      : await openWithAny((box) => linkedAccount.open(box, subject, origin, refused.sealedAccount));
     const ended = refused?.said === noRefreshToken ? "no_refresh_token" : "refused";
     return {
       subject,
@@ -83,7 +81,7 @@ export function createLinkStore(options: {
     const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
     if (instance !== origin) return failure({ reason: "not_linked" });
     if (sealed === null) return failure({ reason: "link_expired" });
-    const link = await openWithAny((box) => openLink(box, subject, origin, sealed));
+    const link = await openWithAny((box) => sealedLink.open(box, subject, origin, sealed));
     if (link !== null) return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
     log.write("error", "servicenow_link_unreadable", { subject });
     return failure({ reason: "link_expired" }); // sealed under a key that is gone
@@ -92,11 +90,11 @@ export function createLinkStore(options: {
     read: async (subject) => await open(subject, await storage.get(linkKey(subject))),
     take: async (subject) => await open(subject, await storage.consume(linkKey(subject))),
     async put(subject, link, { linkedAt, at }) {
-      const sealed = await sealLink(secrets, subject, origin, link);
+      const sealed = await sealedLink.seal(secrets, subject, origin, link);
       return { key: linkKey(subject), value: { instance: origin, sealed, linkedAt, renewedAt: at } };
     },
     async putRefused(subject, { account }, { linkedAt, at, said }) {
-      const refused = { at, said, sealedAccount: await sealAccount(secrets, subject, origin, account) };
+      const refused = { at, said, sealedAccount: await linkedAccount.seal(secrets, subject, origin, account) };
       return { key: linkKey(subject), value: { instance: origin, sealed: null, linkedAt, refused } };
     },
     async health(subject) {

@@ -2,7 +2,7 @@
 import type { SecretBox } from "../../lib/secret_box.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import type { Storage, StoredEntry } from "../../storage/port.ts";
-import { linkPrefix, openAccount, openLink, parseLinkRecord, sealAccount, sealLink } from "./link_record.ts";
+import { linkedAccount, linkPrefix, parseLinkRecord, sealedLink } from "./link_record.ts";
 
 interface ResealReport {
   readonly resealed: number;
@@ -35,10 +35,10 @@ async function resealEntry(
     const subject = key.at(-1) ?? "";
     const record = parseLinkRecord(entry.value);
     if (record.sealed === null) return await resealAccount(storage, entry, { from, to });
-    if (await openLink(to, subject, record.instance, record.sealed) !== null) return "upToDate";
-    const link = await openLink(from, subject, record.instance, record.sealed);
+    if (await sealedLink.open(to, subject, record.instance, record.sealed) !== null) return "upToDate";
+    const link = await sealedLink.open(from, subject, record.instance, record.sealed);
     if (link === null) return "unreadable";
-    const value = { ...record, sealed: await sealLink(to, subject, record.instance, link) };
+    const value = { ...record, sealed: await sealedLink.seal(to, subject, record.instance, link) };
     if (await storage.commit({ checks: [{ key, version }], puts: [{ key, value }] })) return "resealed";
     entry = await storage.get(key); // changed in the meantime
   }
@@ -53,9 +53,9 @@ async function resealAccount(
 ): Promise<keyof ResealReport> {
   const subject = key.at(-1) ?? "";
   const { instance, refused, ...record } = parseLinkRecord(value);
-  const account = refused && await openAccount(from, subject, instance, refused.sealedAccount);
+  const account = refused && await linkedAccount.open(from, subject, instance, refused.sealedAccount);
   if (!refused || !account) return "upToDate";
-  const sealedAccount = await sealAccount(to, subject, instance, account);
+  const sealedAccount = await linkedAccount.seal(to, subject, instance, account);
   const resealed = { ...record, instance, refused: { ...refused, sealedAccount } };
   // Where it changed in the meantime, the person has just linked an account, under the new key.
   await storage.commit({ checks: [{ key, version }], puts: [{ key, value: resealed }] });
