@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 Deno.test("healthcheck exits 0 while the server is well, through no proxy, and 1 when it is gone", async () => {
   await using place = await makeServerPlace();
-  const server = await startServer(place);
-  const { port } = new URL(server.url);
+  const port = String(freePort());
+  const server = await startServer(place, { args: ["--port", port] });
   // 0.0.0.0 needs a SERVER_URL, as a container has it; the check still asks this machine.
   const everywhere = { HOST: "0.0.0.0", SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" };
   const badProxy = { HTTP_PROXY: "http://127.0.0.1:9", HTTPS_PROXY: "http://127.0.0.1:9" };

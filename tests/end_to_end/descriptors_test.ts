@@ -1,6 +1,7 @@
 /** More connections than the process has descriptors for, at the started server. */
 import assert from "node:assert/strict";
 import { form } from "../fixtures/forms/chosen_form.ts";
+import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
 import { makeServerPlace, type RunningServer, serverFlags, startServer } from "../fixtures/running_server.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
@@ -45,7 +46,8 @@ async function examine(limit: number, env: Readonly<Record<string, string>>): Pr
   await using place = await makeServerPlace();
   const { stdout } = await new Deno.Command("sh", {
     args: ["-c", `ulimit -n ${limit} && exec "$@"`, "sh", Deno.execPath(), "run", ...serverFlags, program, "doctor"],
-    env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1", ...env },
+    clearEnv: true,
+    env: { ...cleanEnvironment(), DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1", ...env },
   }).output();
   return new TextDecoder().decode(stdout).split("\n").filter((line) => line.includes("connections:")).join("\n");
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { OllamaFailureCode } from "../../src/ollama/failure.ts";
 import type { OllamaLimits } from "../../src/ollama/limits.ts";
 import { pause } from "../../src/lib/time/pause.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, modelCall, testClient } from "../fixtures/ollama_calls.ts";
 import { type FaultName, trickyText } from "../fixtures/ollama_faults.ts";
@@ -17,7 +18,7 @@ const fails = (code: OllamaFailureCode, says?: RegExp): Expected => says === und
 const endedByTime: Readonly<Record<string, { readonly totalMs?: number; readonly limits?: Partial<OllamaLimits> }>> = {
   silent: { totalMs: 150 },
   stall_mid_stream: { limits: { idleMs: 150 } },
-  slow_drip: { totalMs: 400 },
+  slow_drip: { totalMs: 1_500 },
 };
 
 /** An answer that comes in these pieces, one for each time that the client reads. */
@@ -151,11 +152,9 @@ Deno.test("generate() reports how long the model took to load", async () => {
 
 Deno.test("generate() says what to do when nothing listens, the name is unknown, or TLS meets a plain port", async () => {
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
-  const closed = await startOllama({ models: [] });
-  await closed[Symbol.asyncDispose](); // last, so that nothing of ours takes its port again
   const cases: [string, OllamaFailureCode, RegExp][] = [
     [
-      closed.url,
+      `http://127.0.0.1:${freePort()}`,
       "ollama_unreachable",
       /is not running at http:\/\/127\.0\.0\.1:\d+; start it with `ollama serve` or set/,
     ],
@@ -249,7 +248,7 @@ Deno.test("generate() of one caller goes on when another's is cancelled", async 
 });
 
 Deno.test("generate() works again after Ollama was restarted, and reuses its connections before", async () => {
-  const first = await startOllama({ models: [{ name: "tinyllama" }] });
+  const first = await startOllama({ models: [{ name: "tinyllama" }], port: freePort() });
   const client = testClient(first.url);
   for (const prompt of ["one", "two", "three", "four", "five"]) {
     assert.equal(

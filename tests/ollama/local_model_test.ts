@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { PrincipalCall } from "../../src/ollama/port.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, noSignal, testModel } from "../fixtures/ollama_calls.ts";
 
@@ -23,12 +24,11 @@ Deno.test("the local model tries again when the server was full, and gives up af
 });
 
 Deno.test("the local model tries again when nothing listens yet", async () => {
-  const first = await startOllama({ models: [{ name: "tinyllama" }] });
-  await first[Symbol.asyncDispose]();
+  const port = freePort();
   let second: Promise<StandInOllama> | undefined;
-  using local = testModel(first.url, {}, {
+  using local = testModel(`http://127.0.0.1:${port}`, {}, {
     random() { // the first attempt has failed
-      second ??= startOllama({ models: [{ name: "tinyllama" }], port: first.port });
+      second ??= startOllama({ models: [{ name: "tinyllama" }], port });
       return 0.5;
     },
   });

@@ -213,7 +213,7 @@ Deno.test("sqlite storage: opening waits for another process that is just making
   const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
   const worker = new Worker(address, { type: "module" });
   await new Promise((resolve) => worker.onmessage = resolve);
-  const storage = await place.open(); // without waiting: "database is locked" at once
+  const storage = await place.open(60_000); // without waiting: "database is locked" at once
   await put(storage, ["k"], 1);
   await storage.close();
   worker.terminate();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describeModels, type ModelsReport } from "../../src/ollama/models_report.ts";
 import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
 import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import {
   ask,
@@ -40,9 +41,7 @@ Deno.test("llm_models lists which models are installed, in memory and allowed", 
 });
 
 Deno.test("llm_models says what to do when Ollama is down, as the resource does", async () => {
-  const gone = await startOllama({ models: [] });
-  await gone[Symbol.asyncDispose]();
-  using local = testModel(gone.url);
+  using local = testModel(`http://127.0.0.1:${freePort()}`);
   const options = { model: local.model, models: ["tinyllama"] };
   const { server, models } = await describeModels(options, noSignal());
   assert.equal(server.ok, false);
