@@ -1,5 +1,6 @@
 /** Runs the test files, several processes of `deno test` at a time, and counts what they report. */
 import process from "node:process";
+import { settings } from "../../src/config/settings.ts";
 import type { TestGroups } from "./test_groups.ts";
 
 /** What came of all files. */
@@ -21,6 +22,15 @@ export interface TestReport {
 const shownOfBroken = 40;
 /** A process that takes longer hangs: it is ended, so that the gate can say where. */
 const maxGroupMs = 480_000;
+
+/** The machine's variables, without those that are settings of the program under test: some CI sets HOST or PORT. */
+function testEnvironment(): Record<string, string> {
+  const own = new Set(settings.map(({ env }) => env));
+  return {
+    ...Object.fromEntries(Object.entries(Deno.env.toObject()).filter(([name]) => !own.has(name))),
+    NO_COLOR: "1",
+  };
+}
 
 /** Counts what processes of `deno test` printed. */
 export function readReports(
@@ -66,7 +76,8 @@ export async function runTests(groups: TestGroups, jobs: number): Promise<TestRe
   const runOne = async (files: readonly string[]): Promise<void> => {
     const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
       args: ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...files],
-      env: { NO_COLOR: "1" },
+      clearEnv: true,
+      env: testEnvironment(),
       stdin: "null",
       signal: AbortSignal.timeout(maxGroupMs),
     }).output();
