@@ -64,7 +64,7 @@ export interface CommandWork {
 }
 
 /** Says why a command ends without having done its work. */
-export function refuse(say: CommandContext["say"], text: string, status: ExitStatus = 1): ExitStatus {
+export function endWith(say: CommandContext["say"], text: string, status: ExitStatus = 1): ExitStatus {
   void say(text);
   return status;
 }

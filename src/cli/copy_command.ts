@@ -6,7 +6,7 @@ import { lookAtPath } from "../config/look_at_path.ts";
 import { leadsInto } from "../config/overlap.ts";
 import { programName } from "../lib/program/program_name.ts";
 import type { Result } from "../lib/result.ts";
-import { type CommandContext, type ExitStatus, refuse } from "./command.ts";
+import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 
 export interface CopyCommand {
   readonly name: "backup" | "restore";
@@ -31,23 +31,23 @@ export async function runCopyCommand(
     return 2;
   }
   const config = loadConfig();
-  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   if (config.value.storage.database !== undefined) {
-    return refuse(
+    return endWith(
       say,
       `error: entries are kept where DATABASE_URL says, not in the data directory\nhint: ${elsewhere}\n`,
     );
   }
   const { store, dir } = config.value.workspace;
   if (store === "disk" && leadsInto(resolve(directory), dir, lookAtPath)) {
-    return refuse(
+    return endWith(
       say,
       `error: ${directory} lies in the workspace, where agents can read and replace it\nhint: choose another\n`,
     );
   }
   const copied = await copy(directory, config.value.storage.dataDir);
   if (!copied.ok) {
-    return refuse(say, `error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
+    return endWith(say, `error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
   }
   say(`${done(copied.value.join(" and "), directory, config.value)}\n`);
   return 0;

@@ -3,7 +3,7 @@ import { problemText, UnusableError } from "../lib/problem.ts";
 import { describeProblems } from "../config/describe_problems.ts";
 import { type Installation, openInstallation } from "../composition/installation.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
-import { type CommandContext, type ExitStatus, refuse } from "./command.ts";
+import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 
 /** An open installation, with the clock of the command. */
 export interface OpenInstallation extends Installation {
@@ -16,9 +16,9 @@ export async function withInstallation(
   work: (installation: OpenInstallation) => Promise<ExitStatus>,
 ): Promise<ExitStatus> {
   const config = loadConfig();
-  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const installation = await openInstallation(config.value.storage, systemClock);
-  if (!installation.ok) return refuse(say, problemText(installation.error));
+  if (!installation.ok) return endWith(say, problemText(installation.error));
   try {
     return await work({ ...installation.value, clock: systemClock });
   } catch (error) {

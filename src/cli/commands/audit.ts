@@ -4,7 +4,7 @@ import { parseDuration } from "../../lib/settings/parsers.ts";
 import type { AuditFilter } from "../../audit/filter.ts";
 import type { FoundLine } from "../../audit/search.ts";
 import { administered, commandOf } from "../action.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -61,7 +61,7 @@ async function list({ searchAudit }: Operations, { storage, clock }: OpenInstall
   const filter = filterOf(context, clock());
   const limit = /^\d{1,5}$/.test(flags["limit"] ?? defaultLimit) ? Number(flags["limit"] ?? defaultLimit) : Number.NaN;
   if (!(limit >= 1 && limit <= maxLimit)) {
-    return refuse(say, `error: --limit must be a whole number from 1 to ${maxLimit}\n`, 2);
+    return endWith(say, `error: --limit must be a whole number from 1 to ${maxLimit}\n`, 2);
   }
   if (filter === null) return 2;
   const lines: FoundLine[] = [];
@@ -102,7 +102,7 @@ async function verify(
   const heads = text.split(",").filter((part) => part !== "").map(parseHead);
   const kept = heads.filter((each) => each !== null);
   if (kept.length < heads.length) {
-    return refuse(
+    return endWith(
       say,
       "error: --head must be what `audit head` printed, such as 1:42:HASH; several with commas between\n",
       2,

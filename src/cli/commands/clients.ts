@@ -1,7 +1,7 @@
 /** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../../scopes.ts";
 import { administered, commandOf } from "../action.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -55,9 +55,9 @@ type ClientRequest = Parameters<Clients["createClient"]>[1];
 
 async function create(clients: Clients, installation: OpenInstallation, { flags, print, say }: CommandContext) {
   const request = await requestOf(flags);
-  if (typeof request === "string") return refuse(say, `error: ${request}\n`, 2);
+  if (typeof request === "string") return endWith(say, `error: ${request}\n`, 2);
   const created = await clients.createClient(installation, request);
-  if (!created.ok) return refuse(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
+  if (!created.ok) return endWith(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
   const { client, secret } = created.value;
   print(`client_id=${client.id}\n`);
   if (secret !== null) {

@@ -12,7 +12,7 @@ import {
   type Connection,
 } from "../client_configurations.ts";
 import { thisProgram } from "../this_program.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 
 const clientNames = clientFormats.map(({ name }) => name);
 
@@ -44,7 +44,7 @@ function connect(context: CommandContext): ExitStatus {
     return 2;
   }
   const reached = reach(context);
-  if (!reached.ok) return refuse(say, reached.error, 2);
+  if (!reached.ok) return endWith(say, reached.error, 2);
   const { connection, notes } = reached.value;
   if (name === undefined) {
     print(chosen.flatMap((client) => section(client, client.configure(connection), notes)).join("\n"));
@@ -52,7 +52,7 @@ function connect(context: CommandContext): ExitStatus {
   }
   const configuration = chosen[0]?.configure(connection) ?? null;
   if (configuration === null) {
-    return refuse(say, `error: ${chosen[0]?.title} cannot connect in that way\nhint: leave the flags out\n`);
+    return endWith(say, `error: ${chosen[0]?.title} cannot connect in that way\nhint: leave the flags out\n`);
   }
   say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
   print(`${configuration.text}\n`);

@@ -3,7 +3,7 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describeProblems } from "../../config/describe_problems.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 
 /** Takes the settings that `serve` takes; `deno task start:hardened` has the permissions that it needs. */
 export const hardenCommand: CommandWork = {
@@ -18,11 +18,11 @@ export const hardenCommand: CommandWork = {
 
 async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
-  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { launchHardened } = await import("../../sandbox/launch_hardened.ts");
   const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
   const program = Deno.build.standalone ? { reads: [], args: ["serve", ...settings] } : await fromSource(settings);
-  if (typeof program === "string") return refuse(say, program);
+  if (typeof program === "string") return endWith(say, program);
   const problem = launchHardened(config.value, program);
   say(`error: ${problem}\nhint: start it without: serve\n`);
   return 1;

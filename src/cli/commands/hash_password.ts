@@ -1,5 +1,5 @@
 /** `hash-password`: turns a passphrase into the value of OWNER_PASSWORD_HASH. */
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 
 /** Standard output is the hash alone. */
@@ -14,10 +14,10 @@ export const hashPasswordCommand: CommandWork = {
 
 async function printHash({ flags, print, say }: CommandContext): Promise<ExitStatus> {
   const passphrase = await readPassphrase(say);
-  if (!passphrase.ok) return refuse(say, passphraseMissing(passphrase.error));
+  if (!passphrase.ok) return endWith(say, passphraseMissing(passphrase.error));
   const { hashPassword, passphraseProblem } = await import("../../authorization_server/users/password_hash.ts"); // see action.ts
   const problem = passphraseProblem(passphrase.value);
-  if (problem !== null) return refuse(say, `error: ${problem}\n`);
+  if (problem !== null) return endWith(say, `error: ${problem}\n`);
   print(`${await hashPassword(passphrase.value, flags["scrypt"] === undefined ? undefined : "scrypt")}\n`);
   return 0;
 }

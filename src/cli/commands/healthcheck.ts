@@ -1,6 +1,6 @@
 /** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
 import { describeProblems } from "../../config/describe_problems.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 
 /** Exits with 0 when `/health` of the configured port answers 200, else with 1. */
 export const healthcheckCommand: CommandWork = {
@@ -12,7 +12,7 @@ export const healthcheckCommand: CommandWork = {
 
 async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
-  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { host, port, tls } = config.value.http;
   const { askHealth, healthTimeoutMs } = await import("../../lib/ask_health.ts"); // see action.ts
   const outcome = await askHealth({

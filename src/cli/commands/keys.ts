@@ -3,7 +3,7 @@ import { problemText } from "../../lib/problem.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { administered, commandOf } from "../action.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -40,7 +40,7 @@ async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, 
     overlapSeconds: config.value.authorizationServer.accessTokenLifetimeSeconds,
   });
   if (rotation.kind === "under_way") {
-    return refuse(
+    return endWith(
       say,
       `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
         "hint: nothing was changed; `keys rotate --now` is for a key that may have leaked\n",
@@ -74,10 +74,10 @@ async function list(keys: Keys, installation: OpenInstallation, context: Command
 
 async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
-  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { rotateMasterKey } = await import("../../composition/rotate_master_key.ts"); // see action.ts
   const rotated = await rotateMasterKey(config.value.storage, systemClock);
-  if (!rotated.ok) return refuse(say, problemText(rotated.error));
+  if (!rotated.ok) return endWith(say, problemText(rotated.error));
   const { signingKeys, links } = rotated.value;
   say(
     `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +

@@ -7,7 +7,7 @@ import {
   startSandboxedServer,
 } from "../../composition/workers/sandboxed_server.ts";
 import { loadProgramModule } from "../../lib/program/program_module.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { lookForParts } from "../missing_parts.ts";
 import { stopRequested } from "../stop_requested.ts";
 import { welcomeText } from "../welcome.ts";
@@ -30,11 +30,11 @@ export async function serve(
   entry: URL,
 ): Promise<ExitStatus> {
   const loaded = loadConfig();
-  if (!loaded.ok) return refuse(say, describeProblems(loaded.error), 2);
+  if (!loaded.ok) return endWith(say, describeProblems(loaded.error), 2);
   const config = loaded.value;
   if (config.onDeploy) {
     if (entry.href !== serverWorkerUrl().href) {
-      return refuse(
+      return endWith(
         say,
         "error: on Deno Deploy there is no worker\nhint: call serveOnDeploy of src/cli/commands/serve_on_deploy.ts instead\n",
       );
@@ -45,7 +45,7 @@ export async function serve(
     return await serveOnDeploy(config, { print, say }, []);
   }
   if (config.server.workers > 1 && Deno.build.os !== "linux") {
-    return refuse(say, "error: several workers on one port need Linux\nhint: leave WORKERS out\n", 2);
+    return endWith(say, "error: several workers on one port need Linux\nhint: leave WORKERS out\n", 2);
   }
   const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
   const server = config.server.workers > 1
@@ -54,8 +54,8 @@ export async function serve(
   const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;
-  if (started.kind === "refused") return refuse(say, started.text);
-  if (started.kind === "failed") return refuse(say, `error: the server could not start: ${started.reason}\n`);
+  if (started.kind === "refused") return endWith(say, started.text);
+  if (started.kind === "failed") return endWith(say, `error: the server could not start: ${started.reason}\n`);
   const { serverUrl, setUpLink } = started;
   const welcome = welcomeText({ config, serverUrl, setUpLink, missing: await missingParts() });
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
@@ -69,7 +69,7 @@ export async function serve(
   const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
   if (ended === "insisted") return 1;
   if (ended === "too late") {
-    return refuse(say, "error: the server does not stop: something in it keeps its thread busy\n");
+    return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
   }
   if (ended.kind === "stopped") return 0;
   say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);

@@ -3,7 +3,7 @@ import type { Config } from "../../config/config.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { createJsonLog } from "../../lib/log/json_log.ts";
 import type { Tool } from "../../mcp/tool.ts";
-import { type CommandContext, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, endWith, type ExitStatus } from "../command.ts";
 import { stopRequested } from "../stop_requested.ts";
 import { welcomeText } from "../welcome.ts";
 
@@ -18,7 +18,7 @@ export async function serveOnDeploy(
   const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
   const { startDeployServer } = await import("../../composition/deploy_server.ts");
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
-  if (!started.ok) return refuse(say, `error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
+  if (!started.ok) return endWith(say, `error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
   const { serverUrl, setUpLink, stop } = started.value;
   await Promise.race([say(welcomeText({ config, serverUrl, setUpLink, missing: [] })), asked]);
   print(`portcullis listening on ${serverUrl}\n`);

@@ -6,7 +6,7 @@ import { giveUp } from "../../sandbox/own_permissions.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { createJsonLog } from "../../lib/log/json_log.ts";
 import { createOutput } from "../../lib/log/output.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { stopRequested } from "../stop_requested.ts";
 
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
@@ -20,7 +20,7 @@ export const stdioCommand: CommandWork = {
 
 async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
-  if (!config.ok) return refuse(say, describeProblems(config.error), 2);
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   process.env = {}; // libraries that look for their variables later find none, instead of an exception
   const { openInstallation } = await import("../../composition/installation.ts"); // see action.ts
   const { runStdio } = await import("../../composition/stdio_app.ts");
@@ -31,7 +31,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
     clock: systemClock,
   });
   const installation = await openInstallation(config.value.storage, systemClock, { log });
-  if (!installation.ok) return refuse(say, problemText(installation.error));
+  if (!installation.ok) return endWith(say, problemText(installation.error));
   const { loadWorkspaceKernel } = await import("../../sandbox/load_workspace_kernel.ts");
   const { realPathBelow } = await import("../../sandbox/permissions.ts");
   const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));

@@ -1,7 +1,7 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import { scopeCatalogue } from "../../scopes.ts";
 import { administered, commandOf } from "../action.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 import type { OpenInstallation } from "../with_installation.ts";
 
@@ -41,7 +41,7 @@ async function create(tokens: Tokens, installation: OpenInstallation, { flags, p
     ...(name === undefined ? {} : { name }),
     ...(user === undefined ? {} : { userId: user }),
   });
-  if (!created.ok) return refuse(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
+  if (!created.ok) return endWith(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
   const { token, summary } = created.value;
   say(`token ${summary.id}, until ${new Date(summary.expiresAt).toISOString()}; it is shown this once\n`);
   print(`${token}\n`);

@@ -4,7 +4,7 @@ import { escapeUnprintable } from "../../lib/log/text_line.ts";
 import type { OwnerTrash } from "../../composition/workspaces/owner_trash.ts";
 import { type Action, administered, commandOf } from "../action.ts";
 import { describeProblems } from "../../config/describe_problems.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { printTable } from "../table.ts";
 
 /** Loaded when an action runs: see action.ts. */
@@ -33,9 +33,9 @@ type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[
 function withTrash(work: Work): Action["run"] {
   return administered(load, async ({ openOwnerTrash }, { storage, clock }, context, words) => {
     const config = context.loadConfig();
-    if (!config.ok) return refuse(context.say, describeProblems(config.error), 2);
+    if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
     const opened = await openOwnerTrash(config.value, { storage, clock, user: context.flags["user"] });
-    if (!opened.ok) return refuse(context.say, problemText(opened.error));
+    if (!opened.ok) return endWith(context.say, problemText(opened.error));
     try {
       return await work(opened.value, context, words);
     } finally {

@@ -1,6 +1,6 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
 import { type Action, administered, commandOf } from "../action.ts";
-import { type CommandContext, type CommandWork, type ExitStatus, refuse } from "../command.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "../command.ts";
 import { serverUrlFor } from "../../composition/server_url.ts";
 import { passphraseMissing, readPassphrase } from "../read_passphrase.ts";
 import { printTable } from "../table.ts";
@@ -60,7 +60,7 @@ async function printSignInLink(
 ): Promise<ExitStatus> {
   const config = loadConfig();
   const code = await createSignInCode(installation, name);
-  if (!config.ok || !code.ok) return refuse(say, code.ok ? "" : `error: ${code.error.message}\n`);
+  if (!config.ok || !code.ok) return endWith(say, code.ok ? "" : `error: ${code.error.message}\n`);
   say("opens once, within 10 minutes, and asks for the passphrase as always\n");
   print(`${serverUrlFor(config.value.http, config.value.http.port)}/oauth/sign-in?link=${code.value}\n`);
   return 0;
@@ -87,9 +87,9 @@ function administrator(is: boolean): (users: Users) => Users["disableUser"] {
 function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action["run"] {
   return administered(load, async (users, installation, { say }, [name = ""]) => {
     const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
-    if (unfit !== null) return refuse(say, `error: ${unfit.message}\n`);
+    if (unfit !== null) return endWith(say, `error: ${unfit.message}\n`);
     const passphrase = await readPassphrase(say);
-    if (!passphrase.ok) return refuse(say, passphraseMissing(passphrase.error));
+    if (!passphrase.ok) return endWith(say, passphraseMissing(passphrase.error));
     return report(await pick(users)(installation, { name, passphrase: passphrase.value }), name, done, say);
   });
 }
