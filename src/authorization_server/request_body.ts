@@ -36,21 +36,23 @@ const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
   not_utf8: "malformed_body",
 };
 
+/** The body's text; it must say that it is of the type. */
 async function readText(
   request: Request,
+  type: string,
   { bodyTimeoutMs: timeoutMs = bodyTimeoutMs }: Limits = {},
 ): Promise<Result<string, BodyProblem>> {
+  if (mediaType(request) !== type) {
+    await request.body?.cancel();
+    return failure("wrong_content_type");
+  }
   const text = await readRequestText(request, { maxBytes: maxOAuthBodyBytes, timeoutMs });
   return text.ok ? text : failure(problemOf[text.error]);
 }
 
-/** The body as JSON; it must say that it is. */
+/** The body as JSON. */
 export async function readJsonBody(request: Request, limits?: Limits): Promise<Result<unknown, BodyProblem>> {
-  if (mediaType(request) !== "application/json") {
-    await request.body?.cancel();
-    return failure("wrong_content_type");
-  }
-  const text = await readText(request, limits);
+  const text = await readText(request, "application/json", limits);
   if (!text.ok) return text;
   const json = parseJson(text.value);
   return json === undefined ? failure("malformed_body") : success(json);
@@ -58,11 +60,7 @@ export async function readJsonBody(request: Request, limits?: Limits): Promise<R
 
 /** A form as it was sent. */
 export async function readForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, BodyProblem>> {
-  if (mediaType(request) !== "application/x-www-form-urlencoded") {
-    await request.body?.cancel();
-    return failure("wrong_content_type");
-  }
-  const text = await readText(request, limits);
+  const text = await readText(request, "application/x-www-form-urlencoded", limits);
   return text.ok ? success(new URLSearchParams(text.value)) : text;
 }
 
