@@ -1,4 +1,5 @@
 /** A server in a process of its own, loaded for some seconds, with the CPU time that it took for each request. */
+import { fileURLToPath } from "node:url";
 import { runCommand, type ServerPlace } from "../tests/fixtures/running_server.ts";
 import { load, type LoadRequest, type LoadResult } from "./http_load.ts";
 import { cpuSeconds } from "./process_cpu.ts";
@@ -20,7 +21,7 @@ export interface Measure extends LoadResult {
 
 /** The command line that runs a script of this directory. */
 export function denoScript(script: string): readonly string[] {
-  return [Deno.execPath(), "run", "--allow-all", new URL(script, import.meta.url).pathname];
+  return [Deno.execPath(), "run", "--allow-all", fileURLToPath(new URL(script, import.meta.url))];
 }
 
 /** The settings of Portcullis under load: everything on, with a rate limit that counts and never refuses. */

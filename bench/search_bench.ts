@@ -6,6 +6,7 @@
  * BENCH_ROUNDS=n, BENCH_ONLY=words as elsewhere.
  */
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { serverFlags } from "../tests/fixtures/running_server.ts";
 import { separateCores } from "./cores.ts";
 import { installOfficialFilesystem } from "./official_filesystem.ts";
@@ -37,7 +38,7 @@ try {
   print(`${cores.note}${"missing" in installed ? `\nwithout the official server: ${installed.missing}` : ""}\n`);
   print("medians in milliseconds; how many times the other's time ours is, round by round: median (quartiles)\n\n");
   const env = { DATA_DIR: `${base}/data`, WORKSPACE_DIR: root, MCP_RATE_LIMIT: "1000000000" };
-  const main = new URL("../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
   const token = await makeToken({ dataDir: `${base}/served` });
   const served = await startServer([...allCores, Deno.execPath(), "run", ...serverFlags, main, "serve"], {
     env: { ...env, DATA_DIR: `${base}/served`, PORT: "0" },

@@ -6,6 +6,7 @@
  * medians are printed, with the ratios to the bare server.
  */
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { bundleProgram, programName, root } from "../scripts/bundle.ts";
 import { runBundler } from "../scripts/bundler.ts";
 import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
@@ -72,7 +73,7 @@ async function ownSubjects(program: string | undefined): Promise<Subject[]> {
       ...own,
       name: bareName,
       command: deno,
-      args: ["run", "--allow-all", new URL("bare_server.ts", import.meta.url).pathname],
+      args: ["run", "--allow-all", fileURLToPath(new URL("bare_server.ts", import.meta.url))],
       env: { BARE_RESULT: bareResult },
     },
     { ...own, name: "from source", command: deno, args: [...source, "serve"] },

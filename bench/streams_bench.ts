@@ -4,6 +4,7 @@
  * and what a call takes with and without them. Linux only: memory is read from /proc.
  */
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { installPeers } from "./install_peers.ts";
 import { peerPackages } from "./peer_programs.ts";
 import { residentMegabytes } from "./process_memory.ts";
@@ -54,7 +55,7 @@ async function start(source: string, packages?: string): Promise<ServerProcess> 
   const directory = await Deno.makeTempDir({ prefix: "portcullis-bench-", ...packages && { dir: packages } });
   await Deno.writeTextFile(`${directory}/server.ts`, source);
   const config = packages === undefined
-    ? ["--config", new URL("../deno.json", import.meta.url).pathname]
+    ? ["--config", fileURLToPath(new URL("../deno.json", import.meta.url))]
     : ["--no-lock"];
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--v8-flags=--expose-gc", ...config, `${directory}/server.ts`],

@@ -8,6 +8,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import type { Agent } from "../tests/fixtures/agent_jobs/job.ts";
 import { jobs } from "../tests/fixtures/agent_jobs/jobs.ts";
 import { officialJobs } from "../tests/fixtures/agent_jobs/official_jobs.ts";
@@ -33,7 +34,7 @@ const environment = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"]
 const sides: Side[] = [];
 try {
   const installed = await installOfficialFilesystem(`${base}/official-server`);
-  const main = new URL("../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
   const ours = await connect(`${base}/ours`, Deno.execPath(), ["run", ...serverFlags, main, "stdio"], {
     DATA_DIR: `${base}/data`,
     WORKSPACE_DIR: `${base}/ours`,

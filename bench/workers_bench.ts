@@ -4,6 +4,7 @@
  * of N cores, N workers cannot be N times as fast, and CPU time says more than calls a second. Linux only.
  */
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { makeServerPlace, serverFlags, type ServerPlace } from "../tests/fixtures/running_server.ts";
 import {
   connections,
@@ -21,7 +22,7 @@ import { median, print, row } from "./table.ts";
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");
 const secondsPerRound = Number(process.env["BENCH_SECONDS"] ?? "4");
 const workerCounts = (process.env["BENCH_WORKERS"] ?? `1,2,${navigator.hardwareConcurrency}`).split(",").map(Number);
-const main = new URL("../main.ts", import.meta.url).pathname;
+const main = fileURLToPath(new URL("../main.ts", import.meta.url));
 
 const cases: readonly Case[] = [
   { name: "tools/list", method: "tools/list", params: {} },

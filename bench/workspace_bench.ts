@@ -8,6 +8,7 @@
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { serverFlags } from "../tests/fixtures/running_server.ts";
 import { installOfficialFilesystem } from "./official_filesystem.ts";
 import { cpuSeconds } from "./process_cpu.ts";
@@ -46,7 +47,7 @@ const env = {
 try {
   Deno.mkdirSync(root);
   makeFiles(root);
-  const main = new URL("../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../main.ts", import.meta.url));
   const ourProgram: Program = { command: Deno.execPath(), args: ["run", ...serverFlags, main, "stdio"], env };
   const installed = await installOfficialFilesystem(`${base}/official`);
   const officialProgram = "missing" in installed ? null : { command: "node", args: [installed.program, root], env };

@@ -9,6 +9,7 @@
  * `landlock`, as `harden` starts the server. All but the first claim to be race-free.
  */
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { landlockVersion, leastLandlockVersion, restrictFiles } from "../src/sandbox/landlock.ts";
 import { becomeProgram, loadLauncherLibc } from "../src/sandbox/libc.ts";
 import { confineRoots } from "../src/kernel/confined_roots.ts";
@@ -19,7 +20,7 @@ import { swapUntilKilled } from "./race_swapper.ts";
 const modes = ["portable", "kernel", "own_mount", "landlock"] as const;
 type Mode = typeof modes[number];
 
-const self = new URL(import.meta.url).pathname;
+const self = fileURLToPath(import.meta.url);
 const runSelf = ["run", "-A", "--no-check", self];
 const [first = "2000", ...rest] = Deno.args;
 /** Those of the command line, in the order in which they are passed on. */
@@ -112,7 +113,7 @@ function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly 
   restrictFiles(libc, [
     ...read.map((path) => ({ path, use: "execute" as const })),
     { path: Deno.execPath(), use: "execute" },
-    { path: new URL("..", import.meta.url).pathname, use: "read" },
+    { path: fileURLToPath(new URL("..", import.meta.url)), use: "read" },
     { path: denoDir(), use: "read" }, // packages, which the workspace imports
     { path: "/dev/null", use: "change" },
     { path: `${base}/ws`, use: "change" },

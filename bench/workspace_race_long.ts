@@ -3,11 +3,12 @@
  * for one user: `deno run -A bench/workspace_race_long.ts [TRIES]`. Ends with an error when one leads outside.
  */
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 
 const wanted = Number(Deno.args[0] ?? 1_000_000);
 const millisecondsEach = "400";
 const maxRounds = 100;
-const program = new URL("workspace_race.ts", import.meta.url).pathname;
+const program = fileURLToPath(new URL("workspace_race.ts", import.meta.url));
 const pauses = ["0", "2", "20", "200", "2000"];
 const variants = pauses.flatMap((pause) =>
   ["", "reversed"].flatMap((way) => ["shared", "per-user"].map((workspaces) => [pause, way, workspaces]))

@@ -4,11 +4,12 @@
  * written into one of them. Uncommitted changes leave the commit out: such a file is no commit's.
  */
 import { basename, dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 import { bundledFiles, runBundler } from "./bundler.ts";
 import { mergePieces, type Together } from "./merge_pieces.ts";
 
 /** The root of the repository. */
-export const root: string = new URL("..", import.meta.url).pathname;
+export const root: string = fileURLToPath(new URL("..", import.meta.url));
 const commitStamp = "@PORTCULLIS_COMMIT@";
 const rootStamp = "@PORTCULLIS_ROOT@";
 

@@ -1,6 +1,7 @@
 /** Holds the dependency rules of docs/architecture.md: which part of src/ may import which. */
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
+import { fileURLToPath } from "node:url";
 
 /** The parts that have a table of settings, which config collects. */
 const withSettings = [
@@ -172,7 +173,7 @@ function partOf(path: string): string {
   return path.split("/")[1] ?? path;
 }
 
-const root = new URL("..", import.meta.url).pathname;
+const root = fileURLToPath(new URL("..", import.meta.url));
 const imports = (await importsBelow(`${root}src`)).map(({ from, specifier }) => ({
   from: from.slice(root.length),
   specifier,

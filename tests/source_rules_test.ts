@@ -113,3 +113,10 @@ Deno.test("source rules: zod is imported as a namespace, which leaves its unused
   );
   assert.deepEqual(whole, []);
 });
+
+Deno.test("source rules: paths are made of addresses by fileURLToPath(), which a blank in the path needs", () => {
+  const encoded = [...everything].filter(([, text]) => /import\.meta\.url\)+\.pathname/.test(text)).map(([file]) =>
+    file
+  );
+  assert.deepEqual(encoded, []);
+});

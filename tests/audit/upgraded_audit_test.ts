@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 
 async function placeOf4668edf(): Promise<ServerPlace> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-audit-upgrade-" });
-  const made = new URL("../upgrade/made_at_4668edf/sqlite", import.meta.url).pathname;
+  const made = fileURLToPath(new URL("../upgrade/made_at_4668edf/sqlite", import.meta.url));
   const copied = await new Deno.Command("cp", { args: ["-R", `${made}/.`, directory] }).output();
   assert.ok(copied.success);
   await Deno.chmod(`${directory}/data`, 0o700);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { decide, openBrowser, ownerPasswordHash, reachConsent } from "./harness.ts";
 
@@ -8,7 +9,7 @@ Deno.test("mcp-remote signs in at the started server and lists the tools", async
   await using server = await startServer(place, { env: { OWNER_PASSWORD_HASH: ownerPasswordHash } });
   const home = await Deno.makeTempDir({ prefix: "portcullis-mcp-remote-" });
   const denoDir = process.env["DENO_DIR"];
-  const run = ["run", "-A", "--config", new URL("../../deno.dev.json", import.meta.url).pathname];
+  const run = ["run", "-A", "--config", fileURLToPath(new URL("../../deno.dev.json", import.meta.url))];
   const child = new Deno.Command(Deno.execPath(), {
     args: [...run, "npm:mcp-remote@^0.15/mcp-remote-client", `${server.url}/mcp`, "--transport", "http-only"],
     // Without a PATH it finds no browser to open: this test is the browser.

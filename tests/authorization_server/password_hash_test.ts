@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { scrypt } from "../../src/authorization_server/users/scrypt.ts";
 import {
   createPasswordHasher,
@@ -89,10 +90,10 @@ Deno.test("at most so many hashes run at once, so many wait, and the rest are to
 Deno.test({
   ...skippedUnless(...onLinux, "a process that has hashed many passphrases is no larger for it"),
   async fn() {
-    const program = new URL("./hash_many.ts", import.meta.url).pathname;
+    const program = fileURLToPath(new URL("./hash_many.ts", import.meta.url));
     const { code, stdout } = await new Deno.Command(Deno.execPath(), {
       args: ["run", "--config", "deno.dev.json", program, "12"],
-      cwd: new URL("../..", import.meta.url).pathname,
+      cwd: fileURLToPath(new URL("../..", import.meta.url)),
       stderr: "inherit",
     }).output();
     assert.equal(code, 0);

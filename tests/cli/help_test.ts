@@ -1,5 +1,6 @@
 /** Help, as it fits a terminal. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { commands } from "../../src/cli/commands.ts";
 import { loadCommands } from "../../src/cli/load_commands.ts";
 import { runCommand } from "../fixtures/running_server.ts";
@@ -43,7 +44,8 @@ interface ModuleInfo {
 
 Deno.test("Deno reads few modules before --help and --version run, and none of Node or a package", async () => {
   const main = new URL("../../main.ts", import.meta.url);
-  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", main.pathname] }).output();
+  const { stdout } = await new Deno.Command(Deno.execPath(), { args: ["info", "--json", fileURLToPath(main)] })
+    .output();
   const { modules }: { readonly modules: readonly ModuleInfo[] } = JSON.parse(new TextDecoder().decode(stdout));
   const read = new Set([main.href]);
   for (const specifier of read) { // grows as imports are found, those that only may run among them

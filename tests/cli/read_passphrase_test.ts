@@ -1,5 +1,6 @@
 /** The passphrase prompt on a terminal of its own, made by script(1). */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 
 const onSources = needing("sources");
@@ -15,7 +16,7 @@ function hasScript(): boolean {
 
 /** Types at each question, in turn, and returns what the terminal showed; the shell in it then says how it is set. */
 async function atTerminal(answers: readonly string[]): Promise<string> {
-  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
   const program = `'${Deno.execPath()}' run -A '${main}' hash-password; echo "status=$?"; stty -a`;
   const child = new Deno.Command("script", {
     args: ["-qfec", program, "/dev/null"],

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { lookAtPath } from "../../src/config/look_at_path.ts";
 import { leadsInto } from "../../src/config/overlap.ts";
 import { foldingSkipped, withFoldingMount } from "../fixtures/folding_mount.ts";
@@ -55,7 +56,7 @@ Deno.test("leadsInto() compares what is written where nothing can be looked at",
   for (const path of ["/home", "/", "/home/ws-2", "/other/ws"]) assert.ok(!leadsInto(path, "/home/ws", blind), path);
 });
 
-const program = new URL("./print_overlap.ts", import.meta.url).pathname;
+const program = fileURLToPath(new URL("./print_overlap.ts", import.meta.url));
 
 async function overlaps(words: readonly string[], base: string, path: string): Promise<string> {
   const [command = "", ...args] = words;

@@ -1,7 +1,8 @@
 /** The `deploy` block of deno.json: what it says to install is all that the app loads. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 
-const root = new URL("../..", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../..", import.meta.url));
 
 Deno.test("deno.json's deploy block: the install command takes the server's packages alone, and the entry point starts from them", async () => {
   const { deploy } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));

@@ -1,5 +1,6 @@
 /** More connections than the process has descriptors for, at the started server. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { form } from "../fixtures/forms/chosen_form.ts";
 import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
 import { makeServerPlace, type RunningServer, serverFlags, startServer } from "../fixtures/running_server.ts";
@@ -7,7 +8,7 @@ import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 
 const limit = 150;
-const program = new URL("../../main.ts", import.meta.url).pathname;
+const program = fileURLToPath(new URL("../../main.ts", import.meta.url));
 const silentConnections = 1_000;
 /** `deno run` raises the soft limit to the hard one. */
 const launcher = ["sh", "-c", `ulimit -n ${limit} && exec "$@"`, "sh"];

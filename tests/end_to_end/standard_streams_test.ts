@@ -1,5 +1,6 @@
 /** Standard output and standard error that are full, closed, slow or not read at all. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
@@ -85,7 +86,7 @@ async function inShell(
   line: string,
   place: ServerPlace,
 ): Promise<{ readonly code: number; readonly stdout: string; readonly stderr: string }> {
-  const program = `${Deno.execPath()} run -A ${new URL("../../main.ts", import.meta.url).pathname}`;
+  const program = `${Deno.execPath()} run -A ${fileURLToPath(new URL("../../main.ts", import.meta.url))}`;
   const { code, stdout, stderr } = await new Deno.Command("bash", {
     args: ["-c", `set -o pipefail; ${line.replace("COMMAND", program)}`],
     env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1" },

@@ -1,5 +1,6 @@
 /** Being told to stop: by each signal, once and doubled, within bodies, and through `deno task`. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { toolCall } from "../fixtures/mcp_call.ts";
 import {
@@ -183,7 +184,7 @@ for (const signal of signals) {
     fn: async () => {
       await using place = await makeServerPlace();
       const child = new Deno.Command(Deno.execPath(), {
-        args: ["run", ...serverFlags, new URL("../../main.ts", import.meta.url).pathname, "stdio"],
+        args: ["run", ...serverFlags, fileURLToPath(new URL("../../main.ts", import.meta.url)), "stdio"],
         env: { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, NO_COLOR: "1", LOG_LEVEL: "info" },
         stdin: "piped",
         stdout: "piped",

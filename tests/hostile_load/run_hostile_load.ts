@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, runCommand, serverFlags, startServer } from "../fixtures/running_server.ts";
 import { seeded } from "../soak/random.ts";
@@ -154,7 +155,7 @@ function startInnocent(order: InnocentOrder): Disposable & { readonly stop: () =
 
 /** The stand-in in a process of its own: its work is no part of what is measured. */
 async function startOllamaProcess(): Promise<AsyncDisposable & { readonly url: string }> {
-  const script = new URL("../fixtures/ollama.ts", import.meta.url).pathname;
+  const script = fileURLToPath(new URL("../fixtures/ollama.ts", import.meta.url));
   const models = ["--model", "tinyllama", "--model", "phi3", "--model", "embeddinggemma"];
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", script, "--port", "0", "--token-ms", "5", ...models],

@@ -6,6 +6,7 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
+import { fileURLToPath } from "node:url";
 import { formNames, prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { clients, skippedStatus } from "./clients.ts";
 
@@ -14,8 +15,8 @@ const killAfterSeconds = 10;
 const timedOutStatus = 124; // of timeout(1)
 const shownCharacters = 4_000;
 
-const config = new URL("../../deno.dev.json", import.meta.url).pathname;
-const program = new URL("one_client.ts", import.meta.url).pathname;
+const config = fileURLToPath(new URL("../../deno.dev.json", import.meta.url));
+const program = fileURLToPath(new URL("one_client.ts", import.meta.url));
 
 /** Tells one client's story; gives what is to be printed. */
 async function tell(name: string, formEnv: Readonly<Record<string, string>>): Promise<string> {

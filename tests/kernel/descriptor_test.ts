@@ -1,5 +1,6 @@
 /** Each call through the binding does, and says, what the system's own programs do and say of it. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import type { Descriptor } from "../../src/kernel/descriptor.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
@@ -48,7 +49,7 @@ test("an entry's status is what stat(1) says of it", async (root, path) => {
 Deno.test({
   ...skippedUnless(hasOverlay, "overlayfs cannot be mounted here", "inodes that no number tells apart stay apart"),
   async fn() {
-    const program = new URL("print_inodes.ts", import.meta.url).pathname;
+    const program = fileURLToPath(new URL("print_inodes.ts", import.meta.url));
     const [command = "", ...args] = withMounts(overlayScript);
     const { stdout, stderr } = await new Deno.Command(command, {
       args: [...args, Deno.execPath(), "run", "-A", "--no-check", program, "/mnt/merged"],
@@ -239,7 +240,7 @@ Deno.test({
     const directory = await Deno.makeTempDir();
     await Deno.writeTextFile(`${directory}/f`, "text");
     try {
-      const program = new URL("read_once.ts", import.meta.url).pathname;
+      const program = fileURLToPath(new URL("read_once.ts", import.meta.url));
       const child = ["run", "-A", "--no-check", program, directory];
       const trace = await run("strace", "-f", "-qq", "-e", "trace=openat2,renameat2", Deno.execPath(), ...child);
       const opens = trace.split("\n").filter((line) => line.includes('"f"') && line.includes("openat2("));
@@ -261,7 +262,7 @@ Deno.test({
   name: "a want of descriptors does not pass for a system without openat2: files would be confined less from then on",
   ignore: !kernel.available,
   async fn() {
-    const program = new URL("load_when_full.ts", import.meta.url).pathname;
+    const program = fileURLToPath(new URL("load_when_full.ts", import.meta.url));
     const command = ["-c", 'ulimit -n 80 && exec "$@"', "sh", Deno.execPath(), "run", "-A", "--no-check", program];
     assert.match(await run("sh", ...command), /KernelError: .*EMFILE/);
   },

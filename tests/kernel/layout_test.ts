@@ -1,5 +1,6 @@
 /** The numbers of Linux's interface are those of the kernel's headers, on each architecture. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import * as numbers from "../../src/kernel/numbers.ts";
 
 /** How to compile and run a program for an architecture; the other one needs a cross compiler and an emulator. */
@@ -20,7 +21,7 @@ for (const architecture of ["x86_64", "aarch64"] as const) {
       const directory = await Deno.makeTempDir();
       try {
         const program = `${directory}/layout`;
-        await run(compiler, ["-static", "-o", program, new URL("layout.c", import.meta.url).pathname]);
+        await run(compiler, ["-static", "-o", program, fileURLToPath(new URL("layout.c", import.meta.url))]);
         const [command = program, ...args] = [...runner, program];
         const printed = (await run(command, args)).trim().split("\n").sort();
         assert.deepEqual(linesOf(architecture).sort(), printed);

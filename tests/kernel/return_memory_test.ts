@@ -1,5 +1,6 @@
 /** Memory that was freed goes back to the system: the C library would keep what V8's compilers had. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 import { systemTimers } from "../../src/lib/time/timers.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
@@ -13,7 +14,7 @@ Deno.test({
   ...skippedUnless(...here, "memory that was freed between other allocations goes back when it is asked for"),
   async fn() {
     const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--v8-flags=--expose-gc", new URL("return_memory.ts", import.meta.url).pathname],
+      args: ["run", "-A", "--v8-flags=--expose-gc", fileURLToPath(new URL("return_memory.ts", import.meta.url))],
       signal: AbortSignal.timeout(60_000), // it waits until 30 MB are back
     }).output();
     assert.ok(success, new TextDecoder().decode(stderr));

@@ -1,13 +1,14 @@
 /** {@link ./broken_server.ts}, launched as `harden` launches the server. Argument: Deno's cache directory. */
 import { readFileSync, writeSync } from "node:fs";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../src/config/config.ts";
 import { launchHardened, sourceProgram } from "../../src/sandbox/launch_hardened.ts";
 
 const config = loadConfig({ flags: {}, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
 if (!config.ok) throw new Error(JSON.stringify(config.error));
 const [, , denoDir = ""] = Deno.args;
-const root = new URL("../..", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../..", import.meta.url));
 const problem = launchHardened(config.value, sourceProgram(root, denoDir, ["tests/sandbox/broken_server.ts"]));
 writeSync(process.stderr.fd, problem);
 process.exit(1);

@@ -1,6 +1,7 @@
 /** The server under Landlock. Where the kernel has none, the suite is skipped and says so. */
 import assert from "node:assert/strict";
 import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import manifest from "../../deno.json" with { type: "json" };
 import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
@@ -37,7 +38,7 @@ Deno.test("harden starts the server with the flags of `deno task start`", () => 
 
 Deno.test("harden without the permission for FFI says how to start it, and starts nothing", async () => {
   await using place = await makeServerPlace();
-  const main = new URL("../../main.ts", import.meta.url).pathname;
+  const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
   const output = await new Deno.Command(Deno.execPath(), {
     args: ["run", ...launcherFlags.filter((flag) => flag !== libraryFlag), main, "harden", "--data-dir", place.dataDir],
   }).output();

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 
-const root = new URL("../..", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../..", import.meta.url));
 
 async function runConfined(...flags: string[]): Promise<Record<string, unknown>> {
   const directory = await Deno.makeTempDir();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 import { raceFreedomOf } from "../../src/sandbox/race_freedom.ts";
@@ -39,7 +40,7 @@ Deno.test({
       mkdir "$1/whole" "$1/part" &&
       mount -t tmpfs none "$1/whole" && mkdir "$1/whole/sub" && mount --bind "$1/whole/sub" "$1/part" &&
       "$2" run --no-prompt --allow-read --allow-sys=statfs "$3" "$1/whole" "$1/part"`;
-    const probe = new URL("./print_race_freedom.ts", import.meta.url).pathname;
+    const probe = fileURLToPath(new URL("./print_race_freedom.ts", import.meta.url));
     try {
       const { stdout, stderr } = await new Deno.Command("unshare", {
         args: ["-m", "sh", "-c", script, "sh", directory, Deno.execPath(), probe],

@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
@@ -12,7 +13,7 @@ import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts } from "../fixtures/own_mounts.ts";
 
 const millisecondsEach = 300;
-const program = new URL("../../bench/workspace_race.ts", import.meta.url).pathname;
+const program = fileURLToPath(new URL("../../bench/workspace_race.ts", import.meta.url));
 const hasLandlock = Deno.build.os === "linux" && landlockVersion(loadLauncherLibc()) >= leastLandlockVersion;
 const landlockSkipped = hasLandlock ? "" : " (skipped: this kernel has no Landlock)";
 const mountSkipped = ownMounts === null ? " (skipped: this machine lets nobody mount)" : "";

@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../src/config/config.ts";
 import { moveKvFile } from "../../scripts/move_kv_file.ts";
 import { startServer } from "../../src/composition/running_server.ts";
@@ -32,7 +33,7 @@ const halfAnHour = 1_800_000;
 
 async function copyOf(driver: string): Promise<{ readonly directory: string; readonly facts: Facts }> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-upgrade-" });
-  const copied = await new Deno.Command("cp", { args: ["-R", `${new URL(driver, made).pathname}/.`, directory] })
+  const copied = await new Deno.Command("cp", { args: ["-R", `${fileURLToPath(new URL(driver, made))}/.`, directory] })
     .output();
   assert.ok(copied.success);
   for (const path of ["data", "data/master.key"]) {
@@ -220,7 +221,14 @@ if ("missing" in found) {
   Deno.test(postgres, async () => {
     await using cluster = await startPostgresCluster(found.programs);
     const restored = await new Deno.Command(`${found.programs}/psql`, {
-      args: ["--quiet", "--set", "ON_ERROR_STOP=1", "--file", new URL("postgres/dump.sql", made).pathname, cluster.url],
+      args: [
+        "--quiet",
+        "--set",
+        "ON_ERROR_STOP=1",
+        "--file",
+        fileURLToPath(new URL("postgres/dump.sql", made)),
+        cluster.url,
+      ],
       stdout: "null",
       stderr: "piped",
     }).output();

@@ -1,9 +1,10 @@
 /** A process that has too many files open: operations are refused, and nothing stays open or locked. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { diskModes } from "./disk_modes.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
-const program = new URL("exhaust_descriptors.ts", import.meta.url).pathname;
+const program = fileURLToPath(new URL("exhaust_descriptors.ts", import.meta.url));
 const limit = "80";
 
 for (const { name: mode } of diskModes) {

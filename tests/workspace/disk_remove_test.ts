@@ -1,5 +1,6 @@
 /** Deletions while another process saves: only what was judged is deleted, and every newer version stays. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
 import { until } from "../fixtures/until.ts";
@@ -15,7 +16,7 @@ interface Meanwhile {
   readonly after?: (root: string) => void;
 }
 
-const here = (name: string): string => new URL(name, import.meta.url).pathname;
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 
 const save = (path: string, text: string): void => {
   Deno.writeTextFileSync(`${path}.tmp`, text);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
 import type { WorkspaceLimits } from "../../src/workspace/limits.ts";
 import type { Workspace } from "../../src/workspace/port.ts";
@@ -202,7 +203,7 @@ testInEachMode("a server without write permission still reads and lists, and ref
 });
 
 async function exercise(root: string, permissions: readonly string[]): Promise<string[]> {
-  const script = new URL("exercise_workspace.ts", import.meta.url).pathname;
+  const script = fileURLToPath(new URL("exercise_workspace.ts", import.meta.url));
   const args = ["run", "--no-check", "--no-prompt", ...permissions, script, root];
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), { args }).output();
   const words = new TextDecoder().decode(stdout).trim().split("\n");

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { foldingSkipped, withFoldingMount } from "../fixtures/folding_mount.ts";
 
-const root = new URL("../../", import.meta.url).pathname;
+const root = fileURLToPath(new URL("../../", import.meta.url));
 
 Deno.test({
   name: `the contract holds on a file system that finds entries by other spellings${foldingSkipped ?? ""}`,

@@ -1,6 +1,7 @@
 /** Kill -9 of a process that writes, 300 times (KILL_ROUNDS): old or new, never a mix, and nothing left over. */
 import assert from "node:assert/strict";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { stagingDirectoryName } from "../../src/workspace/path.ts";
 import { diskModes } from "./disk_modes.ts";
@@ -8,7 +9,7 @@ import { quickDirectory } from "./property_runs.ts";
 
 const killRounds = Number(Deno.env.get("KILL_ROUNDS") ?? 300);
 const size = 50_000;
-const here = (name: string): string => new URL(name, import.meta.url).pathname;
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 /** Without a configuration there is less to start. */
 const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock"];
 

@@ -4,13 +4,14 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
 import { roomyTrash, tree } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { changesOf, trashOf, undo } from "./trash_contract.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
 
-const here = (name: string): string => new URL(name, import.meta.url).pathname;
+const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("bare_programs.json")}`];
 const kernel = loadKernel();
 const changes = [

@@ -1,5 +1,6 @@
 /** The official Python SDK gives a call up: the call is cancelled, and its stream is not asked for again and again. */
 import assert from "node:assert/strict";
+import { fileURLToPath } from "node:url";
 import { until } from "../../fixtures/until.ts";
 import { createHarness, harnessTools } from "../../mcp/harness.ts";
 import { createToolRegistry } from "../../../src/mcp/offers/tool_registry.ts";
@@ -18,7 +19,7 @@ export async function giveUpCall(packages: readonly string[]): Promise<void> {
     });
     const server = serveHarness(harness);
     try {
-      const script = new URL("given_up_call.py", import.meta.url).pathname;
+      const script = fileURLToPath(new URL("given_up_call.py", import.meta.url));
       const output = new Deno.Command("timeout", {
         args: ["60", python, script, server.url.href, "all-scopes", mode],
         stdout: "piped",

@@ -1,6 +1,7 @@
 /** The official Python SDK and FastMCP's client: a Python program that reads what to do, a line of JSON at a time. */
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { approve } from "../../fixtures/owner.ts";
 import type { Person } from "../../fixtures/person.ts";
 import type { CallOptions, MakeClient } from "../story.ts";
@@ -26,7 +27,7 @@ interface Started {
   end(): Promise<void>;
 }
 
-const script = new URL("story_client.py", import.meta.url).pathname;
+const script = fileURLToPath(new URL("story_client.py", import.meta.url));
 
 function start(python: string, args: readonly string[], person: Person): Started {
   const child = spawn(python, [script, ...args], { stdio: ["pipe", "pipe", "inherit"] });
