@@ -1,5 +1,6 @@
 /** What clients show of a tool, and how they judge it before they call it. */
 import assert from "node:assert/strict";
+import { toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
 import { fileEditTool } from "../../src/tools/files/file_edit.ts";
@@ -35,4 +36,20 @@ Deno.test("every tool has a title and all annotations, and only what changes som
   }
   for (const { name, annotations } of reading) assert.equal(annotations?.readOnlyHint, true, name);
   for (const { name, annotations } of changing) assert.equal(annotations?.readOnlyHint, false, name);
+});
+
+Deno.test("the documentation names parameters as the tools list them, not by other names that they accept", async () => {
+  const tools: readonly Tool[] = [...reading, ...changing, ...others];
+  const listed = new Set(tools.flatMap(({ input }) => Object.keys(toObjectSchema(input, "input")["properties"] ?? {})));
+  const accepted = tools.flatMap(({ aliases = {} }) => Object.keys(aliases));
+  const former = new Set(accepted.filter((name) => /[_A-Z]/.test(name) && !listed.has(name)));
+  assert.ok(former.has("if_match"));
+  const docs = new URL("../../docs/", import.meta.url);
+  const wrong: string[] = [];
+  for (const { name } of Deno.readDirSync(docs)) {
+    if (!name.endsWith(".md")) continue;
+    const page = await Deno.readTextFile(new URL(name, docs));
+    for (const [, word = ""] of page.matchAll(/`(\w+)`/g)) if (former.has(word)) wrong.push(`${name}: ${word}`);
+  }
+  assert.deepEqual(wrong, []);
 });
