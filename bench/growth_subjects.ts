@@ -37,6 +37,7 @@ const echo = (token: string): LoadRequest =>
   requestFor({ name: "echo", method: "tools/call", params: { name: "echo", arguments: { text: "hello" } } }, token);
 
 const fileName = (index: number): string => `file-${index}.txt`;
+const fileText = (index: number): string => `the text of ${fileName(index)}`;
 
 /** What is measured. */
 export const subjects: readonly Subject[] = [
@@ -79,28 +80,38 @@ export const subjects: readonly Subject[] = [
     },
   },
   {
+    name: "files of a directory: one of them read",
+    requestsPerSlice: 4_000,
+    remembersEach: false,
+    async grow({ place, token }, from, count) {
+      await writeFiles(place, from, count);
+      return Array<LoadRequest>(count).fill(readOf(token, 0));
+    },
+  },
+  {
     name: "files of a directory: each read",
     requestsPerSlice: 4_000,
     remembersEach: true,
     reads: true,
     async grow({ place, token }, from, count) {
-      await Deno.mkdir(`${place.workspaceDir}/many`, { recursive: true });
-      return Array.from({ length: count }, (_, index) => {
-        const name = fileName(from + index);
-        Deno.writeTextFileSync(`${place.workspaceDir}/many/${name}`, `the text of ${name}\n`);
-        const request = requestFor(
-          {
-            name: "read",
-            method: "tools/call",
-            params: { name: "file_read", arguments: { filename: `many/${name}` } },
-          },
-          token,
-        );
-        return { ...request, check: requireText(200, `the text of ${name}`) };
-      });
+      await writeFiles(place, from, count);
+      return Array.from({ length: count }, (_, index) => readOf(token, from + index));
     },
   },
 ];
+
+async function writeFiles({ workspaceDir }: ServerPlace, from: number, count: number): Promise<void> {
+  await Deno.mkdir(`${workspaceDir}/many`, { recursive: true });
+  for (let index = from; index < from + count; index++) {
+    Deno.writeTextFileSync(`${workspaceDir}/many/${fileName(index)}`, `${fileText(index)}\n`);
+  }
+}
+
+function readOf(token: string, index: number): LoadRequest {
+  const params = { name: "file_read", arguments: { filename: `many/${fileName(index)}` } };
+  const request = requestFor({ name: "read", method: "tools/call", params }, token);
+  return { ...request, check: requireText(200, fileText(index)) };
+}
 
 function requireText(expected: number, text: string): LoadRequest["check"] {
   return (status, body) => {
