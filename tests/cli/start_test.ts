@@ -1,8 +1,9 @@
 /** What a start loads before it knows what was asked for: a module here is a millisecond of every start. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, serverFlags, startServer } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { createToken } from "../sandbox/call.ts";
 
 interface Dependency {
@@ -122,9 +123,9 @@ Deno.test("a server imports no slow module of Node before it listens", async () 
   }
 });
 
-Deno.test("a server loads no slow module of Node up to its first answers, where the kernel confines its files", {
-  ignore: !loadKernel().available,
-}, async () => {
+const serverLoads =
+  "a server loads no slow module of Node up to its first answers, where the kernel confines its files";
+Deno.test(skippedUnless(...whereKernelConfines, serverLoads), async () => {
   const logs = await Deno.makeTempDir({ prefix: "portcullis-modules-" });
   await using place = await makeServerPlace();
   const token = await createToken(place.dataDir);

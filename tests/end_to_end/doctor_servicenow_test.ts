@@ -8,6 +8,7 @@ import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow/instance.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 interface Ward extends AsyncDisposable {
   readonly instance: StandInInstance;
@@ -92,11 +93,14 @@ Deno.test("doctor --servicenow tells a sleeping instance, a wrong client and a w
 });
 
 /** A container has no name for the loopback, and sees no certificate that lies beside its volumes. */
-const ignore = !hasOpenssl() || form.lacks["other files"] !== undefined;
+const lacks = hasOpenssl() ? form.lacks["other files"] : "there is no openssl";
 
 Deno.test({
-  name: "doctor --servicenow tells an untrusted certificate of the instance",
-  ignore,
+  ...skippedUnless(
+    lacks === undefined,
+    lacks ?? "",
+    "doctor --servicenow tells an untrusted certificate of the instance",
+  ),
   async fn() {
     const directory = await Deno.makeTempDir();
     try {
@@ -114,8 +118,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "doctor --servicenow tells what is wrong with a certificate of the instance, each fault with its own remedy",
-  ignore,
+  ...skippedUnless(
+    lacks === undefined,
+    lacks ?? "",
+    "doctor --servicenow tells what is wrong with a certificate of the instance, each fault with its own remedy",
+  ),
   async fn() {
     const directory = await Deno.makeTempDir();
     try {

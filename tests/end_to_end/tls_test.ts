@@ -4,8 +4,10 @@ import { type CertificateFiles, hasOpenssl, makeCertificate } from "../fixtures/
 import { form } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
-const ignore = !hasOpenssl() || form.lacks["other files"] !== undefined;
+const lacks = hasOpenssl() ? form.lacks["other files"] : "there is no openssl";
+const ownLack = lacks ?? form.lacks["own listener"];
 
 async function makeFiles(
   place: ServerPlace,
@@ -24,8 +26,11 @@ async function problemOf(env: Record<string, string>): Promise<string> {
 }
 
 Deno.test({
-  name: "with TLS_CERT_FILE and TLS_KEY_FILE the server speaks https, by HTTP/1.1 and HTTP/2, under an https issuer",
-  ignore: ignore || form.lacks["own listener"] !== undefined,
+  ...skippedUnless(
+    ownLack === undefined,
+    ownLack ?? "",
+    "with TLS_CERT_FILE and TLS_KEY_FILE the server speaks https, by HTTP/1.1 and HTTP/2, under an https issuer",
+  ),
   async fn() {
     await using place = await makeServerPlace();
     const { files, env } = await makeFiles(place);
@@ -66,8 +71,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a host that is not the server's is refused by https too, also when HTTP/2 leaves the Host header out",
-  ignore: ignore || form.lacks["own listener"] !== undefined,
+  ...skippedUnless(
+    ownLack === undefined,
+    ownLack ?? "",
+    "a host that is not the server's is refused by https too, also when HTTP/2 leaves the Host header out",
+  ),
   async fn() {
     await using place = await makeServerPlace();
     const { files, env } = await makeFiles(place);
@@ -89,8 +97,11 @@ Deno.test({
 });
 
 Deno.test({
-  name: "the server does not start with half of TLS, an unusable file, a foreign key, or an http SERVER_URL beside it",
-  ignore,
+  ...skippedUnless(
+    lacks === undefined,
+    lacks ?? "",
+    "the server does not start with half of TLS, an unusable file, a foreign key, or an http SERVER_URL beside it",
+  ),
   async fn() {
     await using place = await makeServerPlace();
     const { files, env } = await makeFiles(place);

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import type { Descriptor } from "../../src/kernel/descriptor.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
+import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
-import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { DT_DIR, DT_LNK, DT_REG } from "../../src/kernel/numbers.ts";
 
 const kernel = loadKernel();
@@ -234,8 +235,11 @@ test("code that replaces the language's own methods, or lies about a buffer, get
 });
 
 Deno.test({
-  name: "strace(1) sees the same calls: each open is beneath, without links, magic links and other mounts",
-  ignore: !kernel.available || !isThere("strace"),
+  ...skippedUnless(
+    kernel.available && hasProgram("strace"),
+    "there is no strace, or no openat2",
+    "strace(1) sees the same calls: each open is beneath, without links, magic links and other mounts",
+  ),
   async fn() {
     const directory = await Deno.makeTempDir();
     await Deno.writeTextFile(`${directory}/f`, "text");
@@ -259,8 +263,10 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a want of descriptors does not pass for a system without openat2: files would be confined less from then on",
-  ignore: !kernel.available,
+  ...skippedUnless(
+    ...whereKernelConfines,
+    "a want of descriptors does not pass for a system without openat2: files would be confined less from then on",
+  ),
   async fn() {
     const program = fileURLToPath(new URL("load_when_full.ts", import.meta.url));
     const command = ["-c", 'ulimit -n 80 && exec "$@"', "sh", Deno.execPath(), "run", "-A", "--no-check", program];
@@ -270,8 +276,7 @@ Deno.test({
 
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({
-    name,
-    ignore: !kernel.available,
+    ...skippedUnless(...whereKernelConfines, name),
     async fn() {
       const path = await Deno.realPath(await Deno.makeTempDir());
       const root = kernelRoots().open(path);
@@ -300,12 +305,4 @@ async function run(command: string, ...args: readonly string[]): Promise<string>
   const printed = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
   assert.ok(success, printed);
   return printed;
-}
-
-function isThere(command: string): boolean {
-  try {
-    return new Deno.Command(command, { args: ["-V"], stdout: "null", stderr: "null" }).outputSync().success;
-  } catch {
-    return false;
-  }
 }

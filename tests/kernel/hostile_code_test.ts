@@ -3,7 +3,9 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import type { Descriptor } from "../../src/kernel/descriptor.ts";
 import { loadKernel } from "../../src/kernel/kernel.ts";
+import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 
 const kernel = loadKernel();
@@ -210,8 +212,7 @@ test(
 
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({
-    name,
-    ignore: !kernel.available,
+    ...skippedUnless(...whereKernelConfines, name),
     sanitizeResources: false, // a screener ends once it is idle
     sanitizeOps: false,
     async fn() {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { libraryPaths } from "../../src/kernel/library_paths.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const library = Deno.build.os === "linux" ? libraryPaths.find((path) => existsSync(path)) : undefined;
 const bufferBytes = 60_000;
@@ -15,8 +16,11 @@ function isTakenOver(address: unknown): boolean {
 }
 
 Deno.test({
-  name: "Deno keeps the memory of a buffer until a call on another thread ends, though code gives the buffer away",
-  ignore: library === undefined,
+  ...skippedUnless(
+    library !== undefined,
+    "there is no glibc where it is looked for",
+    "Deno keeps the memory of a buffer until a call on another thread ends, though code gives the buffer away",
+  ),
   async fn() {
     const libc = Deno.dlopen(library ?? "", {
       pipe: { parameters: ["buffer"], result: "i32" },

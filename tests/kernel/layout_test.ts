@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import * as numbers from "../../src/kernel/numbers.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 /** How to compile and run a program for an architecture; the other one needs a cross compiler and an emulator. */
 const builds: Readonly<
@@ -13,10 +14,13 @@ const builds: Readonly<
 
 for (const architecture of ["x86_64", "aarch64"] as const) {
   const [compiler = "", runner = []] = builds[architecture][Deno.build.arch] ?? [];
-  const canRun = Deno.build.os === "linux" && [compiler, ...runner].every(isThere);
+  const programs = [compiler, ...runner];
   Deno.test({
-    name: `the numbers and layouts for ${architecture} are those of its headers`,
-    ignore: !canRun,
+    ...skippedUnless(
+      Deno.build.os === "linux" && programs.every(hasProgram),
+      `there is no ${programs.join(" with ")}`,
+      `the numbers and layouts for ${architecture} are those of its headers`,
+    ),
     async fn() {
       const directory = await Deno.makeTempDir();
       try {
@@ -36,14 +40,6 @@ function linesOf(architecture: numbers.Architecture): string[] {
   const { openFlags, statxLayout, direntLayout, inotifyLayout, errorNames, ...constants } = numbers;
   const groups = [openFlags[architecture], statxLayout, direntLayout, inotifyLayout, errorNames, constants];
   return groups.flatMap((group) => Object.entries(group).map(([name, value]) => `${name} ${value}`));
-}
-
-function isThere(command: string): boolean {
-  try {
-    return new Deno.Command(command, { args: ["--version"], stdout: "null", stderr: "null" }).outputSync().success;
-  } catch {
-    return false;
-  }
 }
 
 async function run(command: string, args: readonly string[]): Promise<string> {

@@ -1,12 +1,16 @@
 /** Files that are read in one go: which are, and that none stays open. */
 import assert from "node:assert/strict";
 import { loadKernel } from "../../src/kernel/kernel.ts";
+import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const kernel = loadKernel();
 
 Deno.test({
-  name: "readWhole() reads regular files that leave room in the buffer, nothing else, and leaves none open",
-  ignore: !kernel.available,
+  ...skippedUnless(
+    ...whereKernelConfines,
+    "readWhole() reads regular files that leave room in the buffer, nothing else, and leaves none open",
+  ),
   async fn() {
     assert.ok(kernel.available);
     const base = await Deno.makeTempDir();

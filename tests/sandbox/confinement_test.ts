@@ -1,8 +1,9 @@
 /** How the workspace is confined, as the start says it: by the kernel, or by checks where the system has no such call. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/kernel/kernel.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
+import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { makeServerPlace, serverFlags, startServer } from "../fixtures/running_server.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { call, createToken } from "./call.ts";
 
 const withoutLibrary = serverFlags.filter((flag) => flag !== libraryFlag);
@@ -10,18 +11,26 @@ const refusing = (call: string): readonly string[] => {
   const filter = ["-e", `trace=${call}`, "-e", `inject=${call}:error=EPERM`];
   return ["strace", "-D", "-f", "-qq", "-o", "/dev/null", ...filter];
 };
-const hasKernel = loadKernel().available;
-const canRefuse = hasKernel && isThere("strace");
+const [hasKernel] = whereKernelConfines;
+const whereRefused: readonly [boolean, string] = [
+  hasKernel && hasProgram("strace"),
+  "there is no strace, or no openat2",
+];
 
 interface Start {
   readonly flags: readonly string[];
   readonly launcher?: readonly string[];
   readonly said: RegExp;
-  readonly ignore?: boolean;
+  /** Whether it can be tried, and what to say where it cannot. */
+  readonly where?: readonly [boolean, string];
 }
 
 const starts: Readonly<Record<string, Start>> = {
-  "with the permission, the kernel confines it": { flags: serverFlags, said: /"by":"kernel"/, ignore: !hasKernel },
+  "with the permission, the kernel confines it": {
+    flags: serverFlags,
+    said: /"by":"kernel"/,
+    where: whereKernelConfines,
+  },
   "without the permission, paths are checked": {
     flags: withoutLibrary,
     said: hasKernel ? /"by":"checks","because":"foreign functions are not permitted/ : /"by":"checks"/,
@@ -30,26 +39,25 @@ const starts: Readonly<Record<string, Start>> = {
     flags: serverFlags,
     launcher: refusing("openat2"),
     said: /"by":"checks","because":"the system refuses openat2 \(EPERM\)/,
-    ignore: !canRefuse,
+    where: whereRefused,
   },
   "where it refuses statx, paths are checked": {
     flags: serverFlags,
     launcher: refusing("statx"),
     said: /"by":"checks","because":"the system refuses statx \(EPERM\)/,
-    ignore: !canRefuse,
+    where: whereRefused,
   },
   "where it refuses renameat2, the kernel confines it": {
     flags: serverFlags,
     launcher: refusing("renameat2"),
     said: /"by":"kernel"/,
-    ignore: !canRefuse,
+    where: whereRefused,
   },
 };
 
-for (const [what, { flags, launcher, said, ignore = false }] of Object.entries(starts)) {
+for (const [what, { flags, launcher, said, where: [canRun, why] = [true, ""] }] of Object.entries(starts)) {
   Deno.test({
-    name: `the start says how the workspace is confined, and the file tools work: ${what}`,
-    ignore,
+    ...skippedUnless(canRun, why, `the start says how the workspace is confined, and the file tools work: ${what}`),
     async fn() {
       await using place = await makeServerPlace();
       const token = await createToken(place.dataDir, "files:read files:write");
@@ -65,12 +73,4 @@ for (const [what, { flags, launcher, said, ignore = false }] of Object.entries(s
       assert.match(await call(server, token, "file_read", { filename: "a/b.txt" }), /kept/);
     },
   });
-}
-
-function isThere(command: string): boolean {
-  try {
-    return new Deno.Command(command, { args: ["-V"], stdout: "null", stderr: "null" }).outputSync().success;
-  } catch {
-    return false;
-  }
 }

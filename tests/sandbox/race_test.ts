@@ -5,12 +5,13 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { loadKernel } from "../../src/kernel/kernel.ts";
 import { libraryFlag } from "../../src/kernel/library_paths.ts";
 import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
 import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
+import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts } from "../fixtures/own_mounts.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const millisecondsEach = 300;
 const program = fileURLToPath(new URL("../../bench/workspace_race.ts", import.meta.url));
@@ -59,8 +60,10 @@ for (
 ) {
   const pace = `${pause} \u00b5s between renames${way === "" ? "" : `, ${way}`}, ${workspaces}`;
   Deno.test({
-    name: `a racing writer, names resolved by the kernel: nothing outside is read, listed, made or changed (${pace})`,
-    ignore: !loadKernel().available,
+    ...skippedUnless(
+      ...whereKernelConfines,
+      `a racing writer, names resolved by the kernel: nothing outside is read, listed, made or changed (${pace})`,
+    ),
     async fn() {
       const [plain, ...confined] = await race("kernel", pause, way, workspaces);
       assert.ok(plain !== undefined && plain.escaped > 0, "no other process raced");

@@ -8,6 +8,7 @@ import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
 import { startServicenow } from "../fixtures/servicenow/instance.ts";
 import { signIn } from "../fixtures/servicenow/server.ts";
+import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 const people = 50;
@@ -23,8 +24,11 @@ const whoAmI = [
 ];
 
 Deno.test({
-  name: `${calls} interleaved calls of ${people} people on two instances: each is answered with the caller's own token`,
-  ignore: "missing" in found,
+  ...skippedUnless(
+    !("missing" in found),
+    "missing" in found ? found.missing : "",
+    `${calls} interleaved calls of ${people} people on two instances: each is answered with the caller's own token`,
+  ),
   async fn() {
     if ("missing" in found) return;
     await using cluster = await startPostgresCluster(found.programs);
