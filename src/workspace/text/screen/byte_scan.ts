@@ -21,10 +21,10 @@ export function scannedBytes(): Uint8Array<ArrayBuffer> {
 
 /** Looks for these places one after the other: {@link maxPlaces} or fewer. */
 export function createByteScan(places: readonly Place[]): ByteScan {
-  const { low, high, before, text: tablesEnd, maxTextBytes } = scanLayout;
+  const { low, high, before, half, text: tablesEnd, maxTextBytes } = scanLayout;
   const tables = new Uint8Array(tablesEnd);
   const missing = maxPlaces - places.length; // they come first, and take anything
-  tables.fill((1 << missing) - 1, before, tablesEnd);
+  tables.fill((1 << missing) - 1, before, half).fill(0x0f, half);
   for (let place = 0; place < maxPlaces; place++) {
     for (const byte of places[place - missing]?.bytes ?? anyByte) {
       for (const at of [low + (byte & 0x0f), high + (byte >> 4)]) tables[at] = (tables[at] ?? 0) | (1 << place);
