@@ -6,36 +6,37 @@ export type FairTurns = () => Promise<void> | undefined;
 const turnMilliseconds = 8;
 /** The part of its turn that long work then leaves to others: a request takes several passes of the event loop. */
 const restShare = 1 / 4;
-/** How many passes show whether others have anything to do at all. */
-const quietPasses = 6;
+/**
+ * How many passes show whether others have anything to do: Deno looks for what has arrived in one of 61
+ * (tokio's `event_interval`).
+ */
+const quietPasses = 64;
 /** Idle passes take less. */
-const quietMilliseconds = 0.5;
-/** For how long after its turn some work counts as going on. */
-const rivalMilliseconds = 1_000;
+const quietMilliseconds = 1;
 
 /** When no turn is planned any more: the turns of several long tasks follow each other, with a rest after each. */
 let plannedUntil = 0;
-/** Who had the last turn, and when it ended. */
-let last: { readonly owner: FairTurns; readonly endedAt: number } | null = null;
+/** How many wait for their next turn. */
+let waiting = 0;
 
 export function createFairTurns(): FairTurns {
   let started = performance.now();
-  const nextTurn: FairTurns = () => {
-    const now = performance.now();
-    const worked = now - started;
+  return () => {
+    const worked = performance.now() - started;
     if (worked < turnMilliseconds) return undefined;
-    const hasRival = last !== null && last.owner !== nextTurn && now - last.endedAt < rivalMilliseconds;
-    last = { owner: nextTurn, endedAt: now };
+    const hasRival = waiting++ > 0;
     return pause(worked, hasRival).then(() => {
+      waiting--;
       started = performance.now();
     });
   };
-  return nextTurn;
 }
 
 async function pause(worked: number, hasRival: boolean): Promise<void> {
   const paused = performance.now();
-  for (let pass = 0; pass < quietPasses; pass++) await new Promise<void>((resolve) => void setImmediate(resolve));
+  for (let pass = 0; pass < quietPasses && !hasRival; pass++) {
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+  }
   const now = performance.now();
   if (!hasRival && now - paused < quietMilliseconds) return; // a rest would only be idle
   const rest = worked * restShare;
