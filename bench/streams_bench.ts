@@ -145,29 +145,30 @@ async function openSessions(url: string): Promise<string[]> {
   return ids;
 }
 
-/** What a session takes of a peer, and the stream of one. */
-async function measurePeer(name: string, source: string, packages: string): Promise<string> {
-  const peer = await start(source, packages);
-  const before = await peer.memory();
-  const ids = await openSessions(peer.url);
-  const withSessions = await peer.memory();
+/** What a session takes, and the stream of one. Ends the server. */
+async function measureSessions(name: string, { url, memory, stop }: ServerProcess): Promise<string> {
+  const before = await memory();
+  const ids = await openSessions(url);
+  const withSessions = await memory();
   const open: Response[] = [];
   for (const id of ids.slice(0, streams)) {
-    open.push(await fetch(peer.url, { headers: { ...legacyHeaders, "mcp-session-id": id } }));
+    open.push(await fetch(url, { headers: { ...legacyHeaders, "mcp-session-id": id } }));
   }
   if (open.some(({ status }) => status !== 200)) throw new Error(`a stream was refused by ${name}`);
-  const withStreams = await peer.memory();
+  const withStreams = await memory();
   await Promise.all(open.map(({ body }) => body?.cancel()));
-  await peer.stop();
+  await stop();
   const [stream, session] = [(withStreams - withSessions) / streams, (withSessions - before) / sessions];
-  return `${name}: idle stream ${stream.toFixed(1)} kB, session ${session.toFixed(1)} kB\n`;
+  return `${name}: idle stream of a session ${stream.toFixed(1)} kB, session ${session.toFixed(1)} kB\n`;
 }
 
 async function measurePeers(): Promise<string> {
   const packages = await Deno.makeTempDir({ prefix: "portcullis-bench-" });
   let lines = "";
   if (await installPeers(packages, peerPackages, maxInstallSeconds)) {
-    for (const [name, source] of Object.entries(sessionPeers)) lines += await measurePeer(name, source, packages);
+    for (const [name, source] of Object.entries(sessionPeers)) {
+      lines += await measureSessions(name, await start(source, packages));
+    }
   }
   await Deno.remove(packages, { recursive: true });
   return lines;
@@ -184,19 +185,18 @@ await callTime(ours.url);
 const alone = await callTime(ours.url);
 const { open, each } = await openStreams(ours);
 const withStreams = await callTime(ours.url);
-const before = await ours.memory();
 await openSessions(ours.url);
-const eachSession = (await ours.memory() - before) / sessions;
 const withAll = await callTime(ours.url);
 await Promise.all(open.map(({ body }) => body?.cancel()));
 await ours.stop();
 
-const peers = await measurePeers();
+const ofSessions = await measureSessions("Portcullis", await start(ourServer)) + await measurePeers();
 
 const us = (time: number): string => `${time.toFixed(0)} us`;
 process.stdout.write(`\
 idle stream: ${each.toFixed(1)} kB (bare Deno.serve: ${bareStreams.each.toFixed(1)} kB), ${streams} open
-legacy session: ${eachSession.toFixed(1)} kB, ${sessions} in use
-one call after the other: ${us(alone)} alone, ${us(withStreams)} with the streams, ${us(withAll)} with the sessions too
-${peers}`);
+one call after the other: ${us(alone)} alone, ${us(withStreams)} with the streams, ${
+  us(withAll)
+} with ${sessions} sessions too
+${ofSessions}`);
 process.exit(0);
