@@ -1,14 +1,16 @@
-/** Serves the routes, each behind the checks of its kind. */
+/** Serves the routes, each behind the checks of its kind. The only file that knows Hono. */
+import { type Context, Hono } from "@hono/hono";
 import type { Log } from "../lib/log/log.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/network/served_request.ts";
 import { wantsPage } from "../lib/page/wants_page.ts";
-import { loadOnce } from "../lib/program/load_once.ts";
 import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { notFoundPage } from "./home.ts";
 import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
+
+type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
 /** Sees how clients arrive; a request to `/mcp` with a known Host and Origin is none of its business. */
 interface Arrivals {
@@ -29,13 +31,16 @@ export function createRouter(
     readonly arrivals?: Arrivals;
   },
 ): Endpoint {
+  const app = new Hono<{ Bindings: Peer }>();
+  const plain = (endpoint: Endpoint): Handler => (context) => endpoint(context.req.raw, context.env);
+
   // No cookie, no ambient authority: pages of any origin may read these (RFC 8414, RFC 7591 and RFC 6749 by browser clients).
-  const shared = (endpoint: Endpoint): Endpoint => async (request, peer) => {
-    if (request.method === "OPTIONS") {
-      return preflightResponse("*", "GET, POST", request.headers.get("access-control-request-headers"));
+  const shared = (endpoint: Endpoint): Handler => async ({ req, env }) => {
+    if (req.method === "OPTIONS") {
+      return preflightResponse("*", "GET, POST", req.raw.headers.get("access-control-request-headers"));
     }
     try {
-      return allowOrigin(await endpoint(request, peer), "*");
+      return allowOrigin(await endpoint(req.raw, env), "*");
     } catch (error) {
       return allowOrigin(toFailedResponse(error, "program", log), "*");
     }
@@ -43,11 +48,11 @@ export function createRouter(
 
   // Pages work by cookie: a form that another site posts here is refused before it is read. `null` is what browsers
   // send for our own forms under `Referrer-Policy: no-referrer`; the form's own handle decides about those.
-  const page = (endpoint: Endpoint): Endpoint => async (request, peer) => {
-    const origin = request.headers.get("origin");
+  const page = (endpoint: Endpoint): Handler => async ({ req, env }) => {
+    const origin = req.raw.headers.get("origin");
     if (origin !== "null" && !isKnownOrigin(origin, names)) return forbidden("Origin");
     try {
-      return await endpoint(request, peer);
+      return await endpoint(req.raw, env);
     } catch (error) {
       return toFailedResponse(error, "person", log);
     }
@@ -71,18 +76,19 @@ export function createRouter(
 
   const mcpOrPage: Endpoint = (request, peer) => wantsPage(request) ? mcpPage(request, peer) : mcp(request, peer);
 
-  const kinds = { page, shared, plain: (endpoint: Endpoint) => endpoint };
-  const endpoints: readonly (readonly [string, Endpoint])[] = [
-    // Clients follow no redirect on POST without losing headers, so both spellings are served (interop).
-    ["/mcp", mcpOrPage],
-    ["/mcp/", mcpOrPage],
-    ...routes.flatMap(({ paths, kind, endpoint }) => paths.map((path) => [path, kinds[kind](endpoint)] as const)),
-    // What is looked for below another issuer (RFC 8414 §3.3), or as OpenID Connect, is not here: pages may read that too.
-    ["/.well-known/*", shared(notFound)],
-    ["/mcp/.well-known/*", shared(notFound)],
-  ];
-  const otherwise: Endpoint = (request) => wantsPage(request) ? notFoundPage() : notFound();
-  const load = loadOnce(async () => (await import("./route_by_path.ts")).routeByPath(endpoints, otherwise));
+  // Clients follow no redirect on POST without losing headers, so both spellings are served (interop).
+  app.all("/mcp", plain(mcpOrPage));
+  app.all("/mcp/", plain(mcpOrPage));
+  const handlers = { page, shared, plain };
+  for (const { paths, kind, endpoint } of routes) {
+    for (const path of paths) app.all(path, handlers[kind](endpoint));
+  }
+  // What is looked for below another issuer (RFC 8414 §3.3), or as OpenID Connect, is not here: pages may read that too.
+  app.all("/.well-known/*", shared(notFound));
+  app.all("/mcp/.well-known/*", shared(notFound));
+
+  app.notFound(({ req }) => wantsPage(req.raw) ? notFoundPage() : notFound());
+  app.onError((error) => toFailedResponse(error, "program", log));
 
   const answer: Endpoint = (request, peer) => {
     const addressee = addresseeOf(request, names);
@@ -92,16 +98,10 @@ export function createRouter(
     }
     // A shortcut for the one request that comes often; it answers as the route above does.
     if (request.method === "POST" && isMcpUrl(request.url)) return mcp(request, peer);
-    const onward = async (): Promise<Response> => {
-      try {
-        return await (await load())(request, peer);
-      } catch (error) {
-        return toFailedResponse(error, "program", log);
-      }
-    };
+    const onward = (): Response | Promise<Response> => app.fetch(request, peer);
     return arrivals === undefined ? onward() : arrivals.around(request, peer, onward);
   };
-  return observeRoutes(answer, new Set(endpoints.map(([path]) => path)), observers);
+  return observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
 }
 
 /** Whether a request's absolute URL has exactly the path `/mcp`, spelled plainly and without a query. */
