@@ -125,7 +125,7 @@ Deno.test("when one of several edits cannot be made, nothing is changed, and the
     const refused = await failureOf(edit, { path: "a", edits });
     assert.equal(
       refused.message,
-      "Failed to edit file: old_text is not in the file; it must match exactly, with blanks (edit 3, b; nothing was changed)",
+      "Failed to edit file: old_text is not in the file; it must match exactly, with blanks (edit 3, b); nothing was changed",
     );
     for (const name of ["a", "b"]) assert.equal(Deno.readTextFileSync(`${root}/${name}`), "one\n");
   }));
@@ -166,7 +166,7 @@ Deno.test("concurrent edits of different lines all take effect; of one version e
     assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
   }));
 
-Deno.test("an edit in a list takes what it leaves out from beside the list, but no other file's version", () =>
+Deno.test("an edit in a list takes what it leaves out from beside the list", () =>
   withWorkspace(async ({ root, workspace }) => {
     const edit = fileEditTool(workspace);
     for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "cat cats cat\n");
@@ -177,8 +177,11 @@ Deno.test("an edit in a list takes what it leaves out from beside the list, but 
     const { structured } = await answerOf(edit, { path: "a", old_text: "cats", new_text: "c" });
     await answerOf(edit, {
       path: "a",
-      if_version: structured["version"],
-      edits: [{ old_text: "c", new_text: "e", whole_word: true }, { path: "b", old_text: "dogs", new_text: "d" }],
+      edits: [{ old_text: "c", new_text: "e", whole_word: true, if_version: structured["version"] }, {
+        path: "b",
+        old_text: "dogs",
+        new_text: "d",
+      }],
     });
     assert.equal(Deno.readTextFileSync(`${root}/a`), "dog e dog\n");
     assert.equal(Deno.readTextFileSync(`${root}/b`), "dog d dog\n");
@@ -189,6 +192,65 @@ Deno.test("an edit in a list takes what it leaves out from beside the list, but 
         [{ path: "a" }, "give path, old_text and new_text, or edits"],
       ] as const
     ) assert.equal((await failureOf(edit, input)).message, `Failed to edit file: ${words}`);
+  }));
+
+Deno.test("a version that is given holds in every form of an edit, and for several files only in each of them", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const edit = fileEditTool(workspace);
+    for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "one two\n");
+    const other = { old_text: "two", new_text: "2" };
+    const { structured } = await answerOf(edit, { path: "a", old_text: "one", new_text: "1" });
+    Deno.writeTextFileSync(`${root}/a`, "1 two three\n"); // another program
+    const stale = { if_version: structured["version"] };
+    for (
+      const form of [
+        { ...stale, path: "a", ...other },
+        { ...stale, edits: [{ path: "a", ...other }] },
+        { ...stale, edits: [{ path: "./a", ...other }, { path: "a", old_text: "three", new_text: "3" }] },
+        { ...stale, ...other, edits: ["a"] },
+        { ...stale, path: "a", edits: [other] },
+        { path: "a", edits: [{ ...stale, ...other }] },
+        { path: "b", ...other, edits: [{ ...stale, path: "a" }] },
+      ]
+    ) {
+      const refused = await failureOf(edit, form);
+      assert.equal(refused.code, "conflict", JSON.stringify(form));
+      assert.equal((await failureOf(edit, { ...form, dry_run: true })).code, "conflict");
+    }
+    const { message } = await failureOf(edit, { ...stale, ...other, edits: ["a", "b"] });
+    assert.match(message, /a version is that of one file; give it in each edit/);
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "1 two three\n");
+    assert.equal(Deno.readTextFileSync(`${root}/b`), "one two\n");
+  }));
+
+Deno.test("a refusal of several edits names all that is in the way, at most twenty", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const edit = fileEditTool(workspace);
+    for (const name of ["a", "b"]) Deno.writeTextFileSync(`${root}/${name}`, "one\n");
+    Deno.chmodSync(`${root}/b`, 0o444);
+    const at = (path: string, old_text: string, new_text = "x") => ({ path, old_text, new_text });
+    const { message } = await failureOf(edit, {
+      edits: [
+        at("a", "zwei", "drei"),
+        at("c", "one"),
+        at("a", "one", "eins"),
+        at("a", "drei"),
+        at("../d", "one"),
+        at("", "x"),
+      ],
+    });
+    for (
+      const words of [/edit 1, a/, /no such file.* \(c\)/, /path traversal not allowed/, /path parameter is required/]
+    ) {
+      assert.match(message, words);
+    }
+    assert.doesNotMatch(message, /edit [34]/);
+    assert.match(message, /\nnothing was changed$/);
+    const many = Array.from({ length: 30 }, (_, index) => at(`none${index}`, "x", "y"));
+    const long = await failureOf(edit, { edits: many });
+    assert.equal(long.message.match(/no such file/g)?.length, 20);
+    assert.match(long.message, /\(and 10 more\)\nnothing was changed$/);
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "one\n");
   }));
 
 Deno.test("a refused edit of several files says that nothing was changed, whatever was wrong", () =>

@@ -5,20 +5,21 @@ import { showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { createKeyedMutex } from "../../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
+import { batchFailure, type Failure } from "./batch.ts";
 import { editAnswer, editRefusal } from "./edit/edit_answer.ts";
 import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit/edit_plan.ts";
-import { writeAll, type WriteFailure } from "./edit/edit_write.ts";
+import { writeAll } from "./edit/edit_write.ts";
 import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 import { beginChange } from "./undo/changing.ts";
 import { changingHints } from "../hints.ts";
 
-type Failure = Extract<ToolOutcome, { readonly ok: false }>;
-
 const action = "edit file";
 const maxEdits = 100;
 const maxEditedFiles = 50;
+/** Files of one call of which near names are looked for. */
+const maxNamed = 5;
 /** Files of one call together: they are held until all are written, in some eight times as much memory. */
 const maxEditedBytes = 16 * 1024 * 1024;
 
@@ -30,7 +31,7 @@ const edit = z.lazy(() =>
     new_text: z.string().optional(),
     replace_all: z.boolean().optional().meta(unlisted),
     whole_word: z.boolean().optional().meta(unlisted),
-    if_version: ifVersionInput().meta(unlisted),
+    if_version: ifVersionInput(),
   })
 );
 const input = z.lazy(() =>
@@ -43,7 +44,7 @@ const input = z.lazy(() =>
     if_version: ifVersionInput(),
     edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
       .optional().describe(
-        "In order; what one leaves out is as beside edits",
+        "In order; path and texts given beside edits hold where one leaves them out",
       ),
     dry_run: z.boolean().default(false).describe("Only show"),
   })
@@ -84,9 +85,13 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
       const workspace = beginChange(source, context, "file_edit").workspace;
       const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
+      const obstacles: Failure[] = [];
       for (const each of edits) {
         const path = parseFilePath(each.path);
-        if (!path.ok) return await suggestRelative(workspace, "path", path.error, each.path);
+        if (!path.ok) {
+          obstacles.push(await suggestRelative(workspace, "path", path.error, each.path));
+          continue;
+        }
         const stored = await inStoredForm(workspace, path.value);
         const file = byFile.get(stored.text) ?? { path: stored, edits: [] };
         file.edits.push(each);
@@ -95,11 +100,14 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       if (byFile.size > maxEditedFiles) {
         return editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
       }
+      if (request.if_version !== undefined && byFile.size > 1) {
+        return editRefusal("invalid_arguments", "a version is that of one file; give it in each edit");
+      }
       const files = [...byFile.values()];
-      const dryRun = request.dry_run;
-      const { outcome, isLarge } = await editFiles(workspace, files, { dryRun, takesLarge: false });
+      const manner = { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 };
+      const { outcome, isLarge } = await editFiles(workspace, files, { ...manner, takesLarge: false });
       if (!isLarge) return outcome;
-      const again = await large.run("", () => editFiles(workspace, files, { dryRun, takesLarge: true }));
+      const again = await large.run("", () => editFiles(workspace, files, { ...manner, takesLarge: true }));
       return again.outcome;
     },
   });
@@ -114,7 +122,6 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
     const edit: EditInput = { ...request, ...each };
     if (edit.path === undefined) return "give path, or a path in each of edits";
     if (edit.old_text === undefined || edit.new_text === undefined) return "give old_text and new_text together";
-    const isOther = edit.path !== path; // a version is that of one file
     wanted.push({
       number: wanted.length + 1,
       path: edit.path,
@@ -122,7 +129,7 @@ function wantedEdits(request: Input): readonly WantedEdit[] | string {
       newText: edit.new_text,
       all: edit.replace_all ?? false,
       wholeWord: edit.whole_word ?? false,
-      ifVersion: isOther ? each.if_version : edit.if_version,
+      ifVersions: [request.if_version, each.if_version].filter((version) => version !== undefined),
     });
   }
   if (wanted.length === 0) return "give path, old_text and new_text, or edits";
@@ -134,60 +141,63 @@ interface Manner {
   readonly dryRun: boolean;
   /** Whether files may be larger than one read. */
   readonly takesLarge: boolean;
+  /** What is known to be in the way before any file is read. */
+  readonly obstacles: readonly Failure[];
+  /** Whether the call is of one edit. */
+  readonly isOne: boolean;
 }
 
 /** `isLarge`: where large files are taken the edits may be made. */
 async function editFiles(
   workspace: Workspace,
   files: readonly FileEdits[],
-  { dryRun, takesLarge }: Manner,
+  { dryRun, takesLarge, obstacles: known, isOne }: Manner,
 ): Promise<{ readonly outcome: ToolOutcome; readonly isLarge: boolean }> {
-  const isOne = files.length === 1 && files[0]?.edits.length === 1;
   const planned: PlannedFile[] = [];
+  const obstacles = [...known];
   let left = maxEditedBytes;
   for (const file of files) {
     const plan = await planFile(workspace, file, { maxBytes: left, takesLarge });
-    if (!plan.ok) {
-      const isLarge = !takesLarge && "sizeBytes" in plan.error;
-      return { outcome: await toRefusal(workspace, file.path, plan.error, isOne), isLarge };
-    }
-    planned.push(plan.value);
-    left -= plan.value.before.byteLength;
+    if (plan.ok) {
+      planned.push(plan.value);
+      left -= plan.value.before.byteLength;
+    } else if (!takesLarge && "sizeBytes" in plan.error) {
+      return { outcome: toFailure(action, file.path, plan.error), isLarge: true };
+    } else {obstacles.push(
+        ...await toRefusals(workspace, file.path, plan.error, { isOne, isNamed: obstacles.length < maxNamed }),
+      );}
   }
+  const [first] = obstacles;
+  if (first !== undefined) return { outcome: isOne ? first : batchFailure(obstacles), isLarge: false };
   if (dryRun) return { outcome: await editAnswer(planned, null), isLarge: false };
   const done = await writeAll(workspace, planned, { maxBytes: maxEditedBytes, takesLarge });
   if ("written" in done) return { outcome: await editAnswer(done.written, done.written), isLarge: false };
-  return { outcome: toWriteFailure(done, isOne), isLarge: false };
-}
-
-async function toRefusal(
-  workspace: Workspace,
-  path: WorkspacePath,
-  problem: PlanProblem,
-  isOne: boolean,
-): Promise<ToolOutcome> {
-  const failed = toProblem(path, problem, isOne);
-  if ("edit" in problem) return failed;
-  if (!isOne) {
-    return await suggestNear(workspace, path, { ...failed, message: `${failed.message}; nothing was changed` });
-  }
-  const named = await suggestNear(workspace, path, failed);
-  const isNew = failed.code === "not_found" && named.message === failed.message;
-  return isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named;
-}
-
-function toWriteFailure({ path, problem, restored, kept }: WriteFailure, isOne: boolean): ToolOutcome {
-  const failed = toProblem(path, problem, isOne);
-  if (restored.length === 0) return failed;
-  if (kept.length === 0) return { ...failed, message: `${failed.message}; nothing was changed` };
+  const failures = done.failures.flatMap(({ path, problem }) => toProblems(path, problem, isOne));
+  const isAlone = isOne && failures.length === 1 && done.kept.length === 0;
   return {
-    ...failed,
-    message: `${failed.message}; these files stay changed, since others wrote to them: ${kept.join(", ")}`,
+    outcome: isAlone && failures[0] !== undefined ? failures[0] : batchFailure(failures, done.kept),
+    isLarge: false,
   };
 }
 
-function toProblem(path: WorkspacePath, problem: PlanProblem, isOne: boolean): Failure {
-  if (!("edit" in problem)) return toFailure(action, path, problem);
-  const where = isOne ? "" : ` (edit ${problem.edit.number}, ${showName(path.text)}; nothing was changed)`;
-  return editRefusal(problem.code, `${problem.words}${where}`);
+/** The refusals; `isNamed`: with the nearest names of a file that is not there. */
+async function toRefusals(
+  workspace: Workspace,
+  path: WorkspacePath,
+  problem: PlanProblem,
+  { isOne, isNamed }: { readonly isOne: boolean; readonly isNamed: boolean },
+): Promise<readonly Failure[]> {
+  const problems = toProblems(path, problem, isOne);
+  const [failed] = problems;
+  if ("edits" in problem || !isNamed || failed === undefined) return problems;
+  const named = await suggestNear(workspace, path, failed);
+  const isNew = isOne && failed.code === "not_found" && named.message === failed.message;
+  return [isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named];
+}
+
+function toProblems(path: WorkspacePath, problem: PlanProblem, isOne: boolean): readonly Failure[] {
+  if (!("edits" in problem)) return [toFailure(action, path, problem)];
+  return problem.edits.map(({ edit, code, words }) =>
+    editRefusal(code, `${words}${isOne ? "" : ` (edit ${edit.number}, ${showName(path.text)})`}`)
+  );
 }

@@ -4,9 +4,18 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
-import { type Workspace, type WorkspaceSource, type WriteOptions, type WrittenFile } from "../../workspace/port.ts";
+import {
+  type Workspace,
+  type WorkspaceRefusal,
+  type WorkspaceSource,
+  type WriteOptions,
+  type WrittenFile,
+} from "../../workspace/port.ts";
+import { putBytes } from "./edit/edit_write.ts";
 import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { hasOpenLine, storedFormOf } from "../../workspace/text/stored_form.ts";
+import { readWholeFile } from "../../workspace/text/whole_file.ts";
+import { batchFailure, depthThere, type Failure, removeMade } from "./batch.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
 import { noteOf } from "./forms/write_note.ts";
@@ -18,23 +27,32 @@ import { previewWrite } from "./preview/preview.ts";
 import { beginChange } from "./undo/changing.ts";
 import { changingHints } from "../hints.ts";
 
-type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 type Mode = NonNullable<WriteOptions["mode"]>;
-type Written = WrittenFile & { readonly note: string };
+type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
 
+/** Files of one call together that are held until all are written. */
+const maxHeldBytes = 16 * 1024 * 1024;
+
+const modes = z.enum(["overwrite", "create", "append"]);
+const oneMore = z.lazy(() =>
+  z.strictObject({
+    filename: z.string(),
+    content: z.string(),
+    mode: modes.optional().meta({ unlisted: true }),
+    if_version: ifVersionInput(),
+  })
+);
 const plainInput = () =>
   z.object({
     filename: filenameInput().describe("Path"),
     content: z.string().describe("Text"),
-    mode: z.enum(["overwrite", "create", "append"]).default("overwrite").describe("create refuses what is there"),
+    mode: modes.default("overwrite").describe("create refuses what is there"),
     if_version: ifVersionInput(),
-    files: z.array(z.strictObject({ filename: z.string(), content: z.string() })).max(maxFiles - 1).optional().describe(
-      "More of them",
-    ),
+    files: z.array(oneMore).max(maxFiles - 1).optional().describe("More, all or none; mode as beside files"),
   });
 const linkableInput = () => {
   const plain = plainInput();
@@ -62,7 +80,7 @@ const output = (hasLinks: boolean) => {
   const part = one.partial().shape;
   return z.object({
     ...(hasLinks ? { ...one.partial().required({ filename: true }).shape, ...linkOutput() } : one.shape),
-    files: z.array(z.object({ ...part, error: z.string().optional() })).optional(),
+    files: z.array(z.object(part)).optional(),
   });
 };
 
@@ -82,51 +100,133 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     output: z.lazy(() => output(links !== null)),
     preview: (input: Input, context) => previewWrite(source, input, context),
     async run(request: Input, context) {
-      const { filename, content = "", mode, if_version: ifVersion, files = [] } = request;
+      const { filename, content = "", files = [] } = request;
       const { workspace } = beginChange(source, context, "file_write");
       if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
-      const wanted = [{ filename, content }, ...files];
-      const parsed: { readonly path: WorkspacePath; readonly content: string }[] = [];
-      for (const file of wanted) { // nothing is written where one cannot be
-        const path = parseFilePath(file.filename);
-        if (!path.ok) return toPathFailure("filename", path.error, file.filename);
-        if (!file.content.isWellFormed()) return notUnicode; // it would be stored as U+FFFD, without a word
-        parsed.push({ path: await inStoredForm(workspace, path.value), content: file.content });
+      const given = [{ filename, content, mode: request.mode, if_version: request.if_version }, ...files];
+      const wanted: WantedFile[] = [];
+      const obstacles: Failure[] = [];
+      for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
+        const path = parseFilePath(filename);
+        if (!path.ok) obstacles.push(toPathFailure("filename", path.error, filename));
+        else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
+        else wanted.push({ path: await inStoredForm(workspace, path.value), content, mode, ifVersion });
       }
-      const lines: string[] = [];
-      const facts: Record<string, unknown>[] = [];
-      for (const [index, file] of parsed.entries()) {
-        const written = await writeOne(workspace, file, mode, index === 0 ? ifVersion : undefined);
-        if (!written.ok) {
-          if (index === 0) return written.error;
-          lines.push(written.error.message);
-          facts.push({ filename: toPathText(file.path.text), error: written.error.message });
-          continue;
-        }
-        const { sizeBytes, sha256, created, note } = written.value;
-        const verb = created ? verbs.create : verbs[mode];
-        lines.push(
-          `${verb} ${showName(file.path.text)} (${sizeBytes} bytes, version ${toVersion(sha256)})${
-            note && `; ${note}`
-          }`,
-        );
-        facts.push({
-          filename: toPathText(file.path.text),
-          size_bytes: sizeBytes,
-          version: toVersion(sha256),
-          sha256,
-          created,
-          ...note === "" ? {} : { note },
-        });
+      if (files.length > 0) {
+        const all = await writeAll(workspace, wanted, obstacles);
+        return all.ok ? toAnswer(all.value) : all.error;
       }
-      const [first, ...further] = facts;
-      return {
-        ok: true,
-        content: [{ type: "text", text: lines.join("\n") }],
-        structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
-      };
+      const [alone] = wanted;
+      if (alone === undefined) return obstacles[0] ?? notUnicode;
+      const written = await writeOne(workspace, alone);
+      return written.ok ? toAnswer([written.value]) : written.error;
     },
   });
+}
+
+/** One file of a call. */
+interface WantedFile {
+  readonly path: WorkspacePath;
+  readonly content: string;
+  readonly mode: Mode;
+  readonly ifVersion: string | undefined;
+}
+
+function toAnswer(written: readonly Written[]): ToolOutcome {
+  const lines: string[] = [];
+  const facts: Record<string, unknown>[] = [];
+  for (const { path, mode, sizeBytes, sha256, created, note } of written) {
+    const verb = created ? verbs.create : verbs[mode];
+    const size = `${sizeBytes} bytes, version ${toVersion(sha256)}`;
+    lines.push(`${verb} ${showName(path.text)} (${size})${note && `; ${note}`}`);
+    facts.push({
+      filename: toPathText(path.text),
+      size_bytes: sizeBytes,
+      version: toVersion(sha256),
+      sha256,
+      created,
+      ...note === "" ? {} : { note },
+    });
+  }
+  const [first, ...further] = facts;
+  return {
+    ok: true,
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
+  };
+}
+
+/** Writes all files, or leaves all as they were, and then names all that is in the way. */
+async function writeAll(
+  workspace: Workspace,
+  wanted: readonly WantedFile[],
+  obstacles: Failure[],
+): Promise<Result<readonly Written[], Failure>> {
+  const places = new Map<string, Before>();
+  let room = maxHeldBytes;
+  for (const file of wanted) {
+    const before = await lookBefore(workspace, file, room);
+    if (!before.ok) obstacles.push(before.error);
+    else if (!places.has(file.path.text)) {
+      places.set(file.path.text, before.value);
+      room -= before.value.bytes?.byteLength ?? 0;
+    }
+  }
+  if (obstacles.length > 0) return failure(batchFailure(obstacles));
+  const written: Written[] = [];
+  for (const file of wanted) { // all of them, so that the refusal names each that cannot be written
+    const done = await writeOne(workspace, file);
+    if (done.ok) written.push(done.value);
+    else obstacles.push(done.error);
+  }
+  if (obstacles.length === 0) return success(written);
+  const stay: string[] = [];
+  for (const file of new Map(written.map((each) => [each.path.text, each])).values()) {
+    const before = places.get(file.path.text);
+    if (before === undefined || !await putBack(workspace, file, before)) stay.push(showName(file.path.text));
+  }
+  return failure(batchFailure(obstacles, stay));
+}
+
+/** What is at a path before it is written: its bytes, or `null`, and how many of its directories are there. */
+interface Before {
+  readonly bytes: Uint8Array | null;
+  readonly depth: number;
+}
+
+/** The file as it is, or what is in the way as far as that is seen without writing. */
+async function lookBefore(
+  workspace: Workspace,
+  { path, mode, ifVersion }: WantedFile,
+  maxBytes: number,
+): Promise<Result<Before, Failure>> {
+  const refuse = (refusal: WorkspaceRefusal) => failure(toFailure("write file", path, refusal));
+  const read = await readWholeFile(workspace, path, maxBytes);
+  if (!read.ok) {
+    if (read.error.reason === "not_found" && ifVersion === undefined) {
+      return success({ bytes: null, depth: await depthThere(workspace, path) });
+    }
+    if (read.error.reason === "not_found") return refuse({ reason: "conflict" });
+    if (read.error.reason !== "too_large") return refuse(read.error);
+    const words = "it is too large to be put back should another file fail; write it in a call of its own";
+    return failure({
+      ok: false,
+      code: "too_large",
+      message: `Failed to write file: ${words} (${showName(path.text)})`,
+    });
+  }
+  if (mode === "create") return refuse({ reason: "already_exists" });
+  const isVersion = ifVersion === undefined || read.value.sha256?.startsWith(ifVersion.toLowerCase());
+  return isVersion ? success({ bytes: read.value.bytes, depth: 0 }) : refuse({ reason: "conflict" });
+}
+
+/** Whether the file is as it was; one that another program changed meanwhile stays. */
+async function putBack(workspace: Workspace, { path, sha256 }: Written, { bytes, depth }: Before): Promise<boolean> {
+  if (bytes !== null) return (await putBytes(workspace, path, bytes, { ifMatch: sha256 })).ok;
+  const there = await workspace.read(path);
+  if (!there.ok || there.value.sha256 !== sha256 || !(await workspace.remove(path)).ok) return false;
+  await removeMade(workspace, path, depth);
+  return true;
 }
 
 const notUnicode: Failure = {
@@ -155,9 +255,7 @@ async function writeByLink(
 
 async function writeOne(
   workspace: Workspace,
-  { path, content }: { readonly path: WorkspacePath; readonly content: string },
-  mode: Mode,
-  ifVersion: string | undefined,
+  { path, content, mode, ifVersion }: WantedFile,
 ): Promise<Result<Written, Failure>> {
   const stored = mode === "create" ? null : await storedFormOf(workspace, path, beyondAscii.test(content));
   const isAdded = mode === "append";
@@ -174,6 +272,8 @@ async function writeOne(
   if (!written.ok) return failure(toFailure("write file", path, written.error));
   return success({
     ...written.value,
+    path,
+    mode,
     note: stored === null ? "" : noteOf(stored, { content, encoding, isAdded, isContinued }),
   });
 }

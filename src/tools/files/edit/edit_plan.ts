@@ -18,7 +18,8 @@ export interface WantedEdit {
   readonly newText: string;
   readonly all: boolean;
   readonly wholeWord: boolean;
-  readonly ifVersion: string | undefined;
+  /** All of them hold. */
+  readonly ifVersions: readonly string[];
 }
 
 /** A file, and what to change in it, in this order. */
@@ -39,10 +40,15 @@ export interface PlannedFile extends FileEdits {
   readonly replacements: number;
 }
 
-/** Why a file cannot be edited so: its access, or one of the edits. */
-export type PlanProblem =
-  | WorkspaceRefusal
-  | { readonly edit: WantedEdit; readonly code: string; readonly words: string };
+/** Why one of a file's edits cannot be made. */
+interface EditProblem {
+  readonly edit: WantedEdit;
+  readonly code: string;
+  readonly words: string;
+}
+
+/** Why a file cannot be edited so: its access, or its edits, each that cannot be made. */
+export type PlanProblem = WorkspaceRefusal | { readonly edits: readonly EditProblem[] };
 
 /** How large a file may be; `takesLarge`: also larger than one read. */
 export interface EditBounds {
@@ -69,7 +75,7 @@ export async function planFile(
   const decoded = decodeBytes(bytes);
   if (decoded === null) {
     const words = `its content is no text in UTF-8, UTF-16 or Latin-1 (${showName(path.text)})`;
-    return failure({ edit: first, code: "not_text", words });
+    return failure({ edits: [{ edit: first, code: "not_text", words }] });
   }
   const { maxWriteBytes } = workspace.limits;
   const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
@@ -77,23 +83,26 @@ export async function planFile(
   const nextTurn = createFairTurns();
   let { text } = decoded;
   let replacements = 0;
+  const problems: EditProblem[] = [];
+  const versions = edits.flatMap(({ ifVersions }) => ifVersions);
+  if (versions.some((version) => !sha256.startsWith(version.toLowerCase()))) return failure({ reason: "conflict" });
   for (const edit of edits) {
-    if (edit.ifVersion !== undefined && !sha256.startsWith(edit.ifVersion.toLowerCase())) {
-      return failure({ reason: "conflict" });
-    }
+    if (problems.some(({ edit: { newText } }) => newText.includes(edit.oldText))) continue; // it waits for that one
     await nextTurn();
     const edited = replaceText(text, edit, maxResultBytes);
     if (!edited.ok) {
       const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
-      return failure({ edit, ...wasThere ? replacedBefore : refusalWords(edited.error) });
+      problems.push({ edit, ...wasThere ? replacedBefore : refusalWords(edited.error) });
+      continue;
     }
     text = edited.value.text;
     replacements += edited.value.count;
   }
+  if (problems.length > 0) return failure({ edits: problems });
   const after = encodeText(text, decoded.encoding);
   if (after === null) {
     const words = `new_text has characters that the file's encoding (${decoded.encoding}) lacks`;
-    return failure({ edit: first, code: "not_encodable", words });
+    return failure({ edits: [{ edit: first, code: "not_encodable", words }] });
   }
   return success({
     path,

@@ -9,11 +9,9 @@ const pieceBytes = 1024 * 1024;
 /** Others may write between our reading and writing; the edit is then made anew. */
 const maxAttempts = 20;
 
-/** The file that could not be written, the ones before it, and those of them that could not be put back. */
-export interface WriteFailure {
-  readonly path: WorkspacePath;
-  readonly problem: PlanProblem;
-  readonly restored: readonly PlannedFile[];
+/** The files that could not be written, and the names of the others that could not be put back. */
+interface WriteFailure {
+  readonly failures: readonly { readonly path: WorkspacePath; readonly problem: PlanProblem }[];
   readonly kept: readonly string[];
 }
 
@@ -24,15 +22,13 @@ export async function writeAll(
   bounds: EditBounds,
 ): Promise<{ readonly written: readonly PlannedFile[] } | WriteFailure> {
   const written: PlannedFile[] = [];
-  for (const plan of planned) {
+  const failures: { readonly path: WorkspacePath; readonly problem: PlanProblem }[] = [];
+  for (const plan of planned) { // all of them, so that the refusal names each that cannot be written
     const outcome = await writePlan(workspace, plan, bounds);
-    if ("problem" in outcome) {
-      const kept = await restore(workspace, written);
-      return { path: plan.path, problem: outcome.problem, restored: written, kept };
-    }
-    written.push(outcome.planned);
+    if ("problem" in outcome) failures.push({ path: plan.path, problem: outcome.problem });
+    else written.push(outcome.planned);
   }
-  return { written };
+  return failures.length === 0 ? { written } : { failures, kept: await restore(workspace, written) };
 }
 
 /** Writes one file; when another wrote in between, the edits are made in the new text. */
@@ -45,7 +41,7 @@ async function writePlan(
   for (let attempt = 1;; attempt++) {
     const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
     const options = { ifMatch: current.beforeSha256, ...passages === undefined ? {} : { passages } };
-    const result = await put(workspace, current.path, current.after, options);
+    const result = await putBytes(workspace, current.path, current.after, options);
     if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
     if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
     const again = await planFile(workspace, current, bounds);
@@ -58,14 +54,14 @@ async function writePlan(
 async function restore(workspace: Workspace, written: readonly PlannedFile[]): Promise<readonly string[]> {
   const kept: string[] = [];
   for (const { path, before, afterSha256 } of written) {
-    const restored = await put(workspace, path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
+    const restored = await putBytes(workspace, path, before, afterSha256 === null ? {} : { ifMatch: afterSha256 });
     if (!restored.ok) kept.push(showName(path.text));
   }
   return kept;
 }
 
 /** What is larger than one write may bring arrives in pieces, and takes effect at once. */
-function put(
+export function putBytes(
   workspace: Workspace,
   path: WorkspacePath,
   bytes: Uint8Array,

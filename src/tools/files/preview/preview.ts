@@ -15,11 +15,15 @@ const maxListedEntries = 200;
 /** Entries that are counted. */
 const maxCountedEntries = 20_000;
 
+type Mode = "overwrite" | "create" | "append";
+
 interface WriteInput {
   readonly filename: string;
   readonly content?: string | undefined;
-  readonly mode: "overwrite" | "create" | "append";
-  readonly files?: readonly { readonly filename: string; readonly content: string }[] | undefined;
+  readonly mode: Mode;
+  readonly files?:
+    | readonly { readonly filename: string; readonly content: string; readonly mode?: Mode | undefined }[]
+    | undefined;
   readonly link?: boolean | undefined;
 }
 
@@ -29,12 +33,12 @@ export async function previewWrite(source: WorkspaceSource, input: WriteInput, c
   if (input.link) return `Lets the client upload ${showName(filename)} by a link`;
   const workspace = workspaceOf(source, context.principal);
   const blocks: string[] = [];
-  for (const file of [{ filename, content }, ...files]) {
+  for (const file of [{ filename, content, mode }, ...files]) {
     const parsed = parseFilePath(file.filename);
     if (!parsed.ok) continue; // the call is refused for it
     const path = await inStoredForm(workspace, parsed.value);
     const { text: before, what } = await stateOf(workspace, path);
-    const after = mode === "append" ? before + file.content : file.content;
+    const after = (file.mode ?? mode) === "append" ? before + file.content : file.content;
     blocks.push(`${showName(path.text)} (${what}):\n${showText(await differenceOf(before, after))}`);
   }
   return blocks.join("\n");

@@ -1,0 +1,38 @@
+/** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { WorkspacePath } from "../../workspace/path.ts";
+import type { Workspace } from "../../workspace/port.ts";
+
+export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+
+/** Obstacles that one refusal names. */
+const maxNamedObstacles = 20;
+
+/** The refusal of a batch: its obstacles, and the names of what could not be put back as it was. */
+export function batchFailure(obstacles: readonly Failure[], stay: readonly string[] = []): Failure {
+  const [first, ...others] = obstacles;
+  if (first === undefined) throw new TypeError("a batch that fails has an obstacle");
+  const shown = others.slice(0, maxNamedObstacles - 1).map(({ message }) => `\n${message}`).join("");
+  const rest = others.length < maxNamedObstacles ? "" : `\n(and ${others.length - maxNamedObstacles + 1} more)`;
+  const state = stay.length === 0
+    ? "nothing was changed"
+    : `these stay changed, since they could not be put back: ${stay.join(", ")}`;
+  return { ...first, message: `${first.message}${shown}${rest}${others.length === 0 ? "; " : "\n"}${state}` };
+}
+
+/** How many of the path's directories are there, from the top. */
+export async function depthThere(workspace: Workspace, { segments }: WorkspacePath): Promise<number> {
+  for (let depth = segments.length - 1; depth > 0; depth--) {
+    const names = segments.slice(0, depth);
+    if ((await workspace.stat({ text: names.join("/"), segments: names })).ok) return depth;
+  }
+  return 0;
+}
+
+/** Removes the directories on the way to `path` that were made for it, as far as they are empty. */
+export async function removeMade(workspace: Workspace, { segments }: WorkspacePath, there: number): Promise<void> {
+  for (let depth = segments.length - 1; depth > there; depth--) {
+    const names = segments.slice(0, depth);
+    if (!(await workspace.remove({ text: names.join("/"), segments: names })).ok) return;
+  }
+}
