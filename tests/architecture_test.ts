@@ -211,6 +211,7 @@ const ownTime = new Set([
   "src/lib/time/clock.ts",
   "src/lib/time/timers.ts",
   "src/lib/time/deadline.ts", // bodies that arrive
+  "src/lib/time/turns.ts", // the real thread
   "src/http/body_intake.ts",
   "src/lib/log/json_log.ts", // lines on their way out
   "src/authorization_server/documents/public_document.ts", // documents on their way in

@@ -4,6 +4,8 @@ import type { Config } from "../config/config.ts";
 import type { Installation } from "./installation.ts";
 import type { KernelAccess } from "../kernel/kernel.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import { createParallelShare } from "../lib/time/parallel_share.ts";
+import { shareKey } from "../lib/principal.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Prompt } from "../mcp/prompt.ts";
 import type { ResourceFamily } from "../mcp/resource.ts";
@@ -55,6 +57,9 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
   readonly transferBy?: Parameters<typeof openTransfers>[1]["transferBy"];
 }
 
+/** Calls of one caller that work on files at the same time. */
+const maxFileCallsAtOnce = 8;
+
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow } = dependencies;
@@ -70,6 +75,20 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     ...config.servicenow,
     gateResources: dependencies.gateResources,
   });
+  const share = createParallelShare(maxFileCallsAtOnce);
+  const inShare = (tool: Tool): Tool => ({
+    ...tool,
+    run: (input, context) => share(shareKey(context.principal), () => tool.run(input, context)),
+  });
+  const fileTools = [
+    fileReadTool(workspace, links),
+    fileWriteTool(workspace, links),
+    fileListTool(workspace),
+    fileEditTool(workspace),
+    fileMoveTool(workspace),
+    fileSearchTool(workspace),
+    ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
+  ];
   return {
     model,
     workspace,
@@ -80,14 +99,8 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     ],
     prompts: records === null ? [] : records.prompts,
     tools: [
-      fileReadTool(workspace, links),
-      fileWriteTool(workspace, links),
-      fileListTool(workspace),
-      fileEditTool(workspace),
-      fileMoveTool(workspace),
-      fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }),
-      fileSearchTool(workspace),
-      ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
+      ...fileTools.map(inShare),
+      fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }), // may wait for a person
       ...llmTools({ ...models, workspace, clock }),
       ...(records === null ? [] : records.tools),
     ],

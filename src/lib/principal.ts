@@ -30,6 +30,15 @@ export function callerKey(principal: Principal): string {
   return key;
 }
 
+const shareKeys = new WeakMap<Principal, string>();
+
+/** Whose time on the thread is counted together: one client may serve many people, and one person have many clients. */
+export function shareKey(principal: Principal): string {
+  let key = shareKeys.get(principal);
+  if (key === undefined) shareKeys.set(principal, key = `${principal.subject} ${principal.tokenId}`);
+  return key;
+}
+
 /** What became of a request's Authorization header. */
 export type AuthOutcome =
   | { readonly kind: "principal"; readonly principal: Principal }

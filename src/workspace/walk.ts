@@ -1,6 +1,6 @@
 /** Walks a directory of any workspace in the order of names, a directory before what is in it; links are not followed. */
 import { success } from "../lib/result.ts";
-import { createFairTurns, type FairTurns } from "./text/fair_turns.ts";
+import { type NextTurn, nextTurn as turnOfThread } from "../lib/time/turns.ts";
 import { childPath, entryPath, type WorkspacePath } from "./path.ts";
 import type { Ignored } from "./ignored.ts";
 import type { DirectoryEntry } from "./listing.ts";
@@ -31,8 +31,8 @@ interface WalkOptions {
   readonly details?: boolean;
   /** What to pass over. */
   readonly ignored?: Ignored | undefined;
-  /** The turns of the work that the walk is a part of. Default: turns of its own. */
-  readonly nextTurn?: FairTurns;
+  /** Where the caller wants to know of pauses. */
+  readonly nextTurn?: NextTurn;
 }
 
 interface OpenDirectory {
@@ -72,7 +72,7 @@ export async function* walk(
 export function beginWalk(
   workspace: Workspace,
   path: WorkspacePath,
-  { depth, after, details = false, ignored, nextTurn = createFairTurns() }: WalkOptions,
+  { depth, after, details = false, ignored, nextTurn = turnOfThread }: WalkOptions,
 ): Walk {
   const open = (directory: WorkspacePath, segments: readonly string[], last?: string): OpenDirectory => ({
     path: directory,

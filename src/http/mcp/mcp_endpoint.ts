@@ -8,7 +8,7 @@ import type { Log } from "../../lib/log/log.ts";
 import { parseJson } from "../../lib/json.ts";
 import { whenReady } from "../../lib/when_ready.ts";
 import type { Result } from "../../lib/result.ts";
-import { type AuthOutcome, callerKey, type Principal } from "../../lib/principal.ts";
+import { type AuthOutcome, callerKey, type Principal, shareKey } from "../../lib/principal.ts";
 import { unavailability } from "../../lib/storage_unavailable.ts";
 import {
   type BodyRefusal,
@@ -17,6 +17,7 @@ import {
   readRequestText,
   withRequestText,
 } from "../../lib/request_text.ts";
+import { runInTurn } from "../../lib/time/turns.ts";
 import { headerOf, keepHeaders } from "../../lib/network/served_request.ts";
 import { addressKey } from "../../lib/network/address_key.ts";
 import { tooManyCalls } from "../../mcp/calls/refusals.ts";
@@ -146,7 +147,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     try {
       return response = withRequestText(request, bounds, hold, (read) => {
         intake.arrived();
-        return answerBody(read, { request, exchange, peer, caller });
+        return runInTurn(shareKey(principal), () => answerBody(read, { request, exchange, peer, caller }));
       });
     } finally {
       if (response instanceof Promise) response.then(() => hold.release(), () => hold.release());

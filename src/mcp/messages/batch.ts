@@ -1,5 +1,5 @@
 /** Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded. */
-import { pause } from "../../lib/time/pause.ts";
+import { nextTurn } from "../../lib/time/turns.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { isObject } from "../../lib/json.ts";
@@ -54,13 +54,10 @@ export async function answerBatch(
   let next = 0;
   let characters = 0;
   let isSpent = false;
-  let resting: Promise<void> | undefined;
   const work = async (): Promise<void> => {
     while (next < batch.length) {
-      if (resting !== undefined) {
-        await resting;
-        continue;
-      }
+      await nextTurn();
+      if (next === batch.length) return;
       const index = next++;
       const message = batch[index];
       if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
@@ -69,8 +66,6 @@ export async function answerBatch(
         isSpent = true;
         continue;
       }
-      // Most answers need no wait: fifty would be one long step. A timer, since only an idle loop looks at connections.
-      resting = pause(0).then(() => void (resting = undefined));
       const answered = await answer(message);
       if (!("body" in answered)) continue;
       bodies[index] = answered.body;

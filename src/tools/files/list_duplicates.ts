@@ -4,7 +4,7 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
-import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
+import { nextTurn } from "../../lib/time/turns.ts";
 import type { WalkedEntry } from "../../workspace/walk.ts";
 import { fitPage, toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
@@ -27,7 +27,6 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
   });
   if (!visited.ok) return toFailure("list directory", path, visited.error);
   let cut = visited.value ?? (isFull ? { mostly: null } : null);
-  const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
   const unread: string[] = [];
   const groups: { readonly sizeBytes: number; readonly names: readonly string[] }[] = [];
@@ -39,7 +38,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
         cut ??= { mostly: null };
         break;
       }
-      const hash = await hashFile(workspace, entry.path, { buffer, nextTurn, isOver });
+      const hash = await hashFile(workspace, entry.path, { buffer, isOver });
       if (hash === null) {
         if (!isOver()) unread.push(entry.segments.join("/"));
         continue;
@@ -85,9 +84,8 @@ function unreadWords(names: readonly string[]): string {
 async function hashFile(
   workspace: Workspace,
   path: WorkspacePath,
-  { buffer, nextTurn, isOver }: {
+  { buffer, isOver }: {
     readonly buffer: Uint8Array;
-    readonly nextTurn: FairTurns;
     readonly isOver: () => boolean;
   },
 ): Promise<string | null> {

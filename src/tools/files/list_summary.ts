@@ -4,7 +4,7 @@ import { showName } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
 import { type MarkedEncoding, markedEncoding } from "../../workspace/text/encoding.ts";
-import { createFairTurns } from "../../workspace/text/fair_turns.ts";
+import { nextTurn } from "../../lib/time/turns.ts";
 import { count } from "./input.ts";
 import { toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
@@ -29,7 +29,6 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const byExtension = new Map<string, Total>();
   const unread: string[] = [];
   const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
-  const nextTurn = createFairTurns();
   const buffer = new Uint8Array(readBytes);
   let directories = 0;
   const visited = await visitWanted(listing, async ({ kind, path, segments, sizeBytes = 0 }) => {
@@ -46,7 +45,7 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
       each.lines += lines ?? 0;
     }
     await nextTurn();
-  }, nextTurn);
+  });
   if (!visited.ok) return toFailure("list directory", path, visited.error);
   const cut = visited.value ?? (isOver() ? { mostly: null } : null);
   const isCut = cut !== null;

@@ -7,7 +7,6 @@ import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
-import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
 import { walk, type WalkedEntry } from "../../workspace/walk.ts";
 import { pageBytes, toTimestamp } from "./input.ts";
 
@@ -59,17 +58,16 @@ interface Cut {
   readonly mostly: string | null;
 }
 
-/** Visits all entries that are wanted, in turns that the walk and the visits share; says why some were not. */
+/** Visits all entries that are wanted; says why some were not. */
 export async function visitWanted(
   listing: TreeListing,
   visit: (entry: WalkedEntry) => void | Promise<void>,
-  nextTurn: FairTurns = createFairTurns(),
 ): Promise<Result<Cut | null, WorkspaceRefusal>> {
   const { workspace, path, depth, ignored, isOver, maxVisits } = listing;
   let visited = 0;
   let current = { name: "", visits: 0 };
   let largest = current;
-  for await (const step of walk(workspace, path, { depth, details: true, ignored, nextTurn })) {
+  for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
     if (!step.ok) return failure(step.error);
     const { segments, mayHaveNext } = step.value;
     if (segments[0] !== current.name) current = { name: segments[0] ?? "", visits: 0 };

@@ -5,7 +5,7 @@ import type { GlobMatcher } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Outcome, Workspace } from "../../workspace/port.ts";
-import { createFairTurns, type FairTurns } from "../../workspace/text/fair_turns.ts";
+import { type NextTurn, nextTurn as turnOfThread } from "../../lib/time/turns.ts";
 import type { LinePattern } from "../../workspace/text/line_pattern.ts";
 import { createLookAhead } from "../../workspace/screening/look_ahead.ts";
 import { createSearchBuffer, searchFile } from "../../workspace/text/search_file.ts";
@@ -52,9 +52,8 @@ type WalkStep = Outcome<WalkedEntry>;
 export async function search(task: SearchRun): Promise<ToolOutcome> {
   const { workspace, pattern, cursor, path } = task;
   const collector = createCollector(task);
-  const turns = createFairTurns();
   let hasPaused = false;
-  const nextTurn: FairTurns = () => turns()?.then(() => void (hasPaused = true));
+  const nextTurn: NextTurn = () => turnOfThread()?.then(() => void (hasPaused = true));
   const buffer = createSearchBuffer(workspace);
   let visited = 0;
   let finished = cursor?.finished;
@@ -140,7 +139,7 @@ function fileOf({ matchesName }: SearchRun, { kind, path, segments }: WalkedEntr
 }
 
 /** The files in the order of names or, newest first, of time. */
-function candidates(task: SearchRun, nextTurn: FairTurns, onCut: () => void): Walk {
+function candidates(task: SearchRun, nextTurn: NextTurn, onCut: () => void): Walk {
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";

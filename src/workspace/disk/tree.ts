@@ -1,7 +1,7 @@
 /** Walks the entries below a directory of the disk workspace, links never followed, giving others their turn. */
 import { type DiskAccess, type DiskInfo, type DiskListing, isForeign } from "./directory.ts";
 import { errorCode } from "./refusal.ts";
-import { createFairTurns } from "../text/fair_turns.ts";
+import { nextTurn } from "../../lib/time/turns.ts";
 import { isReserved } from "../path.ts";
 
 const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
@@ -30,7 +30,6 @@ export async function* walkTree(
 ): AsyncGenerator<TreeEntry> {
   const directories: (readonly string[])[] = [segments];
   const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
-  const nextTurn = createFairTurns();
   const root = access.root()?.status();
   let directory: readonly string[] | undefined;
   while (root !== undefined && (directory = directories.pop()) !== undefined) {

@@ -1,6 +1,6 @@
 /** Searches the pieces of one file by lines, which may be longer than a piece. */
 import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
-import type { FairTurns } from "./fair_turns.ts";
+import type { NextTurn } from "../../lib/time/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineSearch } from "./long_line.ts";
 import { createMatchQueue } from "./match_queue.ts";
@@ -17,7 +17,7 @@ export interface FileSearch {
   /** Told of each line in which a match may have been missed. */
   readonly onUnsure: (line: number) => void;
   /** The turns of the whole search. */
-  readonly nextTurn: FairTurns;
+  readonly nextTurn: NextTurn;
   /** Asked now and then: whether to stop. */
   readonly isOver: () => boolean;
   /** Whether the search may stop before it has looked at a line: it would not begin again with this one each time. */

@@ -3,7 +3,7 @@ import { failure, type Result, success } from "../../../lib/result.ts";
 import { showName } from "../../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../../workspace/port.ts";
-import { createFairTurns } from "../../../workspace/text/fair_turns.ts";
+import { nextTurn } from "../../../lib/time/turns.ts";
 import { readWholeFile } from "../../../workspace/text/whole_file.ts";
 import type { Alike } from "../../../workspace/text/alike.ts";
 import { type EditRefusal, replaceText } from "../../../workspace/text/edit.ts";
@@ -80,7 +80,6 @@ export async function planFile(
   const { maxWriteBytes } = workspace.limits;
   const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
   const maxResultBytes = isLarge ? Math.min(maxBytes, sizeBytes + maxWriteBytes) : maxWriteBytes;
-  const nextTurn = createFairTurns();
   let { text } = decoded;
   let replacements = 0;
   const problems: EditProblem[] = [];

@@ -4,7 +4,7 @@
  */
 import type { Descriptor, KernelRoots } from "../../../kernel/descriptor.ts";
 import type { EntryStatus } from "../../../kernel/entry_status.ts";
-import { createFairTurns } from "../../text/fair_turns.ts";
+import { nextTurn } from "../../../lib/time/turns.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -166,7 +166,6 @@ class KernelDirectory implements DiskDirectory {
   }
 
   async removeTreeInTurns(name: string): Promise<void> {
-    const nextTurn = createFairTurns();
     for (const _ of removeBelow(this.#descriptor, this.#root, name)) await nextTurn();
   }
 

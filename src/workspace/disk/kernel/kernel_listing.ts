@@ -3,7 +3,7 @@ import type { Descriptor } from "../../../kernel/descriptor.ts";
 import type { EntryStatus } from "../../../kernel/entry_status.ts";
 import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../../../kernel/numbers.ts";
 import type { EntryKind } from "../../listing.ts";
-import { createFairTurns } from "../../text/fair_turns.ts";
+import { nextTurn } from "../../../lib/time/turns.ts";
 import { type DiskInfo, type DiskListing, isForeign } from "../directory.ts";
 import { statusOrClose } from "./kernel_file.ts";
 
@@ -23,7 +23,6 @@ export class KernelListing implements DiskListing {
   }
 
   async *entriesInTurns(): AsyncGenerator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
-    const nextTurn = createFairTurns();
     for (const batch of this.#batches()) {
       yield batch; // takes a millisecond or two
       await nextTurn();

@@ -1,7 +1,7 @@
 /** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
 import type { Clock } from "../../../lib/time/clock.ts";
 import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../../change.ts";
-import { createFairTurns } from "../../text/fair_turns.ts";
+import { nextTurn } from "../../../lib/time/turns.ts";
 import type { DiskAccess } from "../directory.ts";
 import { errorCode, toRefusal } from "../refusal.ts";
 import type { Staging } from "../staging/staging.ts";
@@ -97,7 +97,6 @@ export function createDiskTrash(
   };
   const tidyAt = async (now: number): Promise<void> => {
     const names = namesByChange();
-    const nextTurn = createFairTurns();
     for (const id of sizes.keys()) if (!names.has(id)) sizes.delete(id);
     used = 0;
     for (const [id, those] of names) {
