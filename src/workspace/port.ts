@@ -228,12 +228,17 @@ export interface Trash {
   read(item: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>>;
   /** Whether an entry is as a step has left it. */
   isAsLeft(path: WorkspacePath, left: Left): Promise<Outcome<boolean>>;
-  /** Puts what a step kept to a path where nothing is, or in the place of a file that is as it was left. */
+  /**
+   * Puts what a step kept to a path where nothing is, or in the place of a file that is as it was left. Where it was
+   * before, it may be again, whatever new names may not hold; so it is with the next operations.
+   */
   restore(item: KeptItem, path: WorkspacePath, expecting?: Expecting): Promise<Outcome<null>>;
   /** Takes away what is as it was left. */
   takeAway(path: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
   /** Moves what is as it was left to a path where nothing is. */
   moveBack(from: WorkspacePath, to: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  /** Makes a directory that a step has removed, and its missing parents. */
+  makeAgain(path: WorkspacePath): Promise<Outcome<unknown>>;
   /** Leaves only the beginning of a file that is as it was left. */
   cutBack(path: WorkspacePath, sizeBytes: number, expecting: Expecting): Promise<Outcome<null>>;
   noteUndone(id: string, by: string): Promise<void>;

@@ -4,7 +4,7 @@
  */
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Change, ChangeStep, NumberedStep, PutStep } from "./change.ts";
-import { parseDirectoryPath, type WorkspacePath } from "./path.ts";
+import type { WorkspacePath } from "./path.ts";
 import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "./port.ts";
 import { decodeBytes, encodeText } from "./text/encoding.ts";
 import { revertPassages } from "./text/passages.ts";
@@ -104,7 +104,7 @@ async function wayBack(
       if (!free.ok) return free;
       if (step.kept !== null) return success(() => trash.restore(item, path));
       return step.empty === true
-        ? success(() => workspace.makeDirectory(path))
+        ? success(() => trash.makeAgain(path))
         : failure({ reason: "not_kept", path: step.path });
     }
     case "make": {
@@ -193,8 +193,7 @@ function refused({ path }: ChangeStep, refusal: WorkspaceRefusal): Result<never,
   return failure({ reason: "refused", path, refusal });
 }
 
-/** A record may be of an older version, or come from someone who can write the disk. */
-function pathOf(text: string): WorkspacePath {
-  const parsed = parseDirectoryPath(text);
-  return parsed.ok ? parsed.value : { text, segments: text.split("/") };
+/** Names as they are stored, without escapes. Where they lead is judged when they are resolved. */
+export function pathOf(text: string): WorkspacePath {
+  return { text, segments: text.split("/") };
 }

@@ -16,6 +16,8 @@ export interface ContractSettings {
 /** A new, empty workspace; `dispose` closes it and takes away what held it. */
 export interface OpenedWorkspace {
   readonly workspace: Workspace;
+  /** Another program gives the entry in the root another name. */
+  rename(name: string, to: string): Promise<void>;
   dispose(): Promise<void>;
 }
 

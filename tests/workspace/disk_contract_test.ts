@@ -11,6 +11,7 @@ for (const { name, kernel } of diskModes) {
     const workspace = openDiskWorkspace({ root: scene.root, kernel, ...settings });
     return Promise.resolve({
       workspace,
+      rename: (from, to) => Deno.rename(`${scene.root}/${from}`, `${scene.root}/${to}`),
       async dispose() {
         await workspace.close();
         scene.remove();

@@ -1,5 +1,6 @@
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createStoreKeys } from "../../src/workspace/store/records.ts";
 import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
 import { testDraftContract } from "./draft_contract.ts";
@@ -11,6 +12,11 @@ const open: OpenWorkspace = (settings) => {
   const workspace = openStoreWorkspace({ storage, name: "shared", ...settings });
   return Promise.resolve({
     workspace,
+    async rename(name, to) {
+      const keyOf = (entry: string) => createStoreKeys("shared").entry("root", entry);
+      const stored = await storage.get(keyOf(name));
+      await storage.commit({ puts: [{ key: keyOf(to), value: stored?.value }], deletes: [keyOf(name)] });
+    },
     async dispose() {
       await workspace.close();
       await storage.close();

@@ -1,6 +1,7 @@
 /** What the trash of every workspace must do. */
 import assert from "node:assert/strict";
 import type { Change, ChangeAuthor } from "../../src/workspace/change.ts";
+import type { WorkspacePath } from "../../src/workspace/path.ts";
 import type { Trash, Workspace } from "../../src/workspace/port.ts";
 import { undoChange } from "../../src/workspace/undo.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type ContractSettings,
   encode,
   fillFile,
+  type OpenedWorkspace,
   type OpenWorkspace,
   reason,
   roomyTrash,
@@ -57,14 +59,18 @@ export async function undo(workspace: Workspace, id: string): Promise<string> {
 export function testTrashContract(name: string, open: OpenWorkspace): void {
   const test = (
     what: string,
-    body: (workspace: Workspace, clock: { now: number }) => Promise<void>,
+    body: (
+      workspace: Workspace,
+      clock: { now: number },
+      rename: OpenedWorkspace["rename"],
+    ) => Promise<void>,
     settings: ContractSettings = {},
   ): void =>
     Deno.test(`${name}, trash: ${what}`, async () => {
       const clock = { now: Date.now() };
-      const { workspace, dispose } = await open({ trash: roomyTrash, clock: () => clock.now, ...settings });
+      const { workspace, rename, dispose } = await open({ trash: roomyTrash, clock: () => clock.now, ...settings });
       try {
-        await body(workspace, clock);
+        await body(workspace, clock, rename);
       } finally {
         await dispose();
       }
@@ -124,6 +130,62 @@ export function testTrashContract(name: string, open: OpenWorkspace): void {
       assert.equal(await snapshot(workspace), before);
     });
   }
+
+  const foreignNames = {
+    "a colon": "doc.pdf:Zone.Identifier",
+    "a joiner": "\u{1f468}\u200d\u{1f469}.md",
+    "a trailing blank": "report ",
+    "a trailing dot": "etc.",
+    "a device's name": "aux.c",
+    "a control character": "a\tb\n",
+    "a backslash": "c\\d",
+    "what reads as an escape": "c\\u{3A}d",
+  };
+  for (const [what, name] of Object.entries(foreignNames)) {
+    test(`a name with ${what} comes back, and may not be made`, async (workspace, _, rename) => {
+      const path: WorkspacePath = { text: name, segments: [name] };
+      const inside: WorkspacePath = { text: `${name}/f`, segments: [name, "f"] };
+      for (const kind of ["file", "tree", "empty"]) {
+        if (kind === "file") await fillFile(workspace, "plain", kind);
+        else if (kind === "tree") await fillFile(workspace, "plain/f", kind);
+        else value(await workspace.makeDirectory(at("plain")));
+        await rename("plain", name);
+        const ways: Readonly<Record<string, (each: Workspace) => Promise<unknown>>> = {
+          delete: (each) => each.remove(path, { recursive: kind === "tree" }),
+          move: async (each) => value(await each.move(path, at("d/moved"))),
+          ...kind === "tree"
+            ? {
+              "delete what is in it, then it": async (each) => {
+                value(await each.remove(inside));
+                value(await each.remove(path));
+              },
+            }
+            : {},
+        };
+        for (const [way, change] of Object.entries(ways)) {
+          const id = await makeChange(workspace, change);
+          assert.equal(reason(await workspace.stat(path)), "not_found", way);
+          const undoing = await undo(workspace, id);
+          value(await workspace.stat(path));
+          await undo(workspace, await undo(workspace, undoing));
+          assert.equal((await workspace.stat(kind === "tree" ? inside : path)).ok, true, `${kind} ${way}`);
+        }
+        value(await workspace.remove(path, { recursive: true }));
+      }
+      await fillFile(workspace, "plain", "");
+      assert.equal(reason(await workspace.write(path, encode(""))), "bad_name");
+      assert.equal((await workspace.move(at("plain"), path)).ok, false);
+      const id = await makeChange(workspace, (each) => each.remove(at("plain")));
+      const kept = { change: id, number: 1 };
+      assert.equal(reason(await trashOf(workspace).restore(kept, path)), "bad_name");
+    });
+  }
+
+  test("a name that is denied by now does not come back", async (workspace) => {
+    await fillFile(workspace, "d/f", "");
+    const id = await makeChange(workspace, (each) => each.remove(at("d/f")));
+    assert.equal(reason(await trashOf(workspace).restore({ change: id, number: 1 }, at(".git/f"))), "denied");
+  });
 
   test("changes are told newest first, with author, path and what is kept", async (workspace) => {
     await fillFile(workspace, "f", "1234");

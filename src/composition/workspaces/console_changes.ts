@@ -6,11 +6,10 @@ import type { Changes } from "../../console/sections/change.ts";
 import { toUndoFailure } from "../../tools/files/undo/undo_failure.ts";
 import type { Change, NumberedStep } from "../../workspace/change.ts";
 import { showName, showText } from "../../workspace/file_display.ts";
-import { parseDirectoryPath } from "../../workspace/path.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { differenceOf } from "../../workspace/text/diff.ts";
 import { decodeBytes } from "../../workspace/text/encoding.ts";
-import { undoChange } from "../../workspace/undo.ts";
+import { pathOf, undoChange } from "../../workspace/undo.ts";
 
 const maxShownSteps = 20;
 /** Of each text that a difference is made of. */
@@ -107,9 +106,8 @@ async function stepText(
     return `changed ${name}:\n${showText(parts.join("\n"))}`;
   }
   if (step.kind !== "file") return `put ${name}`;
-  const path = parseDirectoryPath(step.path);
-  const now = path.ok ? await workspace.read(path.value) : null;
-  const after = now?.ok ? textOf(now.value.bytes) : null;
+  const now = await workspace.read(pathOf(step.path));
+  const after = now.ok ? textOf(now.value.bytes) : null;
   const kept = step.kept === null
     ? null
     : await trash.read({ change: change.id, number }, { offsetBytes: 0, lengthBytes: maxTextBytes });

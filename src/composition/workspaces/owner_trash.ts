@@ -13,6 +13,7 @@ import type { Change, KeptItem } from "../../workspace/change.ts";
 import { toPathText } from "../../workspace/file_display.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import type { Trash, Workspace } from "../../workspace/port.ts";
+import { pathOf } from "../../workspace/undo.ts";
 import { userDirectoryName } from "../../workspace/user_workspaces.ts";
 import { keepsChanges, workspaceOpener } from "./workspaces.ts";
 
@@ -91,9 +92,11 @@ async function restore(
       `name one: ${chosen.map(({ number }) => `${changeId}.${number}`).join(", ")}`,
     );
   }
-  const text = path ?? stepOf(change, item)?.path ?? "";
-  const target = parseDirectoryPath(text);
-  if (!target.ok || text === "") return problem("this path cannot be restored to", "name another with --as");
+  const own = stepOf(change, item)?.path ?? "";
+  const target = path === undefined ? success(pathOf(own)) : parseDirectoryPath(path);
+  if (!target.ok || target.value.text === "") {
+    return problem("this path cannot be restored to", "name another with --as");
+  }
   const { trash: changing } = workspace.begin(author);
   const restored = await changing?.restore(item, target.value);
   if (restored?.ok) return success(target.value.text);

@@ -9,29 +9,30 @@ import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Outcome } from "../port.ts";
 
-/** Makes the directory at `path` and its missing parents. */
+/** Makes the directory at `path` and its missing parents; `isReturning`: again, whatever new names may not hold. */
 export async function makeDiskDirectory(
   disk: Disk,
   path: WorkspacePath,
+  isReturning = false,
 ): Promise<Outcome<{ readonly created: boolean }>> {
   await disk.quota.measure();
   try {
     return disk.change === null
-      ? disk.access.step(() => makeNow(disk, path))
-      : disk.staging.alone(() => makeNow(disk, path));
+      ? disk.access.step(() => makeNow(disk, path, isReturning))
+      : disk.staging.alone(() => makeNow(disk, path, isReturning));
   } catch (error) {
     return failure(toRefusal(error));
   }
 }
 
-function makeNow(disk: Disk, path: WorkspacePath): Outcome<{ readonly created: boolean }> {
+function makeNow(disk: Disk, path: WorkspacePath, isReturning: boolean): Outcome<{ readonly created: boolean }> {
   const resolved = resolveInside(disk, path);
   if (!resolved.ok) return resolved;
   if (resolved.value.found) {
     return resolved.value.info.isDirectory ? success({ created: false }) : failure({ reason: "already_exists" });
   }
   const { directory, segments, missing } = resolved.value;
-  const checked = checkNewNames(disk.rules, [...segments, ...missing], segments.length);
+  const checked = checkNewNames(disk.rules, [...segments, ...missing], segments.length, isReturning);
   if (!checked.ok) return checked;
   const room = disk.quota.check(0, missing.length);
   if (!room.ok) return room;

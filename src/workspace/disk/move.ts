@@ -12,21 +12,29 @@ import { checkNewNames } from "../new_names.ts";
 import type { WorkspacePath } from "../path.ts";
 import { type Outcome, type PairOutcome, refusedAt } from "../port.ts";
 
+interface MoveOptions {
+  readonly overwrite?: boolean;
+  readonly expects?: Expects;
+  /** It goes back to where it was, whatever new names may not hold. */
+  readonly isReturning?: boolean;
+}
+
 /** Moves the entry at `from`, a link itself, to `to`. */
 export async function moveDiskEntry(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
-  { overwrite = false, expects = () => true }: { readonly overwrite?: boolean; readonly expects?: Expects } = {},
+  options: MoveOptions = {},
 ): Promise<PairOutcome<null>> {
+  const { expects = () => true } = options;
   try {
-    const planned = disk.access.step(() => planMove(disk, from, to, overwrite));
+    const planned = disk.access.step(() => planMove(disk, from, to, options));
     if (!planned.ok) return planned;
     const { source, segments } = planned.value;
     const judged = await judgeAlike(disk, source, segments);
     if (!judged.ok) return judged;
     await disk.quota.measure();
-    const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { overwrite, segments, expects })));
+    const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { ...options, segments, expects })));
     return moved.ok ? moved.value : refusedAt("both", moved);
   } catch (error) {
     // rename(2): a directory that the file system takes for one above the destination, whatever their names
@@ -40,11 +48,11 @@ function planMove(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
-  overwrite: boolean,
+  options: MoveOptions,
 ): PairOutcome<{ readonly source: Found; readonly segments: readonly string[] }> {
   const source = findRemovable(disk, from);
   if (!source.ok) return refusedAt("from", source);
-  const planned = findDestination(disk, source.value, to, overwrite);
+  const planned = findDestination(disk, source.value, to, options);
   return planned.ok ? success({ source: source.value, segments: planned.value.segments }) : planned;
 }
 
@@ -53,12 +61,12 @@ function placeMoved(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
-  planned: { readonly overwrite: boolean; readonly segments: readonly string[]; readonly expects: Expects },
+  planned: MoveOptions & { readonly segments: readonly string[]; readonly expects: Expects },
 ): PairOutcome<null> {
   const still = findRemovable(disk, from);
   if (!still.ok) return refusedAt("from", still);
   if (!planned.expects(still.value.info)) return refusedAt("from", failure({ reason: "conflict" }));
-  const target = findDestination(disk, still.value, to, planned.overwrite);
+  const target = findDestination(disk, still.value, to, planned);
   if (!target.ok) return target;
   const { segments, directory, names, info } = target.value;
   if (segments.join("/") !== planned.segments.join("/")) return changedDestination;
@@ -85,7 +93,7 @@ function findDestination(
   disk: Disk,
   source: Found,
   to: WorkspacePath,
-  overwrite: boolean,
+  { overwrite = false, isReturning }: MoveOptions,
 ): PairOutcome<Target> {
   const resolved = resolveInside(disk, to, "keep");
   if (!resolved.ok) return refusedAt("to", resolved);
@@ -98,7 +106,7 @@ function findDestination(
     return refusedAt("both", failure({ reason: "into_itself" }));
   }
   if (!found) {
-    const checked = checkNewNames(disk.rules, segments, existing);
+    const checked = checkNewNames(disk.rules, segments, existing, isReturning);
     return checked.ok ? success({ segments, directory, names, info: null }) : refusedAt("to", checked);
   }
   const replaceable = checkReplaceable(disk, source, resolved.value, overwrite);

@@ -27,10 +27,11 @@ export const nothing = {
   gone: [],
 };
 
-/** Makes the directory at `path` and its missing parents. */
+/** Makes the directory at `path` and its missing parents; `isReturning`: again, whatever new names may not hold. */
 export async function makeStoreDirectory(
   store: Store,
   path: WorkspacePath,
+  isReturning = false,
 ): Promise<Outcome<{ readonly created: boolean }>> {
   return await applyChange<{ readonly created: boolean }>(store, async () => {
     const place = await resolveInStore(store, path);
@@ -39,7 +40,7 @@ export async function makeStoreDirectory(
     if (entry?.kind === "directory") return success({ ...nothing, value: { created: false } });
     if (entry !== null) return failure({ reason: "already_exists" });
     const { segments } = path;
-    const named = checkNewNames(store.rules, segments, existing);
+    const named = checkNewNames(store.rules, segments, existing, isReturning);
     if (!named.ok) return named;
     const directory = { kind: "directory", id: store.randomId(), modifiedAt: store.clock() } as const;
     const made = putBelow(store, place.value, segments, directory);
@@ -55,12 +56,19 @@ export async function makeStoreDirectory(
   });
 }
 
+interface MoveOptions {
+  readonly overwrite?: boolean;
+  readonly expects?: Expects;
+  /** It goes back to where it was, whatever new names may not hold. */
+  readonly isReturning?: boolean;
+}
+
 /** Moves the entry at `from` to `to`. */
 export async function moveStoreEntry(
   store: Store,
   from: WorkspacePath,
   to: WorkspacePath,
-  { overwrite = false, expects = () => true }: { readonly overwrite?: boolean; readonly expects?: Expects } = {},
+  { overwrite = false, expects = () => true, isReturning }: MoveOptions = {},
 ): Promise<PairOutcome<null>> {
   let about: PairRefusal["about"] = "from";
   const moved = await applyChange(store, async () => {
@@ -85,7 +93,7 @@ export async function moveStoreEntry(
       if (entry.kind === "directory") return failure({ reason: "already_exists" });
       if (to.text === from.text) return success({ ...nothing, value: null });
     }
-    const named = checkNewNames(store.rules, to.segments, existing);
+    const named = checkNewNames(store.rules, to.segments, existing, isReturning);
     if (!named.ok) return named;
     const judged = await judgeAlike(store, entry.kind === "directory" ? entry.id : null, from, to);
     if (!judged.ok) {

@@ -37,7 +37,7 @@ export async function restoreStoreEntry(
     const place = await resolveInStore(store, path);
     if (!place.ok) return place;
     const { entry: there, existing, checks } = place.value;
-    const named = checkNewNames(store.rules, path.segments, existing);
+    const named = checkNewNames(store.rules, path.segments, existing, record.step.path === path.text);
     if (!named.ok) return named;
     if (left === undefined && there !== null) return failure({ reason: "already_exists" });
     if (left !== undefined && (there === null || !isLeft(there, left))) return failure({ reason: "conflict" });

@@ -16,7 +16,7 @@ import { goneOf, sweepDropped } from "./sweep.ts";
 import { readRange } from "./content.ts";
 import type { TrashLimits } from "../limits.ts";
 import { findInStore, type RecordedChange, type Store } from "./context.ts";
-import { moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
+import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records.ts";
 import { isLeft, restoreStoreEntry } from "./restore.ts";
 import { cutStoreFile } from "./write.ts";
@@ -119,7 +119,8 @@ export function createStoredTrash(
       return removed.ok ? success(null) : removed;
     },
     moveBack: async (from, to, { left }) =>
-      await moveStoreEntry(await changing(), from, to, { expects: (entry) => isLeft(entry, left) }),
+      await moveStoreEntry(await changing(), from, to, { expects: (entry) => isLeft(entry, left), isReturning: true }),
+    makeAgain: async (path) => await makeStoreDirectory(await changing(), path, true),
     cutBack: async (path, sizeBytes, { left }) => await cutStoreFile(await changing(), path, sizeBytes, left),
     async noteUndone(id, by) {
       const { storage, keys } = await open();

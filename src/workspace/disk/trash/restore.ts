@@ -84,7 +84,8 @@ function putWhereNothingIs(disk: Disk, { kept, item, info, size }: Restoring, pa
   if (resolved.value.found) return failure({ reason: "already_exists" });
   const { directory, missing } = resolved.value;
   const segments = [...resolved.value.segments, ...missing];
-  const named = checkNewNames(disk.rules, segments, segments.length - missing.length);
+  const step = disk.trash?.find(item.change)?.steps.find(({ number }) => number === item.number)?.step;
+  const named = checkNewNames(disk.rules, segments, segments.length - missing.length, step?.path === path.text);
   if (!named.ok) return named;
   const made = missing.length - 1;
   const room = disk.quota.check(size.sizeBytes, size.entries + made);

@@ -3,6 +3,7 @@ import { failure, success } from "../../../lib/result.ts";
 import { isChangeId, type KeptItem } from "../../change.ts";
 import type { ByteRange, Outcome, Trash } from "../../port.ts";
 import type { Disk } from "../context.ts";
+import { makeDiskDirectory } from "../make_directory.ts";
 import { moveDiskEntry } from "../move.ts";
 import { hasHiddenName } from "../open.ts";
 import { toRefusal } from "../refusal.ts";
@@ -39,8 +40,9 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
     async moveBack(from, to, { left }) {
       const expects = await expectationOf(disk, from, left);
       if (!expects.ok) return expects;
-      return await moveDiskEntry(changing(), from, to, { expects: expects.value });
+      return await moveDiskEntry(changing(), from, to, { expects: expects.value, isReturning: true });
     },
+    makeAgain: (path) => makeDiskDirectory(changing(), path, true),
     async cutBack(path, sizeBytes, { left }) {
       const cut = await cutDiskFile(changing(), path, sizeBytes, left);
       return cut.ok ? success(null) : cut;
