@@ -57,6 +57,8 @@ export interface ResourceFamily {
   readonly scopes: readonly string[];
   /** Whether the address belongs to the family, whatever becomes of reading it. */
   owns(uri: string): boolean;
+  /** The one spelling of the addresses that are equivalent to one of the family's. Default: each is its own. */
+  readonly canonical?: (uri: string) => string;
   /** The fixed addresses that this principal may see, in a stable order. */
   list(principal: Principal): readonly Resource[] | Promise<readonly Resource[]>;
   /**

@@ -2,7 +2,7 @@
 import { fileSystemFaultWords } from "../lib/system_fault.ts";
 import type { ResourceFamily, ResourceOutcome } from "../mcp/resource.ts";
 import { toResourceContents } from "../workspace/file_contents.ts";
-import { fileUriTemplate, parseFileUri } from "../workspace/file_uri.ts";
+import { fileUriTemplate, parseFileUri, toFileUri } from "../workspace/file_uri.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
 import type { WorkspaceWatches } from "../workspace/shared_watch.ts";
 import type { WorkspaceChange } from "../workspace/watch.ts";
@@ -18,6 +18,10 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
     name: "workspace_files",
     scopes: [scope],
     owns: (uri) => parseFileUri(uri) !== null,
+    canonical: (uri) => {
+      const path = parseFileUri(uri);
+      return path === null ? uri : toFileUri(path);
+    },
     list: () => [],
     hasVaryingList: true,
     listPage: (principal, position, limit) =>

@@ -1,6 +1,7 @@
 /**
  * Addresses of workspace files, `workspace:///` and the path, and what the template `workspace:///{+path}` makes of a
- * value. A file has one spelling: a URI that differs in its percent-encoding alone names no file.
+ * value. Equivalent URIs name one file (RFC 3986 §6.2.2): the case of the scheme and of triplets, and which characters
+ * are encoded, say nothing. Dot segments are refused, not removed.
  */
 import { maxPathBytes, parseFilePath, type WorkspacePath } from "./path.ts";
 
@@ -14,15 +15,21 @@ export function toFileUri(path: WorkspacePath): string {
   return `${origin}${encodePath(path)}`;
 }
 
-/** The path that an address names, or `null` for anything that {@link toFileUri} does not make. */
+/** The path that an address names, or `null` for what is equivalent to nothing that {@link toFileUri} makes. */
 export function parseFileUri(uri: string): WorkspacePath | null {
   // a byte needs at most three characters; nothing longer is worth decoding
-  if (!uri.startsWith(origin) || uri.length > origin.length + 3 * maxPathBytes) return null;
-  const text = decodeTriplets(uri.slice(origin.length));
+  if (uri.length > origin.length + 3 * maxPathBytes || !isFileUri(uri)) return null;
+  const written = uri.slice(origin.length);
+  if (/[?#]|%2F/i.test(written)) return null; // a query, a fragment, or a slash within a name
+  const text = decodeTriplets(written);
   const path = text === null || text.includes("\\") ? null : parseFilePath(text);
-  if (path === null || !path.ok) return null;
-  // `%2F`, `%2e`, `//`, a query or a fragment: they decode to a path whose own address looks different
-  return toFileUri(path.value) === uri ? path.value : null;
+  // parsing drops dot segments and empty ones
+  return path?.ok === true && path.value.text === text ? path.value : null;
+}
+
+/** Whether an address is of the workspace's files, whatever it names. */
+export function isFileUri(uri: string): boolean {
+  return uri.slice(0, origin.length).toLowerCase() === origin; // RFC 3986 §3.1
 }
 
 /** What to put into the template for a path: the path as it is, or encoded where the template would change it. */

@@ -134,6 +134,27 @@ onDisk.test("a resource that gives no notices is refused to subscribers, in the 
     await stream.cancel();
   }));
 
+onDisk.test("equivalent addresses are watched as one resource, under the client's spelling", () =>
+  withServer({}, async (server) => {
+    const caller = { url: server.url, token: await createToken(server, "files:read files:write") };
+    const [spelled, other] = ["workspace:///%c3%9c%28.txt", "WORKSPACE:///Ü(.txt"];
+    const legacy = await beginSession(caller);
+    await legacy.ask("resources/subscribe", { uri: other });
+    await legacy.ask("resources/subscribe", { uri: spelled });
+    const legacyStream = await legacy.open();
+    await legacyStream.next();
+    const modernStream = await listen(caller, { resourceSubscriptions: [spelled, other] });
+    assert.deepEqual(acknowledged(await modernStream.next()), { resourceSubscriptions: [spelled] });
+    await write(caller, "Ü(.txt");
+    for (const stream of [legacyStream, modernStream]) await kindsUntil(stream, spelled);
+    await legacy.ask("resources/unsubscribe", { uri: other });
+    await legacy.ask("resources/subscribe", { uri });
+    await write(caller, "Ü(.txt");
+    await write(caller, "x");
+    assert.ok((await kindsUntil(legacyStream, uri)).every((kind) => kind === "list"));
+    for (const stream of [legacyStream, modernStream]) await stream.cancel();
+  }));
+
 async function withServer(
   env: Record<string, string>,
   body: (server: RunningServer) => Promise<void>,

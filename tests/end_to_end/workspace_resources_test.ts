@@ -196,8 +196,10 @@ onDisk.test("what is no file, denied, outside or misspelt is not found, as the e
     for (const uri of missing) {
       assert.equal((await askModern("resources/read", { uri })).error?.code, -32602);
     }
-    const { result } = await ask("resources/read", { uri: "workspace:///x" });
-    assert.ok(result !== undefined);
+    for (const uri of ["workspace:///x", "workspace:///%78", "WORKSPACE:///x"]) {
+      const { result } = await ask("resources/read", { uri });
+      assert.ok(result !== undefined, uri);
+    }
   }));
 
 onDisk.test("a token without files:read neither lists, reads, completes nor hears of files", () =>

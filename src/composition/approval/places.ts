@@ -61,7 +61,7 @@ export function placeOfResource(uri: string): readonly string[] {
 }
 
 export function isPathResource(uri: string): boolean {
-  return uri.startsWith("workspace:");
+  return /^workspace:/i.test(uri);
 }
 
 /**

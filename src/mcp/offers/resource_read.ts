@@ -5,7 +5,7 @@ import { answerError, answerResult, type Call, logCrash } from "../calls/call.ts
 import { isObject } from "../../lib/json.ts";
 import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "../resource.ts";
-import { familyOf, noticesOf } from "../streams/resource_watch.ts";
+import { canonicalUri, familyOf, noticesOf } from "../streams/resource_watch.ts";
 import { runInContext } from "../calls/run_in_context.ts";
 import { refuseRate, refuseScopes } from "../calls/refusals.ts";
 import type { Sessions } from "../sessions/session.ts";
@@ -67,9 +67,11 @@ export async function watchResource(
   if (wanted && family.watch === undefined) {
     return answerError(call, rpcErrorCode.invalidParams, "There are no notices of changes to this resource", { uri });
   }
+  const own = canonicalUri(options.resources, uri);
+  const isSame = (other: string): boolean => canonicalUri(options.resources, other) === own;
   const refusal = await refuseRate(call);
   if (refusal !== null) return refusal;
-  if (!await options.sessions.setSubscription(session, uri, wanted)) {
+  if (!await options.sessions.setSubscription(session, uri, wanted, isSame)) {
     const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
     return answerError(call, rpcErrorCode.invalidRequest, words);
   }

@@ -49,8 +49,11 @@ export interface Sessions {
   /** Reports changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
   setLogLevel(session: Session, level: LoggingLevel): Promise<void>;
-  /** `false`, and no change, when the session has too many. */
-  setSubscription(session: Session, uri: string, wanted: boolean): Promise<boolean>;
+  /**
+   * `false`, and no change, when the session has too many. `isSame` says which other addresses mean the same resource:
+   * the last spelling is kept.
+   */
+  setSubscription(session: Session, uri: string, wanted: boolean, isSame: (uri: string) => boolean): Promise<boolean>;
 }
 
 const purpose = "mcp-session";
@@ -182,10 +185,10 @@ export function createSessions(options: SessionOptions): Sessions {
       return watchEntries(storage, [keyOf(session)], look, { log, timers }).stop;
     },
     setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
-    async setSubscription(session, uri, wanted) {
+    async setSubscription(session, uri, wanted, isSame) {
       let fits = true;
       await change(session, (stored) => {
-        const others = stored.subscriptions.filter((each) => each !== uri);
+        const others = stored.subscriptions.filter((each) => !isSame(each));
         if (!wanted) return { ...stored, subscriptions: others };
         const subscriptions = [...others, uri];
         fits = subscriptions.length <= options.maxSubscriptions &&

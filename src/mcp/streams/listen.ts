@@ -7,7 +7,7 @@ import { type ChangeHub, listNames, type OfferChange } from "./change_hub.ts";
 import { isObject } from "../../lib/json.ts";
 import { notificationText, resultText, rpcErrorCode, type RpcId } from "../messages/jsonrpc.ts";
 import type { ResourceRegistry } from "../resource.ts";
-import { mayWatch, watchFamilies } from "./resource_watch.ts";
+import { canonicalUri, mayWatch, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "../revisions/revision.ts";
 import type { ServerFeatures } from "../sessions/server_capabilities.ts";
 import type { ScopeNotices } from "./scope_notices.ts";
@@ -125,7 +125,11 @@ function honouredFilter(
     filter.resourcesListChanged = true;
   }
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
-  const watchable = uris.filter((uri) => mayWatch(resources, call.principal, uri));
+  // equivalent addresses are one resource, of which the client is told by the first of its own spellings
+  const spelled = new Map(uris.toReversed().map((uri) => [canonicalUri(resources, uri), uri]));
+  const watchable = uris.filter((uri) =>
+    spelled.get(canonicalUri(resources, uri)) === uri && mayWatch(resources, call.principal, uri)
+  );
   if (watchable.length > 0) filter.resourceSubscriptions = watchable;
   if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);
   return filter;

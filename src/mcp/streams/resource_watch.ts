@@ -8,6 +8,11 @@ export function familyOf(resources: ResourceRegistry, uri: string): ResourceFami
   return resources.all().find((family) => family.owns(uri));
 }
 
+/** The one spelling of an address. */
+export function canonicalUri(resources: ResourceRegistry, uri: string): string {
+  return familyOf(resources, uri)?.canonical?.(uri) ?? uri;
+}
+
 /** Whether the principal may read what the address names, if it names anything, and can be told of its changes. */
 export function mayWatch(resources: ResourceRegistry, principal: Principal, uri: string): boolean {
   const family = familyOf(resources, uri);
