@@ -50,7 +50,7 @@ function isTargetAt(url: string, host: string): boolean {
   const start = url.indexOf("://") + 3;
   if (url.startsWith(host, start) && url.charAt(start + host.length) === "/") return true;
   const target = URL.parse(url);
-  return target !== null && target.username === "" && target.host === URL.parse(`http://${host}`)?.host;
+  return target !== null && target.username === "" && target.host === URL.parse(`${target.protocol}//${host}`)?.host;
 }
 
 /** Our own names for a server URL, its spellings on loopback, and what the operator adds. */
@@ -59,8 +59,19 @@ export function knownNames(
   allowedOrigins: readonly string[],
   allowedHosts: readonly string[],
 ): KnownNames {
+  const ports = new Set(serverUrls.map((url) => url.startsWith("https:") ? ":443" : ":80"));
+  const hosts = [...serverUrls.map((url) => new URL(url).host), ...allowedHosts].map((host) => host.toLowerCase());
+  const origins = [...serverUrls, ...allowedOrigins].map((origin) => origin.toLowerCase());
   return {
-    origins: new Set([...serverUrls, ...allowedOrigins].map((origin) => origin.toLowerCase())),
-    hosts: new Set([...serverUrls.map((url) => new URL(url).host), ...allowedHosts].map((host) => host.toLowerCase())),
+    origins: new Set(
+      origins.flatMap((origin) => withDefaultPort(origin, origin.startsWith("https:") ? ":443" : ":80")),
+    ),
+    hosts: new Set(hosts.flatMap((host) => [...ports].flatMap((port) => withDefaultPort(host, port)))),
   };
+}
+
+/** A host or origin with the default port of its scheme, and without: both name one server (RFC 9110 §4.2.3). */
+function withDefaultPort(name: string, port: string): readonly string[] {
+  if (name.endsWith(port)) return [name, name.slice(0, -port.length)];
+  return /:\d+$/.test(name) ? [name] : [name, `${name}${port}`];
 }
