@@ -25,6 +25,7 @@ const refusals = {
   // Bodies
   body_too_large: wire("invalid_request", 413, "The request body is too large"),
   body_too_slow: wire("invalid_request", 408, "The request body took too long to arrive"),
+  encoded_body: wire("invalid_request", 415, "Send the body as it is, without Content-Encoding"),
   wrong_content_type: wire("invalid_request", 415, "Send application/x-www-form-urlencoded or application/json"),
   malformed_body: malformed,
   repeated_parameter: { ...malformed, description: "A parameter is repeated" },
@@ -106,14 +107,24 @@ export function jsonResponse(
 }
 
 /** Logs a refusal with its reason and returns what the client sees. */
-export function refuseLogged(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
+export function refuseLogged(
+  log: Log,
+  event: string,
+  reason: RefusalReason,
+  fields: LogFields = {},
+  remedy = "",
+): Response {
   log.write("audit", event, { outcome: "refused", reason, ...fields });
   const { error, status, description } = refusals[reason];
-  return jsonResponse({ error, error_description: description }, { status, headers: headersOf(reason, status) });
+  return jsonResponse({ error, error_description: description + remedy }, {
+    status,
+    headers: headersOf(reason, status),
+  });
 }
 
 function headersOf(reason: RefusalReason, status: number): Record<string, string> {
   if (status === 429) return { "retry-after": "600" };
+  if (reason === "encoded_body") return { "accept-encoding": "identity" }; // RFC 9110 §15.5.16
   if (status === 408 || status === 413) return { connection: "close" }; // RFC 9110 §15.5.9, §15.5.14
   if (status !== 401) return {};
   // RFC 6749 §5.2 for clients, RFC 6750 §3 for the registration token.

@@ -8,6 +8,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 type BodyProblem =
   | "body_too_large"
   | "body_too_slow"
+  | "encoded_body"
   | "wrong_content_type"
   | "malformed_body"
   | "repeated_parameter";
@@ -34,6 +35,7 @@ const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
   over_share: "malformed_body",
   unreadable: "malformed_body",
   not_utf8: "malformed_body",
+  encoded: "encoded_body",
 };
 
 /** The body's text; it must say that it is of the type. */

@@ -189,6 +189,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     ...dependencies,
     consoleRoutes: consolePages.routes,
     probeStorage,
+    isWorkspaceThere: toolbox.isWorkspaceThere,
     attempts: records.attempts,
     authorizationServer,
     mcp,

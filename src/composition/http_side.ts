@@ -48,6 +48,7 @@ interface HttpSideParts {
   readonly mcp: McpServer;
   readonly consoleRoutes: readonly Route[];
   readonly probeStorage: () => Promise<void>;
+  readonly isWorkspaceThere: () => Promise<boolean>;
   readonly profiles: ReturnType<typeof createProfiles>;
   readonly guard: ReturnType<typeof createGuard>;
   readonly challenges: ReturnType<typeof createChallenges>;
@@ -94,6 +95,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
   const health: HealthOptions = {
     version,
     probeStorage: parts.probeStorage,
+    isWorkspaceThere: parts.isWorkspaceThere,
     isDraining: () => draining,
   };
   const pages = {

@@ -38,6 +38,8 @@ export interface Toolbox {
   readonly workspace: WorkspaceSource;
   /** Serves the links that the tools make; `null` where there is no address to make them of. */
   readonly transfers: OpenedTransfers | null;
+  /** Whether the files can be reached. */
+  isWorkspaceThere(): Promise<boolean>;
   /** Drops what the workspaces keep for too long. */
   tidy(now: number): Promise<void>;
   close(): Promise<void>;
@@ -63,7 +65,8 @@ const maxFileCallsAtOnce = 8;
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
   const { servicenow } = dependencies;
-  const { source: workspace, tidy, close: closeWorkspaces } = await openWorkspaces(config.workspace, dependencies);
+  const opened = await openWorkspaces(config.workspace, dependencies);
+  const { source: workspace, tidy, close: closeWorkspaces } = opened;
   const watches = await watchWorkspaces(config.workspace, dependencies);
   const { transferBy } = dependencies;
   const transfers = transferBy === undefined ? null : openTransfers(workspace, { ...dependencies, transferBy });
@@ -106,6 +109,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     ],
     transfers,
     tidy,
+    isWorkspaceThere: opened.isThere,
     async close() {
       await transfers?.close();
       await closeModel();

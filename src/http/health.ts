@@ -5,16 +5,19 @@ export interface HealthOptions {
   readonly version: string;
   /** Resolves when the storage can be read and written; rejects within a second when it cannot. */
   readonly probeStorage: () => Promise<unknown>;
+  /** Whether the files can be reached; `false` where their directory is gone, or another is in its place. */
+  readonly isWorkspaceThere: () => Promise<boolean>;
   /** Whether the server was told to stop. */
   readonly isDraining: () => boolean;
 }
 
-/** `/health`: 200 with `status: "ok"`, or 503 with `status: "unavailable"` when the storage does not answer. */
-export function createHealthEndpoint({ version, probeStorage }: HealthOptions): Endpoint {
+/** `/health`: 200 with `status: "ok"`, or 503 with `status: "unavailable"` when the storage or the workspace does not answer. */
+export function createHealthEndpoint({ version, probeStorage, isWorkspaceThere }: HealthOptions): Endpoint {
   return onGet(async () => {
-    const ok = await answers(probeStorage);
-    const storage = ok ? "reachable" : "unreachable";
-    return respond(ok, { status: ok ? "ok" : "unavailable", version, storage });
+    const [isStored, isThere] = await Promise.all([answers(probeStorage), isWorkspaceThere()]);
+    const ok = isStored && isThere;
+    const [storage, workspace] = [isStored, isThere].map((each) => each ? "reachable" : "unreachable");
+    return respond(ok, { status: ok ? "ok" : "unavailable", version, storage, workspace });
   });
 }
 
@@ -23,12 +26,13 @@ export function createLivenessEndpoint(): Endpoint {
   return onGet(() => respond(true, { status: "live" }));
 }
 
-/** `/health/ready`: 503 while no request should be sent here: the server is about to stop, or its storage does not answer. */
-export function createReadinessEndpoint({ isDraining, probeStorage }: HealthOptions): Endpoint {
+/** `/health/ready`: 503 while no request should be sent here: the server is about to stop, or its storage or workspace does not answer. */
+export function createReadinessEndpoint({ isDraining, probeStorage, isWorkspaceThere }: HealthOptions): Endpoint {
   return onGet(async () => {
     if (isDraining()) return respond(false, { status: "draining" });
-    const ok = await answers(probeStorage);
-    return respond(ok, { status: ok ? "ready" : "storage_unreachable" });
+    if (!await answers(probeStorage)) return respond(false, { status: "storage_unreachable" });
+    const ok = await isWorkspaceThere();
+    return respond(ok, { status: ok ? "ready" : "workspace_unreachable" });
   });
 }
 
@@ -43,6 +47,6 @@ function answers(probe: () => Promise<unknown>): Promise<boolean> {
   return probe().then(() => true, () => false);
 }
 
-function respond(ok: boolean, body: Readonly<Record<string, string>>): Response {
+function respond(ok: boolean, body: Readonly<Record<string, string | undefined>>): Response {
   return Response.json(body, { status: ok ? 200 : 503, headers: { "cache-control": "no-store" } });
 }

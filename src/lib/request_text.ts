@@ -6,7 +6,14 @@ import { pause } from "./time/pause.ts";
 import { failure, type Result, success } from "./result.ts";
 
 /** Why a body was not read. */
-export type BodyRefusal = "too_large" | "too_slow" | "too_fragmented" | "over_share" | "unreadable" | "not_utf8";
+export type BodyRefusal =
+  | "too_large"
+  | "too_slow"
+  | "too_fragmented"
+  | "over_share"
+  | "unreadable"
+  | "not_utf8"
+  | "encoded";
 
 export interface BodyBounds {
   readonly maxBytes: number;
@@ -22,6 +29,12 @@ export interface BodyOptions {
   readonly declared?: number | null;
   /** Asked for each further piece of a body without a declared length; `false` refuses the body as `over_share`. */
   admitMore?(bytes: number): boolean;
+}
+
+/** Whether the body is compressed or the like, which no reader here undoes (RFC 9110 §15.5.16). */
+function isEncoded(request: HeaderHolder): boolean {
+  const coding = headerOf(request, "content-encoding");
+  return coding !== null && !/^\s*(?:identity)?\s*$/i.test(coding);
 }
 
 /** Two equal lines come as a list (RFC 9110 §8.6): it declares nothing, and the body is counted as it comes. */
@@ -52,6 +65,7 @@ export function readRequestText(
   options: BodyOptions = {},
 ): Promise<Result<string, BodyRefusal>> {
   const declared = options.declared === undefined ? declaredLength(request) : options.declared;
+  if (isEncoded(request)) return Promise.resolve(failure("encoded"));
   if (declared !== null && declared > bounds.maxBytes) return Promise.resolve(failure("too_large"));
   return new Promise((resolve) => {
     const reading = declared !== null && declared <= readAtOnceBytes
@@ -82,7 +96,7 @@ export function withRequestText<T>(
   use: (read: Result<string, BodyRefusal>) => T | Promise<T>,
 ): T | Promise<T> {
   const { declared } = options;
-  if (declared !== null && declared <= Math.min(readAtOnceBytes, bounds.maxBytes)) {
+  if (declared !== null && declared <= Math.min(readAtOnceBytes, bounds.maxBytes) && !isEncoded(request)) {
     const bytes = bytesAtHand(request);
     if (bytes !== null) return use(decode(bytes, declared));
   }

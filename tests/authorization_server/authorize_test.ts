@@ -144,8 +144,14 @@ Deno.test("prompt=login asks for the passphrase although a session exists", asyn
 Deno.test("a foreign, relative or fragmented resource is invalid_target (RFC 8707 §2)", async () => {
   await using harness = await startHarness();
   const { client_id } = await registerApproved(harness);
-  for (const value of ["https://other.test/mcp", `${resource}#x`, "/mcp"]) {
-    await assertRedirect(await harness.fetch(authorizePath(client_id, { resource: value })), "invalid_target");
+  const stranger = await register(harness);
+  for (const value of ["https://other.test/mcp", `${resource}#x`, "/mcp", `${resource}?x=1`]) {
+    const sent = await harness.fetch(authorizePath(client_id, { resource: value }));
+    const told = (await assertRedirect(sent, "invalid_target")).get("error_description");
+    assert.ok(told?.endsWith(`; it must be ${resource}`), `${told}`);
+    const page = await harness.fetch(authorizePath(stranger.client_id, { resource: value }));
+    assert.equal(page.status, 400);
+    assert.ok((await page.text()).includes(`it must be ${resource}.`));
   }
   const two = `${authorizePath(client_id)}&resource=${resource}&resource=https://other.test/`;
   await assertRedirect(await harness.fetch(two), "invalid_target");

@@ -119,6 +119,7 @@ Deno.test("another resource is invalid_target and does not rotate (RFC 8707 §2.
   const { client, tokens } = await connect(harness);
   const wrong = await refresh(harness, client, tokens.refresh_token, { resource: "https://other.test/mcp" });
   assert.equal(wrong.body.error, "invalid_target");
+  assert.match(`${wrong.body["error_description"]}`, new RegExp(`must be ${resource}$`));
   harness.time.now += 240 * second;
   assert.equal((await refresh(harness, client, tokens.refresh_token, { resource })).status, 200);
 });

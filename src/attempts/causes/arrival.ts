@@ -82,7 +82,7 @@ export const arrivalCauses: readonly Cause[] = [
   {
     id: "request_changed",
     at: ["registration", "authorization", "sign_in", "consent", "token", "refresh"],
-    reasons: ["wrong_content_type", "malformed_body", "status_405", "status_415"],
+    reasons: ["wrong_content_type", "encoded_body", "malformed_body", "status_405", "status_415"],
     words: "The request came without its body, its Content-Type or its method: a proxy or a redirect changed it.",
     remedy:
       "Let the proxy pass method, body and headers unchanged, and redirect nothing under /oauth/. Without a proxy, update the client.",

@@ -69,9 +69,10 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     const sendBack = async (
       target: ResponseTarget,
       error: AuthorizationError,
-      description: string,
+      problem: string,
     ): Promise<Response> => {
-      refused(error, description);
+      refused(error, problem);
+      const description = error === "invalid_target" ? `${problem}; it must be ${options.resource}` : problem;
       if (!await isStranger(options, client, target)) return errorResponse(issuer, target, error, { description });
       return refusedRequestPage({
         clientName: client.name,

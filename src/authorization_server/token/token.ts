@@ -27,12 +27,12 @@ export type GrantType = (
 export type GrantTypeName = Client["grantTypes"][number];
 
 export function createTokenEndpoint(
-  options: Pick<AuthorizationServerOptions, "secrets" | "log" | "limits" | "lifetimes"> & {
+  options: Pick<AuthorizationServerOptions, "secrets" | "log" | "limits" | "lifetimes" | "resource"> & {
     readonly authenticateClient: ClientAuthenticator;
     readonly grantTypes: Readonly<Partial<Record<GrantTypeName, GrantType>>>;
   },
 ): Endpoint {
-  const { secrets, log, limits, lifetimes, authenticateClient } = options;
+  const { secrets, log, limits, lifetimes, resource, authenticateClient } = options;
   const grantTypes = new Map<string, GrantType>(Object.entries(options.grantTypes));
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST"); // RFC 6749 §3.2
@@ -54,7 +54,10 @@ export function createTokenEndpoint(
       return refuseLogged(log, "token", "grant_type_not_registered", clientFields);
     }
     const issued = await grantType(client.value, parameters.value, peer);
-    if (!issued.ok) return refuseLogged(log, "token", issued.error, clientFields);
+    if (!issued.ok) {
+      const remedy = issued.error === "resource_mismatch" ? `; it must be ${resource}` : "";
+      return refuseLogged(log, "token", issued.error, clientFields, remedy);
+    }
     const { grantId, subject, accessToken, refreshToken, scopes } = issued.value;
     log.write("audit", "token", { outcome: "issued", grant: grantId, user: subject, scopes, ...clientFields });
     return jsonResponse({

@@ -8,6 +8,7 @@ import type { AccessPatterns } from "../../workspace/access_rules.ts";
 import { openDiskWorkspace } from "../../workspace/disk/disk_workspace.ts";
 import { createDiskWatch } from "../../workspace/disk/watch.ts";
 import { defaultWorkspaceLimits } from "../../workspace/limits.ts";
+import { rootPath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import type { WorkspaceSettings } from "../../workspace/settings.ts";
 import {
@@ -28,6 +29,8 @@ interface WorkspaceDependencies extends Pick<Installation, "storage"> {
 
 interface OpenedWorkspaces {
   readonly source: WorkspaceSource;
+  /** Whether the shared workspace, or of those for each user any that is open, can be reached. */
+  isThere(): Promise<boolean>;
   /** Drops what at `now` is kept for too long. */
   tidy(now: number): Promise<void>;
   close(): Promise<void>;
@@ -42,13 +45,24 @@ export async function openWorkspaces(
   if (settings.sharing === "shared") {
     const workspace = open(null);
     const tidy = (now: number): Promise<void> => tidyWorkspace(workspace, now);
-    return { source: workspace, tidy, close: () => workspace.close() };
+    return { source: workspace, isThere: () => isThere(workspace), tidy, close: () => workspace.close() };
   }
   const users = createUserWorkspaces(open);
   const tidy = async (now: number): Promise<void> => {
     for (const workspace of users.opened()) await tidyWorkspace(workspace, now);
   };
-  return { source: (principal) => users.of(principal), tidy, close: () => users.close() };
+  const isAnyThere = async (): Promise<boolean> => {
+    const opened = [...users.opened()];
+    for (const workspace of opened) if (await isThere(workspace)) return true;
+    return opened.length === 0;
+  };
+  return { source: (principal) => users.of(principal), isThere: isAnyThere, tidy, close: () => users.close() };
+}
+
+/** A lost storage is no lost workspace: it is told apart by its own probe. */
+async function isThere(workspace: Workspace): Promise<boolean> {
+  const looked = await Promise.resolve(workspace.stat(rootPath)).catch(() => null);
+  return looked === null || looked.ok;
 }
 
 async function tidyWorkspace(workspace: Workspace, now: number): Promise<void> {

@@ -68,12 +68,18 @@ export function methodNotAllowed(allow: string, message = "Method not allowed"):
   return refuse(405, rpcErrorCode.invalidRequest, message, { allow });
 }
 
+const linkRemedy = "; file_write with link brings larger files";
+
 /** The answer to a body that was not read. */
 export function refuseBody(refusal: BodyRefusal, { maxBytes, timeoutMs }: BodyBounds): Response {
   switch (refusal) {
     case "too_large": // RFC 9110 §15.5.14: what is left of the body is not read, so nothing can follow it
-      return refuse(413, rpcErrorCode.invalidRequest, `The body is larger than ${maxBytes} bytes`, {
+      return refuse(413, rpcErrorCode.invalidRequest, `The body is larger than ${maxBytes} bytes${linkRemedy}`, {
         connection: "close",
+      });
+    case "encoded":
+      return refuse(415, rpcErrorCode.invalidRequest, "Send the body as it is, without Content-Encoding", {
+        "accept-encoding": "identity",
       });
     case "too_fragmented":
       return refuse(400, rpcErrorCode.invalidRequest, "The body arrived in too many small pieces", {
