@@ -13,6 +13,7 @@ for (const { name, kernel } of diskModes) {
     const workspace = openDiskWorkspace({ root, kernel, ...settings });
     return Promise.resolve({
       workspace,
+      rename: (from, to) => Deno.rename(`${root}/${from}`, `${root}/${to}`),
       async dispose() {
         await workspace.close();
         Deno.removeSync(root, { recursive: true });
