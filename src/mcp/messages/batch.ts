@@ -56,8 +56,11 @@ export async function answerBatch(
   let isSpent = false;
   const work = async (): Promise<void> => {
     while (next < batch.length) {
-      await nextTurn();
-      if (next === batch.length) return;
+      const pause = nextTurn(); // fifty answers that need no wait would be one long step
+      if (pause !== undefined) {
+        await pause;
+        continue;
+      }
       const index = next++;
       const message = batch[index];
       if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
