@@ -2,7 +2,7 @@
  * Names that a workspace keeps from its callers: denied ones cannot be reached, protected ones can be read but not
  * created, changed, moved or deleted. Names are compared as the least strict file systems do (see name_folding.ts).
  */
-import { matchesName } from "./glob.ts";
+import { compileName, type NameMatcher } from "./glob.ts";
 import { foldedForms, foldName } from "./name_folding.ts";
 
 /** Which names are kept from callers. Each pattern is a path of names; `*` and `?` stand for any characters of a name. */
@@ -38,7 +38,7 @@ export function createAccessRules(patterns: AccessPatterns = {}): AccessRules {
 }
 
 interface Pattern {
-  readonly names: readonly string[];
+  readonly names: readonly NameMatcher[];
   readonly isAnchored: boolean;
 }
 
@@ -50,7 +50,7 @@ function toPredicate(patterns: readonly Pattern[]): (segments: readonly string[]
     return prepared.some(({ names, isAnchored }) => {
       const lastStart = folded.length - names.length;
       for (let start = 0; start <= (isAnchored ? Math.min(0, lastStart) : lastStart); start++) {
-        if (names.every((name, index) => folded[start + index]?.some((form) => matchesName(name, form)))) return true;
+        if (names.every((matches, index) => folded[start + index]?.some(matches))) return true;
       }
       return false;
     });
@@ -58,6 +58,6 @@ function toPredicate(patterns: readonly Pattern[]): (segments: readonly string[]
 }
 
 function toPattern(text: string): Pattern {
-  const names = text.split("/").filter((name) => name !== "").map(foldName);
+  const names = text.split("/").filter((name) => name !== "").map((name) => compileName(foldName(name)));
   return { names, isAnchored: text.startsWith("/") };
 }

@@ -1,5 +1,6 @@
 /** What searches and listings pass over unless they are asked to look: `.git`, `node_modules`, what `.gitignore` names. */
-import { type IgnoreRules, maxIgnoreBytes, parseIgnoreRules } from "./ignore_rules.ts";
+import { nextTurn } from "../lib/time/turns.ts";
+import { type IgnoreRules, maxIgnoreBytes, maxRuleCharactersInAll, parseIgnoreRules } from "./ignore_rules.ts";
 import type { DirectoryEntry } from "./listing.ts";
 import { entryPath, type WorkspacePath } from "./path.ts";
 import type { Workspace } from "./port.ts";
@@ -30,13 +31,14 @@ export interface Ignored {
 
 /** Makes the decisions for a walk below `start`. A start that is itself ignored was asked for: nothing is then passed over. */
 export async function createIgnored(workspace: Workspace, start: WorkspacePath): Promise<Ignored> {
-  const rules: { readonly depth: number; readonly rules: IgnoreRules }[] = [];
+  /** Those of the nearest directory first; `left` is what further ones may add. */
+  const rules: { readonly depth: number; readonly rules: IgnoreRules; readonly left: number }[] = [];
   const base = start.segments.length;
   let count = 0;
   const [directories, files]: readonly [string[], string[]] = [[], []];
   const isIgnored = (path: readonly string[], isDirectory: boolean): boolean => {
     if (isDirectory && alwaysIgnored.has(path.at(-1) ?? "")) return true;
-    for (const { depth, rules: decide } of rules.toReversed()) { // the nearest rules decide
+    for (const { depth, rules: decide } of rules) { // the nearest rules decide
       if (path.length <= depth) continue; // rules of a directory that the walk has left
       const verdict = decide(path.slice(depth), isDirectory);
       if (verdict !== null) return verdict === "ignored";
@@ -44,12 +46,15 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
     return false;
   };
   const leave = (depth: number): void => {
-    while ((rules.at(-1)?.depth ?? -1) >= depth) rules.pop();
+    while ((rules[0]?.depth ?? -1) >= depth) rules.shift();
   };
   const load = async (directory: readonly string[]): Promise<void> => {
     leave(directory.length);
     const text = await readRules(workspace, { text: directory.join("/"), segments: directory });
-    if (text !== null) rules.push({ depth: directory.length, rules: parseIgnoreRules(text) });
+    if (text === null) return;
+    const room = { characters: rules[0]?.left ?? maxRuleCharactersInAll };
+    rules.unshift({ depth: directory.length, rules: parseIgnoreRules(text, room), left: room.characters });
+    await nextTurn();
   };
   let isOff = false;
   for (let depth = 0; depth < base; depth++) {

@@ -16,6 +16,8 @@ export interface WalkedEntry extends DirectoryEntry {
   readonly segments: readonly string[];
   /** `false` when it is the last one; `true` when others may follow. */
   readonly mayHaveNext: boolean;
+  /** Passed over, and given all the same after a pause, so that a walk that finds nothing else can be ended. */
+  readonly isSkipped: boolean;
 }
 
 /** Where a walk goes on: after the entry with these names, and what is in it if it is a directory. */
@@ -47,7 +49,7 @@ interface OpenDirectory {
 }
 
 /** How many entries are given before it is asked whether the turn is over: asking takes as long as giving some. */
-const visitsPerTurn = 16;
+const visitsPerTurn = 4;
 
 /** A walk that is asked for one entry after the other. */
 export interface Walk {
@@ -97,13 +99,11 @@ export function beginWalk(
         const segments = [...directory.segments, entry.name];
         const isSkipped = ignored?.skips(segments, entry.kind === "directory") ?? false;
         if (!isSkipped && entry.kind === "directory" && segments.length < depth) stack.push(open(own, segments));
-        const step = isSkipped
-          ? null
-          : success({ ...entry, path: own, segments, mayHaveNext: stack.some(isUnfinished) });
         // listings of small directories come at once: without this a long walk would keep everyone else waiting
         const pause = ++visited % visitsPerTurn === 0 ? nextTurn() : undefined;
-        if (pause !== undefined) return pause.then(() => step ?? next());
-        if (step !== null) return step;
+        if (isSkipped && pause === undefined) continue;
+        const step = success({ ...entry, path: own, segments, mayHaveNext: stack.some(isUnfinished), isSkipped });
+        return pause === undefined ? step : pause.then(() => step);
       } else if (directory.hasMore) {
         return readOn(directory);
       } else {

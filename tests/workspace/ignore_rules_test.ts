@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { parseIgnoreRules } from "../../src/workspace/ignore_rules.ts";
+import { maxRuleCharactersInAll, parseIgnoreRules } from "../../src/workspace/ignore_rules.ts";
 import { createIgnored } from "../../src/workspace/ignored.ts";
 import { parseDirectoryPath } from "../../src/workspace/path.ts";
 import { walk } from "../../src/workspace/walk.ts";
@@ -132,3 +132,12 @@ Deno.test("a walk passes over .git, node_modules and ignored entries before they
     assert.deepEqual((await below("node_modules")).found, ["x", "x/file"], "what is asked for is walked");
     assert.deepEqual((await below("logs")).found, ["file"]);
   }));
+
+Deno.test("rules of nested directories are bounded together: past the bound they are left out", () => {
+  const room = { characters: maxRuleCharactersInAll };
+  const rules = Array.from({ length: 64 }, () => parseIgnoreRules(`${"?".repeat(200)}b\n`.repeat(300), room));
+  assert.ok(room.characters >= 0 && room.characters < 1_000);
+  assert.equal(rules.at(-1)?.(["?"], false), null);
+  const decide = parseIgnoreRules("a\n", room);
+  assert.equal(decide(["a"], false), "ignored");
+});

@@ -1,6 +1,6 @@
 /**
  * Turns on the one thread that answers every caller. Long work asks `nextTurn` between its steps, and pauses once the
- * thread has been busy for a turn, whoever kept it busy. Callers then go on in fair order: the one that has used the
+ * thread has been busy for a turn, by any work. Callers then go on in fair order: the one that has used the
  * least time first, and those of one caller one after the other. After each turn the thread rests for whatever arrived.
  * Only time on the thread counts: a call that waits for a model, a network or a person holds nothing.
  */
@@ -31,7 +31,7 @@ interface Share {
 /** Whose work runs. Empty until there was long work, since Node's contexts take milliseconds to load. */
 const callers = createAsyncContext<string>();
 let keepsCallers = false;
-/** Since when the thread is busy without a pass of the event loop; `null` where nobody has looked. */
+/** Since when the thread is busy without a pass of the event loop; `null` where no work has looked. */
 let busySince: number | null = null;
 /** Those that wait for their turn, by caller. */
 const shares = new Map<string, Share>();
@@ -78,7 +78,7 @@ function waitForTurn(caller: string): Promise<void> {
   return turn;
 }
 
-/** Gives turns until nobody waits. The first rest is for the turn that led here. */
+/** Gives turns until no caller waits. The first rest is for the turn that led here. */
 async function serve(): Promise<void> {
   isServing = true;
   let worked = performance.now() - (busySince ?? 0);
@@ -97,7 +97,7 @@ async function serve(): Promise<void> {
   isServing = false;
 }
 
-/** Whose turn it is, after a rest if a turn was `worked`; `null` where nobody waits any more. */
+/** Whose turn it is, after a rest if a turn was `worked`; `null` where no caller waits any more. */
 async function nextShare(worked: number): Promise<Share | null> {
   if (worked >= turnMilliseconds) await rest(worked * restShare);
   let next: Share | null = null;

@@ -7,7 +7,7 @@ import { pageBytes } from "./input.ts";
 import { isWanted, skippedParts, toEntry, toTreeLine, type TreeListing } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 
-const visitsPerCheck = 256;
+const visitsPerCheck = 32;
 /** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
 const maxPageCharacters = 1_000_000;
 
@@ -33,8 +33,8 @@ export async function listPage(
   ) {
     if (!step.ok) return toFailure("list directory", path, step.error);
     visited++;
-    const { segments, kind, mayHaveNext } = step.value;
-    last = { segments, isDirectory: kind === "directory" };
+    const { segments, kind, mayHaveNext, isSkipped } = step.value;
+    last = { segments, isDirectory: kind === "directory" && !isSkipped };
     if (isWanted(listing, step.value)) {
       found.push(step.value);
       tree.add(step.value);

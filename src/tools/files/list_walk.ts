@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
-import { type GlobMatcher, parseGlob } from "../../workspace/glob.ts";
+import { type GlobMatcher, parseGlob, parseGlobs } from "../../workspace/glob.ts";
 import type { Ignored } from "../../workspace/ignored.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
@@ -26,7 +26,7 @@ export interface TreeListing {
   readonly now: number;
 }
 
-const visitsPerCheck = 256;
+const visitsPerCheck = 32;
 
 /** What was passed over, in structured content. */
 export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
@@ -35,18 +35,17 @@ export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
 
 /** Matches names that fit `pattern`; `null` when it, or one of `exclude`, is no pattern. */
 export function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
-  if (exclude.some((text) => parseGlob(text) === null)) return null;
+  if (parseGlobs(exclude) === null) return null;
   return pattern === undefined ? () => true : parseGlob(pattern);
 }
 
 /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
 export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly string[] = []): Ignored | undefined {
-  const excludes = exclude.map((text) => parseGlob(text)).filter((matches) => matches !== null);
-  if (excludes.length === 0) return ignored;
+  const isExcluded = exclude.length === 0 ? null : parseGlobs(exclude);
+  if (isExcluded === null) return ignored;
   return {
     enter: (segments, entries) => ignored?.enter(segments, entries),
-    skips: (segments, isDirectory) =>
-      excludes.some((matches) => matches(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
+    skips: (segments, isDirectory) => isExcluded(segments) || (ignored?.skips(segments, isDirectory) ?? false),
     get skipped() {
       return ignored?.skipped ?? { count: 0, names: [] };
     },
@@ -84,9 +83,9 @@ export async function visitWanted(
 /** Whether a listing names the entry. */
 export function isWanted(
   { matches, modifiedAfter }: TreeListing,
-  { segments, kind, modifiedAt = 0 }: WalkedEntry,
+  { segments, kind, modifiedAt = 0, isSkipped }: WalkedEntry,
 ): boolean {
-  if (modifiedAfter !== null && (kind !== "file" || modifiedAt < modifiedAfter)) return false;
+  if (isSkipped || (modifiedAfter !== null && (kind !== "file" || modifiedAt < modifiedAfter))) return false;
   return matches(segments);
 }
 

@@ -156,6 +156,7 @@ async function namesakes(
   const ignored = await createIgnored(workspace, rootPath);
   for await (const step of walk(workspace, rootPath, { depth: maxDepth, ignored })) {
     if (!step.ok || ++visits > maxVisits || found.length >= maxNamesakes || isOver()) break;
+    if (step.value.isSkipped) continue;
     const there = step.value.segments;
     const shared = sharedEnd(there.map(fold), wanted);
     if (shared > 0) found.push({ text: there.join("/"), shared });

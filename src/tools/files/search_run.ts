@@ -117,7 +117,7 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
           }
         }
       }
-      finished = { segments: entry.segments, isDirectory: entry.kind === "directory" };
+      finished = { segments: entry.segments, isDirectory: entry.kind === "directory" && !entry.isSkipped };
     }
   } finally {
     ahead.end();
@@ -134,8 +134,8 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
 }
 
 /** Where a file lies that is to be searched, or found by its name. */
-function fileOf({ matchesName }: SearchRun, { kind, path, segments }: WalkedEntry): WorkspacePath | null {
-  return kind === "file" && matchesName(segments) ? path : null;
+function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }: WalkedEntry): WorkspacePath | null {
+  return kind === "file" && !isSkipped && matchesName(segments) ? path : null;
 }
 
 /** The files in the order of names or, newest first, of time. */
@@ -143,7 +143,7 @@ function candidates(task: SearchRun, nextTurn: NextTurn, onCut: () => void): Wal
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    return stepsOf([{ name, kind: "file", path, segments: [name], mayHaveNext: false }]);
+    return stepsOf([{ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false }]);
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
   const entries = beginWalk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
@@ -156,7 +156,7 @@ function newestFirst(task: SearchRun, walked: Walk, onCut: () => void): Walk {
     const entries: WalkedEntry[] = [];
     for (let step; (step = await walked.next()) !== null;) {
       if (!step.ok) return step;
-      if (step.value.kind === "file" && task.matchesName(step.value.segments)) entries.push(step.value);
+      if (fileOf(task, step.value) !== null) entries.push(step.value);
       if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
       if (step.value.mayHaveNext) onCut();
       break;
