@@ -27,7 +27,7 @@ const maxDepth = 4;
 /** Parameters whose values are paths; tools name them alike. */
 const pathParameters: ReadonlySet<string> = new Set(["path", "filename", "destination", "save_as", "output"]);
 /** Parameters that hold paths, or objects with them. */
-const listParameters: ReadonlySet<string> = new Set(["files", "edits", "images", "messages"]);
+const listParameters: ReadonlySet<string> = new Set(["files", "paths", "edits", "images", "messages"]);
 
 /** The paths and tables that an input means. */
 export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, reader: PlaceReader): Places {

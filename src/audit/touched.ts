@@ -12,11 +12,12 @@ export function touchedBy(params: unknown): string | null {
   const table = text(input["table"]);
   const record = text(input["id"]) ?? text(input["number"]) ?? text(input["attachment_id"]);
   if (table !== null || record !== null) return short([table, record].filter((part) => part !== null).join(" "));
-  const { files, edits } = input;
+  const { files, edits, paths } = input;
   const path = text(input["path"]) ?? text(input["filename"]);
   const destination = text(input["destination"]);
-  if (destination !== null) return path === null ? destination : short(`${path} > ${destination}`);
-  const more = names(files) + names(edits);
+  const more = names(files) + names(edits) + names(paths);
+  const from = path ?? (more === "" ? null : more.slice(2));
+  if (destination !== null) return from === null ? destination : short(`${from} > ${destination}`);
   if (more !== "") return short(path === null ? more.slice(2) : path + more);
   return path ?? text(input["model"]);
 }

@@ -5,6 +5,7 @@ import { placesOf } from "../../src/approval/places.ts";
 import { firstFitting, type Rule } from "../../src/approval/rule.ts";
 import { placeReader } from "../../src/composition/approval/places.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
 import { fileEditTool } from "../../src/tools/files/file_edit.ts";
 import { fileMoveTool } from "../../src/tools/files/file_move.ts";
 import { fileReadTool } from "../../src/tools/files/file_read.ts";
@@ -18,6 +19,7 @@ const tools: ReadonlyMap<string, Tool> = new Map([
   fileReadTool(unused),
   fileEditTool(unused),
   fileMoveTool(unused),
+  fileDeleteTool(unused),
   fileUndoTool(unused),
   llmEmbedTool({ model: unused, workspace: unused, embeddingModels: ["m"] }),
   llmGenerateTool({ model: unused, workspace: unused, models: ["m"], clock: unused }),
@@ -54,6 +56,9 @@ Deno.test("a rule about a file stops every parameter and spelling that may mean 
       ["file_edit", { edits: manyEdits }],
       ["file_move", { path: "b.txt", destination: "secret/a.txt" }],
       ["file_move", { path: "secret", destination: "b" }],
+      ["file_move", { paths: ["c", "secret"], destination: "b" }],
+      ["file_move", { paths: ["c/a.txt"], destination: "secret" }],
+      ["file_delete", { paths: ["b.txt", "secret/a.txt"] }],
       ["file_move", { path: "b/a.txt", destination: "secret/" }],
       ["file_undo", { change: "last" }],
       ["llm_embed", { path: "b.txt", output: "secret/a.txt" }],

@@ -47,6 +47,8 @@ Deno.test("what a caller chose is cut, and holds no contents", () => {
       [{ path: 7, files: "x", edits: [null, 3] }, null],
       [[], null],
       ["private", null],
+      [{ paths: ["a", "b"] }, "a, b"],
+      [{ paths: ["a", "b"], destination: "d" }, "a, b > d"],
     ] as const
   ) assert.equal(touchedBy({ arguments: input }), touched);
   assert.equal(touchedBy({ uri: "file:///a.md" }), "file:///a.md");

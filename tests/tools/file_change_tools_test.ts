@@ -233,13 +233,15 @@ Deno.test("file_move copies a directory with what is in it, and leaves links out
     assert.equal((await failureOf(move, { path: "d", destination: "../d", copy: true })).code, "path_leaves_workspace");
   }));
 
-Deno.test("a copy of a directory that cannot be finished says how far it went", () =>
+Deno.test("a copy of a directory that cannot be finished leaves nothing behind", () =>
   withWorkspace(async ({ root, workspace }) => {
+    const move = fileMoveTool(workspace);
     Deno.mkdirSync(`${root}/d`);
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/d/${name}`, "x".repeat(40));
-    const refused = await failureOf(fileMoveTool(workspace), { path: "d", destination: "e", copy: true });
+    const refused = await failureOf(move, { path: "d", destination: "new/e", copy: true });
     assert.equal(refused.code, "copy_incomplete");
-    assert.match(refused.message, /200 bytes.*\(2 files copied so far, to e\)$/);
+    assert.match(refused.message, /200 bytes \(new\/e\/c\); nothing was copied$/);
+    assert.throws(() => Deno.lstatSync(`${root}/new`), Deno.errors.NotFound);
   }, { limits: { maxTotalBytes: 200 } }));
 
 Deno.test("file_move onto a directory names the path in it, and with a slash at the end takes that path, as mv does", () =>

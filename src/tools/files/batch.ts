@@ -20,6 +20,32 @@ export function batchFailure(obstacles: readonly Failure[], stay: readonly strin
   return { ...first, message: `${first.message}${shown}${rest}${others.length === 0 ? "; " : "\n"}${state}` };
 }
 
+/** The refusal of a version beside several paths. */
+export function onlyOneVersion(action: string): Failure {
+  const message = `Failed to ${action}: a version is that of one file; leave it out, or take one path a call`;
+  return { ok: false, code: "invalid_arguments", message };
+}
+
+/** Whether a file has the version that the caller saw, as far as one was given; a version is that of one file. */
+export async function hasVersion(
+  workspace: Workspace,
+  path: WorkspacePath,
+  version: string | undefined,
+): Promise<boolean> {
+  return version === undefined || await hashOfVersion(workspace, path, version) !== null;
+}
+
+/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
+export async function hashOfVersion(
+  workspace: Workspace,
+  path: WorkspacePath,
+  version: string,
+): Promise<string | null> {
+  const read = await workspace.read(path);
+  if (!read.ok || read.value.sha256 === null) return null;
+  return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
+}
+
 /** How many of the path's directories are there, from the top. */
 export async function depthThere(workspace: Workspace, { segments }: WorkspacePath): Promise<number> {
   for (let depth = segments.length - 1; depth > 0; depth--) {

@@ -2,15 +2,22 @@
 import * as z from "zod";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
-import { entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
+import { childPath, entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { destinationOf } from "./move_destination.ts";
-import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { ifVersionInput } from "./input.ts";
+import { batchFailure, type Failure, hasVersion, onlyOneVersion } from "./batch.ts";
+import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { previewMove } from "./preview/preview.ts";
-import { beginChange } from "./undo/changing.ts";
+import { beginChange, takeBack } from "./undo/changing.ts";
 import { changingHints } from "../hints.ts";
+
+/** Paths of one call. */
+const maxPaths = 100;
+/** Of these, near names are looked for. */
+const maxNamed = 5;
 
 /** Moves, copies and makes entries of the workspace. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
@@ -23,44 +30,148 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     aliases: {
       ...{ filename: "path", from: "path", source: "path", old_path: "path" },
       ...{ to: "destination", target: "destination", new_path: "destination" },
+      ...{ files: "paths", if_match: "if_version" },
     },
     input: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("What to move; absent to make a directory"),
+        paths: z.array(z.string()).max(maxPaths).optional().describe(
+          "Or several, into the directory destination, all or none",
+        ),
         destination: z.string().describe("New path, name included"),
         copy: z.boolean().default(false).describe("Keep the original"),
         overwrite: z.boolean().default(false).describe("Replace a file that is there"),
+        if_version: ifVersionInput().meta({ unlisted: true }),
       })
     ),
     output: z.lazy(() =>
       z.object({
         path: z.string().optional(),
+        paths: z.array(z.string()).optional(),
         destination: z.string(),
         created: z.boolean().optional().describe("Whether a directory is new"),
         files: z.int().optional().describe("Files that were copied"),
         size_bytes: z.int().optional(),
       })
     ),
-    preview: (input: { readonly path?: string; readonly destination: string; readonly copy: boolean }, context) =>
-      previewMove(source, input, context),
-    async run({ path, destination, copy, overwrite }, context) {
+    preview: (input: MoveInput, context) => previewMove(source, input, context),
+    async run({ path, paths = [], destination, copy, overwrite, if_version: ifVersion }, context) {
       const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error, destination);
-      const workspace = beginChange(source, context, "file_move").workspace;
+      const changing = beginChange(source, context, "file_move");
+      const { workspace } = changing;
+      const manner = { copy, overwrite, signal: context.signal };
+      if (paths.length > 0) {
+        if (ifVersion !== undefined) return onlyOneVersion("move");
+        return await moveSeveral(workspace, path === undefined ? paths : [path, ...paths], to.value, {
+          ...manner,
+          takeBack: () => takeBack(source, context, changing),
+        });
+      }
       if (path === undefined) return await makeDirectory(workspace, to.value);
-      const from = path === "" ? parseFilePath("") : parseDirectoryPath(path);
+      if (path === "") {
+        const { code, message } = toPathFailure("path", "empty");
+        return {
+          ok: false,
+          code,
+          message: `${message}; without path, the directory ${showName(to.value.text)} is made`,
+        };
+      }
+      const from = parseDirectoryPath(path);
       if (!from.ok) return await suggestRelative(workspace, "path", from.error, path);
       const moved = await inStoredForm(workspace, from.value);
-      const pair = {
+      if (!await hasVersion(workspace, moved, ifVersion)) return toFailure("move", moved, { reason: "conflict" });
+      return await moveOne(workspace, {
         from: moved,
         to: await destinationOf(workspace, moved, { text: destination, path: to.value }),
-      };
-      const outcome = copy
-        ? await copyEntry(workspace, pair, { overwrite, signal: context.signal })
-        : await moveEntry(workspace, pair, { overwrite });
-      return await suggestNear(workspace, pair.from, await suggestInside(workspace, pair, outcome));
+      }, manner);
     },
   });
+}
+
+interface MoveInput {
+  readonly path?: string | undefined;
+  readonly paths?: readonly string[] | undefined;
+  readonly destination: string;
+  readonly copy: boolean;
+}
+
+interface Manner {
+  readonly copy: boolean;
+  readonly overwrite: boolean;
+  readonly signal: AbortSignal;
+}
+
+async function moveOne(workspace: Workspace, pair: Pair, manner: Manner): Promise<ToolOutcome> {
+  const outcome = await (manner.copy ? copyEntry : moveEntry)(workspace, pair, manner);
+  return await suggestNear(workspace, pair.from, await suggestInside(workspace, pair, outcome));
+}
+
+/** Moves or copies entries into a directory, each under its own name: all of them, or none. */
+async function moveSeveral(
+  workspace: Workspace,
+  texts: readonly string[],
+  directory: WorkspacePath,
+  { takeBack, ...manner }: Manner & { readonly takeBack: () => Promise<boolean> },
+): Promise<ToolOutcome> {
+  const action = manner.copy ? "copy" : "move";
+  const obstacles: Failure[] = [];
+  const pairs = new Map<string, Pair>();
+  const there = await workspace.stat(directory);
+  if (there.ok && there.value.kind !== "directory") {
+    obstacles.push(toFailure(action, directory, { reason: "not_a_directory" }));
+  }
+  for (const text of texts) {
+    const parsed = text === "" ? parseFilePath("") : parseDirectoryPath(text);
+    if (!parsed.ok) {
+      obstacles.push(await suggestRelative(workspace, "path", parsed.error, text));
+      continue;
+    }
+    const from = await inStoredForm(workspace, parsed.value);
+    const pair = { from, to: childPath(directory, from.segments.slice(-1)) };
+    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed: obstacles.length < maxNamed });
+    if (obstacle !== null) obstacles.push(obstacle);
+    else if (pairs.has(pair.to.text) && pairs.get(pair.to.text)?.from.text !== from.text) {
+      obstacles.push(toPairFailure(action, pair, { reason: "already_exists", about: "to" }));
+    } else pairs.set(pair.to.text, pair);
+  }
+  if (obstacles.length > 0) return batchFailure(obstacles);
+  const done: string[] = [];
+  for (const pair of pairs.values()) {
+    const outcome = await moveOne(workspace, pair, manner);
+    if (!outcome.ok) return batchFailure([outcome], await takeBack() ? [] : done);
+    done.push(showName(pair.from.text));
+  }
+  return {
+    ok: true,
+    content: [{
+      type: "text",
+      text: `${manner.copy ? "Copied" : "Moved"} ${done.join(", ")} into ${showName(directory.text)}/`,
+    }],
+    structuredContent: {
+      paths: Array.from(pairs.values(), ({ from }) => toPathText(from.text)),
+      destination: toPathText(directory.text),
+    },
+  };
+}
+
+/** What is in the way of one of several moves, as far as that is seen before. */
+async function obstacleOf(
+  workspace: Workspace,
+  { from, to }: Pair,
+  { action, overwrite, isNamed }: { readonly action: string; readonly overwrite: boolean; readonly isNamed: boolean },
+): Promise<Failure | null> {
+  if (from.segments.length === 0) return toFailure(action, from, { reason: "is_root" });
+  const source = await workspace.stat(from);
+  if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from))) {
+    const failed = toFailure(action, from, source.error);
+    return isNamed ? await suggestNear(workspace, from, failed) : failed;
+  }
+  const target = await workspace.stat(to);
+  const isReplaced = overwrite && target.ok && target.value.kind === "file";
+  return target.ok && !isReplaced
+    ? toPairFailure(action, { from, to }, { reason: "already_exists", about: "to" })
+    : null;
 }
 
 interface Pair {
@@ -95,7 +206,7 @@ async function moveEntry(
 async function copyEntry(
   workspace: Workspace,
   { from, to }: Pair,
-  { overwrite, signal }: { readonly overwrite: boolean; readonly signal: AbortSignal },
+  { overwrite, signal }: Manner,
 ): Promise<ToolOutcome> {
   const copied = await workspace.copy(from, to, { overwrite });
   if (copied.ok) {

@@ -15,7 +15,7 @@ import { putBytes } from "./edit/edit_write.ts";
 import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { hasOpenLine, storedFormOf } from "../../workspace/text/stored_form.ts";
 import { readWholeFile } from "../../workspace/text/whole_file.ts";
-import { batchFailure, depthThere, type Failure, removeMade } from "./batch.ts";
+import { batchFailure, depthThere, type Failure, hashOfVersion, removeMade } from "./batch.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
 import { noteOf } from "./forms/write_note.ts";
@@ -248,7 +248,9 @@ async function writeByLink(
     return { ok: false, code: "invalid_arguments", message };
   }
   const path = await inStoredForm(workspace, parsed.value);
-  const ifMatch = ifVersion === undefined ? undefined : await hashOfVersion(workspace, path, ifVersion);
+  const ifMatch = ifVersion === undefined || ifVersion.length === 64
+    ? ifVersion
+    : await hashOfVersion(workspace, path, ifVersion);
   if (ifMatch === null) return toFailure("write file", path, { reason: "conflict" });
   return await linkedWrite(links, principal, path, ifMatch === undefined ? { mode } : { mode, ifMatch });
 }
@@ -266,7 +268,9 @@ async function writeOne(
   const isMarked = isAdded || encoding === "utf-8" || content.startsWith("\ufeff");
   const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding);
   if (bytes === null) return failure(notEncodable(encoding, path));
-  const ifMatch = ifVersion === undefined ? undefined : await hashOfVersion(workspace, path, ifVersion);
+  const ifMatch = ifVersion === undefined || ifVersion.length === 64
+    ? ifVersion
+    : await hashOfVersion(workspace, path, ifVersion);
   if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
   if (!written.ok) return failure(toFailure("write file", path, written.error));
@@ -283,12 +287,4 @@ const beyondAscii = /[^\0-\x7f]/;
 function notEncodable(encoding: TextEncoding, path: WorkspacePath): Failure {
   const words = `the content has characters that the file's encoding (${encoding}) lacks; write it whole for UTF-8`;
   return { ok: false, code: "not_encodable", message: `Failed to write file: ${words} (${showName(path.text)})` };
-}
-
-/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
-async function hashOfVersion(workspace: Workspace, path: WorkspacePath, version: string): Promise<string | null> {
-  if (version.length === 64) return version;
-  const read = await workspace.read(path);
-  if (!read.ok || read.value.sha256 === null) return null;
-  return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
 }

@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
+import type { DirectoryEntry } from "../../workspace/listing.ts";
 import { foldName } from "../../workspace/name_folding.ts";
 import {
   childPath,
@@ -114,20 +115,34 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
   return await namesakes(workspace, segments, isOver);
 }
 
+/** Whether there is a link at the path, wherever it leads, among the first names of its directory. */
+export async function isLink(workspace: Workspace, { segments }: WorkspacePath): Promise<boolean> {
+  const entries = await entriesIn(workspace, childPath(rootPath, segments.slice(0, -1)), () => false);
+  return entries.some(({ name, kind }) => kind === "link" && name === segments.at(-1));
+}
+
+async function entriesIn(
+  workspace: Workspace,
+  path: WorkspacePath,
+  isOver: () => boolean,
+): Promise<readonly DirectoryEntry[]> {
+  const entries: DirectoryEntry[] = [];
+  for (let hasMore = true; hasMore && entries.length < maxNames && !isOver();) {
+    const after = entries.at(-1)?.name;
+    const listing = await workspace.list(path, after === undefined ? {} : { after });
+    if (!listing.ok || listing.value.entries.length === 0) break;
+    for (const entry of listing.value.entries) entries.push(entry);
+    hasMore = listing.value.hasMore;
+  }
+  return entries;
+}
+
 async function namesIn(
   workspace: Workspace,
   path: WorkspacePath,
   isOver: () => boolean,
 ): Promise<readonly string[]> {
-  const names: string[] = [];
-  for (let hasMore = true; hasMore && names.length < maxNames && !isOver();) {
-    const after = names.at(-1);
-    const listing = await workspace.list(path, after === undefined ? {} : { after });
-    if (!listing.ok || listing.value.entries.length === 0) break;
-    for (const { name } of listing.value.entries) names.push(name);
-    hasMore = listing.value.hasMore;
-  }
-  return names;
+  return (await entriesIn(workspace, path, isOver)).map(({ name }) => name);
 }
 
 /** The same but for case, Unicode form and dashes; else with another suffix; else with a typing mistake or two. */

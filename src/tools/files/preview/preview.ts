@@ -9,7 +9,7 @@ import { decodeBytes } from "../../../workspace/text/encoding.ts";
 import { maxWalkDepth, walk } from "../../../workspace/walk.ts";
 import { toVersion } from "../input.ts";
 import { destinationOf } from "../move_destination.ts";
-import { inStoredForm } from "../near_names.ts";
+import { inStoredForm, isLink } from "../near_names.ts";
 
 const maxListedEntries = 200;
 /** Entries that are counted. */
@@ -63,13 +63,26 @@ async function stateOf(
 /** What a `file_delete` would take away. */
 export async function previewDelete(
   source: WorkspaceSource,
-  { path: text, recursive }: { readonly path: string; readonly recursive: boolean },
+  { path, paths = [], recursive }: {
+    readonly path?: string | undefined;
+    readonly paths?: readonly string[] | undefined;
+    readonly recursive: boolean;
+  },
   context: ToolContext,
 ): Promise<string> {
   const workspace = workspaceOf(source, context.principal);
+  const effects: string[] = [];
+  for (const text of path === undefined ? paths : [path, ...paths]) {
+    effects.push(await previewDeleteOf(workspace, text, recursive));
+  }
+  return effects.join("\n");
+}
+
+async function previewDeleteOf(workspace: Workspace, text: string, recursive: boolean): Promise<string> {
   const parsed = parseDirectoryPath(text);
   if (!parsed.ok) return `Deletes ${showName(text)}`;
   const path = await inStoredForm(workspace, parsed.value);
+  if (await isLink(workspace, path)) return `Deletes the link ${showName(path.text)}`;
   const head = `Deletes ${showName(path.text)}`;
   if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
   const lines: string[] = [];
@@ -90,6 +103,26 @@ export async function previewDelete(
 
 /** What a `file_move` would do, and whether it replaces something. */
 export async function previewMove(
+  source: WorkspaceSource,
+  { paths = [], ...input }: {
+    readonly path?: string | undefined;
+    readonly paths?: readonly string[] | undefined;
+    readonly destination: string;
+    readonly copy: boolean;
+  },
+  context: ToolContext,
+): Promise<string> {
+  if (paths.length === 0) return await previewMoveOf(source, input, context);
+  const effects: string[] = [];
+  const destination = `${input.destination}/`;
+  for (const path of input.path === undefined ? paths : [input.path, ...paths]) {
+    const name = path.split("/").filter((each) => each !== "").at(-1) ?? "";
+    effects.push(await previewMoveOf(source, { ...input, path, destination: `${destination}${name}` }, context));
+  }
+  return effects.join("\n");
+}
+
+async function previewMoveOf(
   source: WorkspaceSource,
   { path, destination, copy }: {
     readonly path?: string | undefined;

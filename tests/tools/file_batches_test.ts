@@ -1,0 +1,152 @@
+/** `file_delete` and `file_move` of several paths: all of them, or none. */
+import assert from "node:assert/strict";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { previewDelete, previewMove } from "../../src/tools/files/preview/preview.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
+import { principalOf } from "../workspace/call_tool.ts";
+import { roomyTrash } from "../workspace/contract.ts";
+import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
+
+const context = {
+  principal: principalOf("owner"),
+  signal: new AbortController().signal,
+  progress: () => {},
+  ...quietCaller,
+};
+
+function fill(root: string): void {
+  Deno.mkdirSync(`${root}/d/e`, { recursive: true });
+  for (const name of ["a", "b", "d/a", "d/e/f"]) Deno.writeTextFileSync(`${root}/${name}`, name);
+  Deno.symlinkSync("nowhere", `${root}/link`);
+  Deno.symlinkSync("d", `${root}/into`);
+}
+
+function namesIn(root: string, path = "."): readonly string[] {
+  return Array.from(Deno.readDirSync(`${root}/${path}`), ({ name }) => name).filter((name) => !name.startsWith("."))
+    .sort();
+}
+
+Deno.test("file_delete takes several paths: links themselves, directories with what is in them", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const input = { paths: ["link", "into", "d", "d/e", "./a", "a"], recursive: true };
+    assert.match(
+      await previewDelete(workspace, input, context),
+      /^Deletes the link link\nDeletes the link into\nDeletes d with 3 entries/,
+    );
+    const { text, structured } = await answerOf(fileDeleteTool(workspace), input);
+    assert.equal(text, "Deleted link, into, d, a (7 entries)");
+    assert.deepEqual(structured["paths"], ["link", "into", "d", "a"]);
+    assert.deepEqual(namesIn(root), ["b"]);
+  }));
+
+Deno.test("where one of several paths cannot be deleted none is, and the refusal names all that is in the way", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const { message } = await failureOf(fileDeleteTool(workspace), {
+      paths: ["a", "c", "d", "../x", "", "link", "into"],
+    });
+    for (const words of [/no such file.*\(c\)/, /not empty.*\(d\)/, /path traversal/, /path parameter is required/]) {
+      assert.match(message, words);
+    }
+    assert.match(message, /\nnothing was changed$/);
+    assert.deepEqual(namesIn(root), ["a", "b", "d", "into", "link"]);
+    assert.match((await failureOf(fileDeleteTool(workspace), {})).message, /path parameter is required/);
+  }));
+
+/** The workspace, of which one call fails though nothing showed it before. */
+function failing(workspace: Workspace, method: "remove" | "move", at: string): Workspace {
+  return new Proxy(workspace, {
+    get(target, name) {
+      if (name === "begin") {
+        return (...args: Parameters<Workspace["begin"]>) => failing(target.begin(...args), method, at);
+      }
+      if (name !== method) return Reflect.get(target, name);
+      const own = target[method].bind(target) as (...args: unknown[]) => unknown;
+      return (path: { readonly text: string }, ...rest: unknown[]) =>
+        path.text === at
+          ? Promise.resolve({ ok: false, error: { reason: "io", code: "EIO", about: "from" } })
+          : own(path, ...rest);
+    },
+  });
+}
+
+Deno.test("what was deleted or moved before one that fails is put back from the trash", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const before = namesIn(root);
+    const tries: readonly [Tool, Record<string, unknown>][] = [
+      [fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["a", "d", "link", "b"], recursive: true }],
+      [fileMoveTool(failing(workspace, "move", "b")), { paths: ["a", "d", "link", "b"], destination: "new/place" }],
+    ];
+    for (const [tool, input] of tries) {
+      assert.match((await failureOf(tool, input)).message, /; nothing was changed$/);
+      assert.deepEqual(namesIn(root), before);
+      assert.equal(Deno.readTextFileSync(`${root}/d/e/f`), "d/e/f");
+    }
+  }, { trash: roomyTrash }));
+
+Deno.test("without a trash a batch that fails late says what stays changed", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const refused = await failureOf(fileDeleteTool(failing(workspace, "remove", "b")), { paths: ["a", "b"] });
+    assert.match(refused.message, /these stay changed, since they could not be put back: a$/);
+  }));
+
+Deno.test("file_move takes several paths into a directory, which is made", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const move = fileMoveTool(workspace);
+    const input = { paths: ["a", "d/e", "link"], destination: "new/place", copy: false };
+    assert.match(
+      await previewMove(workspace, input, context),
+      /^Moves a to new\/place\/a\nMoves d\/e to new\/place\/e\n/,
+    );
+    assert.equal((await answerOf(move, input)).text, "Moved a, d/e, link into new/place/");
+    assert.deepEqual(namesIn(root, "new/place"), ["a", "e", "link"]);
+    const copied = await answerOf(move, { paths: ["b", "d"], destination: "new/place/", copy: true });
+    assert.equal(copied.text, "Copied b, d into new/place/");
+    assert.deepEqual(namesIn(root, "new/place"), ["a", "b", "d", "e", "link"]);
+    assert.deepEqual(namesIn(root), ["b", "d", "into", "new"]);
+  }));
+
+Deno.test("where one of several paths cannot be moved none is, and the refusal names all that is in the way", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const move = fileMoveTool(workspace);
+    const { message } = await failureOf(move, { paths: ["b", "c", "a", "../x"], destination: "d" });
+    for (const words of [/no such file.*\(c\)/, /already.*\(d\/a\)/, /path traversal/]) assert.match(message, words);
+    assert.match(message, /\nnothing was changed$/);
+    assert.match(
+      (await failureOf(move, { paths: ["b", "d"], destination: "a" })).message,
+      /a file and not a directory/,
+    );
+    const same = await failureOf(move, { paths: ["a", "d/a"], destination: "new" });
+    assert.match(same.message, /already.*\(new\/a\); nothing was changed$/);
+    assert.deepEqual(namesIn(root), ["a", "b", "d", "into", "link"]);
+  }));
+
+Deno.test("a version holds for one path that is moved or deleted, and is refused beside several", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const [move, remove] = [fileMoveTool(workspace), fileDeleteTool(workspace)];
+    const { structured } = await answerOf(fileWriteTool(workspace), { filename: "a", content: "1" });
+    const guard = { if_version: structured["version"] };
+    Deno.writeTextFileSync(`${root}/a`, "2");
+    assert.equal((await failureOf(move, { path: "a", destination: "b", ...guard })).code, "conflict");
+    assert.equal((await failureOf(remove, { path: "a", ...guard })).code, "conflict");
+    assert.match((await failureOf(remove, { paths: ["a", "b"], ...guard })).message, /a version is that of one file/);
+    assert.match((await failureOf(move, { paths: ["a"], destination: "d", ...guard })).message, /that of one file/);
+    Deno.writeTextFileSync(`${root}/a`, "1");
+    await answerOf(move, { path: "a", destination: "b", ...guard });
+    await answerOf(remove, { path: "b", ...guard });
+  }));
+
+Deno.test("file_move of an empty path says what makes a directory", () =>
+  withWorkspace(async ({ workspace }) => {
+    const { message } = await failureOf(fileMoveTool(workspace), { path: "", destination: "d/e" });
+    assert.equal(message, "path parameter is required; without path, the directory d/e is made");
+  }));
