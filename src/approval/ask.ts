@@ -11,7 +11,6 @@ import {
 } from "./held_call.ts";
 import type { JudgedCall, Rule } from "./rule.ts";
 import { placeFor } from "./share_places.ts";
-import { digestOf } from "../lib/digest/content_digest.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { Storage } from "../storage/port.ts";
@@ -31,8 +30,12 @@ interface AskedCall {
   readonly input: unknown;
   readonly judged: JudgedCall;
   readonly rule: Rule;
+  /** All rules that ask about it. */
+  readonly asking?: readonly Rule[];
   /** What the call would do. */
   readonly effect: string;
+  /** Of all that the approval is for. */
+  readonly effectDigest: string;
 }
 
 interface AskOptions {
@@ -65,12 +68,20 @@ export async function ask(asked: AskedCall, options: AskOptions): Promise<Stored
   return "busy";
 }
 
+/** Whether the call waits already, or may begin to. */
+export async function hasPlace(storage: Storage, id: string, judged: JudgedCall): Promise<boolean> {
+  return await readHeldCall(storage, id) !== null || placeFor(judged, await listHeldCalls(storage)) !== "none";
+}
+
 /** Whether the rule wants an administrator where the call was asked of the person. */
 export function isStricter(rule: Rule, call: HeldCall): boolean {
   return rule.verdict === "ask" && rule.approver === "administrator" && call.approver === "person";
 }
 
-function toHeldCall({ input, judged, rule, effect }: AskedCall, { clock, nameOfClient }: AskOptions): HeldCall {
+function toHeldCall(
+  { input, judged, rule, asking = [], effect, effectDigest }: AskedCall,
+  { clock, nameOfClient }: AskOptions,
+): HeldCall {
   const { person, clientId, grantId, tool } = judged;
   const now = clock();
   return {
@@ -83,9 +94,10 @@ function toHeldCall({ input, judged, rule, effect }: AskedCall, { clock, nameOfC
     places: judged.places.slice(0, maxShownPlaces).map((place) => cutMiddle(showText(place), maxPlaceCharacters)),
     arguments: cutMiddle(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
     effect: cutMiddle(showText(effect), maxEffectCharacters),
-    effectDigest: digestOf(effect),
+    effectDigest,
     approver: rule.approver ?? "person",
     ruleId: rule.id,
+    otherRuleIds: asking.map(({ id }) => id).filter((id) => id !== rule.id),
     createdAt: now,
     expiresAt: now + heldMs,
     state: "waiting",

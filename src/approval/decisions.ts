@@ -96,8 +96,8 @@ function mayDecide(
 }
 
 /**
- * The rules with one that lets such calls on: for this connection for an hour, or for this client from now on. It comes
- * right before the rule that asked, and reaches no further: what other rules refuse, or ask about, stays so.
+ * The rules with one that lets such calls on: for this connection for an hour, or for this client from now on. It is
+ * for the rules that asked, in the narrowest of their places: what other rules refuse, or ask about, stays so.
  */
 function withPass(
   all: readonly Rule[],
@@ -106,24 +106,28 @@ function withPass(
   now: number,
 ): readonly Rule[] | null {
   const index = all.findIndex(({ id }) => id === call.ruleId);
-  const asking = all[index];
-  if (asking === undefined) return null;
+  if (index < 0) return null;
+  const asking = all.filter(({ id }) => id === call.ruleId || call.otherRuleIds?.includes(id));
+  const [place] = asking.flatMap((rule) => rule.place ?? []).sort((a, b) => b.length - a.length);
   const pass: Rule = {
     id: randomId(),
     person: call.person,
     clientId: call.clientId,
     clientName: call.clientName.slice(0, maxRuleTextCharacters),
     tool: call.tool,
-    ...(asking.place === undefined ? {} : { place: asking.place }),
+    ...(place === undefined ? {} : { place }),
     verdict: "allow",
     ...(extent === "hour" ? { grantId: call.grantId, until: now + hourMs } : {}),
   };
-  const others = all.slice(0, index).filter((rule) => !isSamePass(rule, pass));
-  return [...others, pass, ...all.slice(index)];
+  const same = all.filter((rule) => isSamePass(rule, pass));
+  const passes = [...new Set([...same.flatMap((rule) => rule.passes ?? []), ...asking.map(({ id }) => id)])];
+  return all.flatMap((
+    rule,
+    at,
+  ) => [...at === index ? [{ ...pass, passes }] : [], ...same.includes(rule) ? [] : [rule]]);
 }
 
 function isSamePass(rule: Rule, pass: Rule): boolean {
-  return (["person", "clientId", "grantId", "tool", "place", "verdict"] as const).every((name) =>
-    rule[name] === pass[name]
-  );
+  return rule.passes !== undefined &&
+    (["person", "clientId", "grantId", "tool", "place"] as const).every((name) => rule[name] === pass[name]);
 }

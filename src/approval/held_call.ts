@@ -23,11 +23,13 @@ const heldShape = z.lazy(() =>
     arguments: z.string(),
     /** What the call would do, in words or as a difference. */
     effect: z.string(),
-    /** SHA-256 of the whole effect: an approval is for this effect and no other. */
+    /** SHA-256 of the whole effect and of what is there: an approval is for this and nothing else. */
     effectDigest: z.string(),
     approver: z.enum(["person", "administrator"]),
     /** The rule that holds it; a lasting approval lets on what that rule would ask about. */
     ruleId: z.string().optional(),
+    /** The others that would hold it too. */
+    otherRuleIds: z.array(z.string()).optional(),
     createdAt: z.number(),
     expiresAt: z.number(),
     state: z.enum(["waiting", "approved", "denied"]),

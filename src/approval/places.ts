@@ -9,6 +9,8 @@ interface Places {
   readonly otherNames: readonly string[];
   /** Those of both that are paths of the workspace. */
   readonly paths: readonly string[];
+  /** Those of them where something is put: of a directory there, what is in it stays. */
+  readonly targets: ReadonlySet<string>;
 }
 
 /** Reads what a caller wrote: the name that is meant first, then what else it may mean. */
@@ -26,6 +28,7 @@ const maxDepth = 4;
 
 /** Parameters whose values are paths; tools name them alike. */
 const pathParameters: ReadonlySet<string> = new Set(["path", "filename", "destination", "save_as", "output"]);
+const targetParameters: ReadonlySet<string> = new Set(["destination", "save_as", "output"]);
 /** Parameters that hold paths, or objects with them. */
 const listParameters: ReadonlySet<string> = new Set(["files", "paths", "edits", "images", "messages"]);
 
@@ -34,9 +37,14 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
   const places = new Set(tool.places);
   const otherNames = new Set<string>();
   const paths = new Set<string>();
-  const addPath = (text: string): void => {
+  const targets = new Set<string>();
+  const addPath = (text: string, isTarget = false): void => {
     const names = reader.pathNames(text);
-    if (paths.size < maxPlaces) { for (const name of names) paths.add(name); }
+    for (const name of paths.size < maxPlaces ? names : [everything]) {
+      if (isTarget && !paths.has(name)) targets.add(name);
+      else targets.delete(name);
+      paths.add(name);
+    }
     add(names);
   };
   const add = ([place = everything, ...others]: readonly string[]): void => {
@@ -45,7 +53,7 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
   };
   const look = (members: Readonly<Record<string, unknown>>, depth: number): void => {
     for (const [name, value] of Object.entries(members)) {
-      if (pathParameters.has(name) && typeof value === "string") addPath(value);
+      if (pathParameters.has(name) && typeof value === "string") addPath(value, targetParameters.has(name));
       if (!listParameters.has(name) || !Array.isArray(value)) continue;
       for (const each of value) {
         if (typeof each === "string") addPath(each);
@@ -62,5 +70,5 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
       for (const name of reader.includedTables(input)) otherNames.add(name);
     }
   }
-  return { places: [...places], otherNames: [...otherNames], paths: [...paths] };
+  return { places: [...places], otherNames: [...otherNames], paths: [...paths], targets };
 }

@@ -1,4 +1,4 @@
-/** Rules: which calls are allowed, which wait for a person, and which are refused. The first that fits decides. */
+/** Rules: which calls are allowed, which wait for a person, and which are refused. Their order is of no account. */
 import * as z from "zod";
 import { foldedForms } from "../workspace/name_folding.ts";
 
@@ -55,17 +55,44 @@ export const ruleSchema = z.lazy(() =>
     approver: z.enum(["person", "administrator"]).optional(),
     /** The rule ends here, in milliseconds since the epoch. */
     until: z.number().optional(),
+    /** A lasting approval: the ids of the rules that no longer ask about such calls. */
+    passes: z.array(z.string()).optional(),
   })
 );
 
-export type Rule = z.output<typeof ruleSchema>;
+export interface Rule extends z.output<typeof ruleSchema> {
+  /** The tool that the stored rule names, and that no version of this server has: it refuses, for every tool. */
+  readonly unknownTool?: string;
+}
 
 /** The word that stands for all tools that change something. */
 export const everyChange = "changes";
 
-/** The first rule that fits; `null` where none does, and the call goes on. */
-export function firstFitting(rules: readonly Rule[], call: JudgedCall, now: number): Rule | null {
-  return rules.find((rule) => fits(rule, call, now)) ?? null;
+/** The rule that decides: Refuse comes before Ask, Ask before Allow. `null` where none fits, and the call goes on. */
+export function decidingRule(rules: readonly Rule[], call: JudgedCall, now: number): Rule | null {
+  const fitting = rules.filter((rule) => fits(rule, call, now));
+  return fitting.find(({ verdict }) => verdict === "deny") ?? unpassed(fitting)[0] ??
+    fitting.find(({ verdict }) => verdict === "allow") ?? null;
+}
+
+/** All rules that ask about the call, one that wants an administrator first. */
+export function askingRules(rules: readonly Rule[], call: JudgedCall, now: number): readonly Rule[] {
+  return unpassed(rules.filter((rule) => fits(rule, call, now)));
+}
+
+function unpassed(fitting: readonly Rule[]): readonly Rule[] {
+  const passed = new Set(fitting.flatMap(({ passes = [] }) => passes));
+  const asking = fitting.filter(({ verdict, id }) => verdict === "ask" && !passed.has(id));
+  return asking.toSorted((a, b) => Number(b.approver === "administrator") - Number(a.approver === "administrator"));
+}
+
+/** The rules as they hold: one that asks or refuses about an unknown tool refuses all of them. */
+export function asTheyHold(rules: readonly Rule[], knowsTool: (name: string) => boolean): readonly Rule[] {
+  return rules.map((rule) => {
+    const { tool, ...others } = rule;
+    if (tool === undefined || tool === everyChange || rule.verdict === "allow" || knowsTool(tool)) return rule;
+    return { ...others, verdict: "deny", unknownTool: tool };
+  });
 }
 
 /** Places of rules that may decide about the call: whether they do depends on what its names lead to. */
@@ -134,7 +161,10 @@ export function ruleWords(rule: Rule): string {
     ? " that change something"
     : ` of ${rule.tool}`;
   const place = rule.place === undefined ? "" : ` in ${rule.place === "" ? "the whole workspace" : rule.place}`;
-  return `${who}${client}${tool}${place} ${verdictWords(rule)}`;
+  const unknown = rule.unknownTool === undefined
+    ? ""
+    : ` The rule names the tool ${rule.unknownTool}, which this server does not have: remove it, or make it anew.`;
+  return `${who}${client}${tool}${place} ${verdictWords(rule)}${unknown}`;
 }
 
 function verdictWords({ verdict, approver }: Rule): string {

@@ -1,4 +1,4 @@
-/** The rules as they are stored: one entry, so that their order changes at once, and everywhere. */
+/** The rules as they are stored: one entry, so that they change at once, and everywhere. */
 import * as z from "zod";
 import type { Clock } from "../lib/time/clock.ts";
 import type { Log } from "../lib/log/log.ts";
@@ -6,7 +6,7 @@ import { joinNext } from "../lib/program/join_next.ts";
 import { changeEntry } from "../lib/stored_entries.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { type Rule, ruleSchema, ruleWords } from "./rule.ts";
+import { asTheyHold, type Rule, ruleSchema, ruleWords } from "./rule.ts";
 
 export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];
@@ -19,7 +19,7 @@ interface RuleChanger {
 }
 
 export interface RuleStore {
-  /** As last read: of this instance's own changes at once, of others' as soon as the storage tells. */
+  /** As they hold, and as last read: of this instance's own changes at once, of others' as soon as the storage tells. */
   readonly current: readonly Rule[];
   /** Reads them anew. */
   load(): Promise<void>;
@@ -29,13 +29,19 @@ export interface RuleStore {
 }
 
 export function createRuleStore(
-  { storage, clock, log }: { readonly storage: Storage; readonly clock: Clock; readonly log: Log },
+  { storage, clock, log, knowsTool = () => true }: {
+    readonly storage: Storage;
+    readonly clock: Clock;
+    readonly log: Log;
+    /** Whether some version or configuration of this server has the tool. */
+    readonly knowsTool?: (name: string) => boolean;
+  },
 ): RuleStore {
   let current: readonly Rule[] = [];
   const parse = (value: unknown): readonly Rule[] => value === undefined ? [] : storedShape.parse(value).rules;
   // One look at a time: of two answers the later one could be the older.
   const load = joinNext(async (): Promise<void> => {
-    current = parse((await storage.get(key))?.value);
+    current = asTheyHold(parse((await storage.get(key))?.value), knowsTool);
   });
   const watch = watchEntries(storage, [key], load, { log });
   return {
@@ -52,7 +58,7 @@ export function createRuleStore(
         return rules === null || rules.length > maxRules ? null : { rules };
       });
       if (stored === null) return false;
-      await load().catch(() => void (current = stored.rules)); // stored, and then the storage was lost
+      await load().catch(() => void (current = asTheyHold(stored.rules, knowsTool))); // stored, and then the storage was lost
       const what = whatChanged(before, stored.rules);
       log.write("audit", "rules_changed", { user: userId, address, outcome: "ok", what });
       return true;
@@ -65,5 +71,5 @@ function whatChanged(before: readonly Rule[], after: readonly Rule[]): string {
   const wordsOf = (rules: readonly Rule[], others: readonly Rule[]): string =>
     rules.filter(({ id }) => !others.some((other) => other.id === id)).map(ruleWords).join(" ");
   const [added, removed] = [wordsOf(after, before), wordsOf(before, after)];
-  return added !== "" ? `added: ${added}` : removed !== "" ? `removed: ${removed}` : "their order";
+  return added !== "" ? `added: ${added}` : removed !== "" ? `removed: ${removed}` : "nothing";
 }

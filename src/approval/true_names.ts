@@ -1,6 +1,6 @@
 /** What names lead to: a link in the workspace does not lead around a rule about its target. */
 import type { Principal } from "../lib/principal.ts";
-import { firstFitting, type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
+import { decidingRule, type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
 
 /** The names that a path stands for, in the workspace of the principal; an empty one where that cannot be told. */
 export type FindTrueNames = (principal: Principal, path: string) => Promise<readonly string[]>;
@@ -23,11 +23,11 @@ interface NamesOptions {
   readonly find: FindTrueNames;
 }
 
-/** The first rule that fits the call by every name; `null` where none does. */
+/** The rule that decides about the call by every name; `null` where none does. */
 export async function judgeByNames(call: JudgedCall, options: NamesOptions): Promise<Rule | null> {
   const { rules, now } = options;
   const judged = needsTrueNames(rules, call, now) ? await withTrueNames(call, options) : call;
-  return firstFitting(rules, judged, now);
+  return decidingRule(rules, judged, now);
 }
 
 /** The call with what its paths and the rules' places lead to. */

@@ -1,4 +1,6 @@
 /** Waits for a person's decision, as long as the client does. */
+import type { NotHeld } from "./ask.ts";
+import { cutMiddle } from "./cut_text.ts";
 import { heldCallKey, heldMs, readHeldCall, type StoredHeldCall } from "./held_call.ts";
 import type { Log } from "../lib/log/log.ts";
 import { leastReadingMs } from "../lib/time/reading_time.ts";
@@ -6,10 +8,12 @@ import type { Timers } from "../lib/time/timers.ts";
 import { watchEntries } from "../lib/watch_entries.ts";
 import type { ToolContext } from "../mcp/tool.ts";
 import type { Storage } from "../storage/port.ts";
+import { showText } from "../workspace/file_display.ts";
 
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
 const progressEveryMs = 5_000;
+const maxNameCharacters = 200;
 
 export interface WaitOptions {
   readonly storage: Storage;
@@ -17,21 +21,32 @@ export interface WaitOptions {
   readonly log: Log;
   /** Where people decide. */
   readonly pageUrl: string;
+  /** What a client calls itself. */
+  nameOfClient(clientId: string): string;
   /** For tests; otherwise the constants of these names. */
   readonly patienceMs?: number;
   readonly leastReadingMs?: number;
 }
 
+interface WaitingCall {
+  readonly id: string;
+  readonly tool: string;
+  /** The call once it is stored; or why it is not. The caller waits from the beginning, however long that takes. */
+  readonly asking: Promise<StoredHeldCall | NotHeld>;
+}
+
 /** The decided call; `null` where the client is told to come again, or has gone. */
 export async function waitForDecision(
-  { call }: StoredHeldCall,
+  { id, tool, asking }: WaitingCall,
   context: ToolContext,
   options: WaitOptions,
-): Promise<StoredHeldCall | null> {
+): Promise<StoredHeldCall | NotHeld | null> {
   const { storage, timers, log, pageUrl } = options;
-  const { promise, resolve, reject } = Promise.withResolvers<StoredHeldCall | null>();
-  const watch = watchEntries(storage, [heldCallKey(call.id)], async () => {
-    const now = await readHeldCall(storage, call.id);
+  const { promise, resolve, reject } = Promise.withResolvers<StoredHeldCall | NotHeld | null>();
+  let isAsked = false;
+  const watch = watchEntries(storage, [heldCallKey(id)], async () => {
+    if (!isAsked) return; // what is stored is an earlier call's
+    const now = await readHeldCall(storage, id);
     if (now === null || now.call.state !== "waiting") resolve(now);
   }, { log, timers });
   const giveUp = (): void => resolve(null);
@@ -39,7 +54,7 @@ export async function waitForDecision(
   const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
   const stopWaiting = timers.after(waitMs, giveUp);
   const startedAt = timers.elapsed();
-  const url = `${pageUrl}?call=${call.id}`;
+  const url = `${pageUrl}?call=${id}`;
   const message = `Waiting for approval at ${url}`;
   const tell = (): void => context.progress({ progress: (timers.elapsed() - startedAt) / 1_000, message });
   const stopTelling = timers.every(progressEveryMs, tell);
@@ -49,9 +64,14 @@ export async function waitForDecision(
     signal.addEventListener("abort", giveUp, { once: true });
   }
   tell();
-  watch.look();
+  asking.then((asked) => {
+    if (typeof asked === "string" || asked.call.state !== "waiting") return resolve(asked);
+    isAsked = true;
+    watch.look();
+  }, reject);
   if (context.supports("url_elicitation")) {
-    const words = `Decide whether ${call.clientName} may use ${call.tool}.`;
+    const client = cutMiddle(showText(options.nameOfClient(context.principal.clientId)), maxNameCharacters);
+    const words = `Decide whether ${client} may use ${tool}.`;
     const page = { method: "elicitation/create", params: { mode: "url", message: words, url } } as const;
     // Opening the page is all that the client can say yes to: the decision is made there.
     context.ask({ approval: page }).then((answers) => {

@@ -112,9 +112,8 @@ export function createConsole(options: ConsoleOptions): Console {
     const { visitor, form, peer } = posted;
     const visit = visitOf(visitor, new URLSearchParams());
     if (!mayOpen(visitor)(act)) return refuse(section, visit, "Only the owner and administrators may do that.");
-    const confirmation = act.confirm === undefined
-      ? { cookies: [] }
-      : await confirmed(section, visit, act.confirm(form), posted);
+    const words = act.confirm?.(form) ?? null;
+    const confirmation = words === null ? { cookies: [] } : await confirmed(section, visit, words, posted);
     if (confirmation instanceof Response) return confirmation;
     const { cookies } = confirmation;
     const outcome = await act.run({ ...visit, form, address: peer.address });

@@ -26,8 +26,8 @@ type ActOutcome = "done" | Html | { readonly problem: string };
 export interface Act {
   /** Said after it, at the top of the page. */
   readonly done: string;
-  /** The passphrase is asked for again; these words say what for, as in "disable ada". */
-  readonly confirm?: (form: URLSearchParams) => string;
+  /** The passphrase is asked for again; these words say what for, as in "disable ada". `null`: this form needs none. */
+  readonly confirm?: (form: URLSearchParams) => string | null;
   /** Only administrators may do it; what others may do, `run` judges by the visitor. */
   readonly forAdministrators?: true;
   run(visit: ActVisit): Promise<ActOutcome>;

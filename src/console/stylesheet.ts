@@ -55,7 +55,7 @@ pre.difference del { color: var(--quiet); }
 .held fieldset label { display: block; padding: .15rem 0 .15rem 1.5rem; text-indent: -1.5rem; }
 .held .actions { max-width: 24rem; }
 input[type="radio"] { accent-color: var(--accent); }
-ol.rules li { padding: .4rem 0; }
+ul.rules li { padding: .4rem 0; }
 details > summary { cursor: pointer; padding: .3rem 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }

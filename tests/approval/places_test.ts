@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { placesOf } from "../../src/approval/places.ts";
-import { firstFitting, type Rule } from "../../src/approval/rule.ts";
+import { decidingRule, type Rule } from "../../src/approval/rule.ts";
 import { placeReader } from "../../src/composition/approval/places.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
@@ -35,7 +35,7 @@ function fits(rule: Partial<Rule>, name: string, input: Record<string, unknown>)
     ...(successor === undefined ? {} : { successor }),
     ...placesOf(tool, input, placeReader),
   };
-  return firstFitting([{ id: "r", verdict: "deny", ...rule }], call, 0) !== null;
+  return decidingRule([{ id: "r", verdict: "deny", ...rule }], call, 0) !== null;
 }
 
 Deno.test("a rule about a file stops every parameter and spelling that may mean it", () => {

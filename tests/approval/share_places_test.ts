@@ -22,7 +22,7 @@ function startAsking(storage: Storage = createMemoryStorage()) {
     ask(person: string, clientId: string, path: string) {
       now += 1;
       const judged = { person, clientId, grantId: "g", tool: "file_write", changes: true, places: [path] };
-      return ask({ input: { path }, judged, rule, effect: `writes ${path}` }, options);
+      return ask({ input: { path }, judged, rule, effect: `writes ${path}`, effectDigest: path }, options);
     },
     async fill(person: string, clientId: string, count: number): Promise<number> {
       let held = 0;

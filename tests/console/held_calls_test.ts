@@ -108,13 +108,15 @@ Deno.test("the page shows what each change would do, not the arguments", async (
   }
 });
 
-Deno.test("a call that would fail anyway fails at once, without asking anyone", async () => {
-  await using desk = await startDesk();
+Deno.test("a call that would fail is held like any other: the person sees why, the caller learns it after that", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
   await desk.rule({ tool: "changes", verdict: "ask" });
-  const { text, isError } = await desk.call("file_edit", {
-    path: "gone.txt",
-    edits: [{ old_text: "a", new_text: "b" }],
-  });
+  const input = { path: "gone.txt", edits: [{ old_text: "a", new_text: "b" }] };
+  const held = await desk.call("file_edit", input);
+  assert.match(held.text, /waits for a person's approval/);
+  assert.match((await desk.page("decisions")).html, /This call would fail:\n[^<]*gone\.txt/);
+  await desk.decide("approve");
+  const { text, isError } = await desk.call("file_edit", input);
   assert.ok(isError && /gone\.txt/.test(text) && !/approval/.test(text), text);
 });
 

@@ -5,7 +5,15 @@ import { judgeByNames } from "../../approval/true_names.ts";
 import { gateTool } from "../../approval/gate.ts";
 import type { JudgedCall, Rule } from "../../approval/rule.ts";
 import { createRuleStore, type RuleStore } from "../../approval/rule_store.ts";
-import { createTrueNames, isPathResource, placeOfResource, placeReader, readingToolOf } from "./places.ts";
+import { isKnownTool } from "./known_tools.ts";
+import {
+  createStates,
+  createTrueNames,
+  isPathResource,
+  placeOfResource,
+  placeReader,
+  readingToolOf,
+} from "./places.ts";
 import type { Bounds } from "../bounds.ts";
 import { nameOfOperator } from "../records/client_name.ts";
 import type { Config } from "../../config/config.ts";
@@ -40,12 +48,14 @@ interface ApprovalParts {
   isLive(principal: Principal): Promise<boolean>;
   /** Opened by the time of the first call. */
   workspace(): WorkspaceSource;
+  readonly extraTools?: readonly Tool[];
 }
 
 /** Reads the rules before the first call can come. */
 export async function openApproval(config: Pick<Config, "console">, parts: ApprovalParts): Promise<Approval> {
   const pageUrl = config.console.pages === "off" ? null : `${parts.serverUrl}/console/decisions`;
-  const rules = createRuleStore(parts);
+  const own = new Set(parts.extraTools?.map(({ name }) => name));
+  const rules = createRuleStore({ ...parts, knowsTool: (name) => own.has(name) || isKnownTool(name) });
   await rules.load();
   if (pageUrl === null && rules.current.some(({ verdict }) => verdict === "ask")) {
     parts.log.write("warn", "no_approval_page", {
@@ -60,6 +70,7 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
     pageUrl,
     placeReader,
     findTrueNames: createTrueNames(parts.workspace),
+    findStates: createStates(parts.workspace),
     nameOfClient: (id: string) => parts.nameOfClient(id) ?? nameOfOperator(id) ?? id,
   };
   return {

@@ -1,14 +1,16 @@
 /** The names that a file or a table may have in a call, for the rules about calls. */
 import type { PlaceReader } from "../../approval/places.ts";
+import type { FindStates } from "../../approval/gate.ts";
 import type { FindTrueNames } from "../../approval/true_names.ts";
 import { tableNameOf, tableOfNumber } from "../../servicenow/access/known_tables.ts";
 import { relatedTables, tablesOfKind } from "../../servicenow/access/related_tables.ts";
 import { parseNamedParts } from "../../tools/files/read_request.ts";
 import { listOf } from "../../tools/servicenow/outcome.ts";
 import { inStoredForm } from "../../tools/files/near_names.ts";
-import { readName } from "../../workspace/file_display.ts";
+import { readName, showName } from "../../workspace/file_display.ts";
 import { parseFileUri } from "../../workspace/file_uri.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
+import { type EntryState, stateOf } from "../../workspace/entry_state.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 
 const recordNumber = /^[A-Za-z]{2,10}\d{4,12}$/;
@@ -77,6 +79,22 @@ export function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames
     const names = own.trueNames(path);
     if (names.ok) return names.value;
     return ["not_found", "not_a_directory"].includes(names.error.reason) ? [path.text] : [""];
+  };
+}
+
+/** What is at each path of a call; of a target no more than itself. */
+export function createStates(workspace: () => WorkspaceSource): FindStates {
+  return async (principal, { paths, targets }) => {
+    const own = workspaceOf(workspace(), principal);
+    const states: EntryState[] = [];
+    for (const text of paths) {
+      const parsed = parseDirectoryPath(text);
+      if (!parsed.ok) continue; // no tool takes the path
+      const path = await inStoredForm(own, parsed.value);
+      const { words, version } = await stateOf(own, path, !targets.has(text));
+      states.push({ words: `${showName(path.text === "" ? "." : path.text)}: ${words}`, version });
+    }
+    return states;
   };
 }
 

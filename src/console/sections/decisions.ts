@@ -43,14 +43,15 @@ export function decisionsSection(decisions: Decisions): Section {
     },
     acts: {
       decide: {
+        confirm: (form) =>
+          form.get("decision") === "approve" && extentOf(form) !== "once" ? "approve more than this call" : null,
         done: "Your decision was noted. The agent is told.",
         async run({ visitor, form, address }) {
-          const extent = extents.find((each) => each === form.get("extent")) ?? "once";
           const decided = await decisions.decide({
             id: form.get("call") ?? "",
             effectDigest: form.get("effect") ?? "",
             approves: form.get("decision") === "approve",
-            extent,
+            extent: extentOf(form),
             word: form.get("word") ?? "",
           }, { ...visitor, address });
           return decided === "decided" ? "done" : { problem: problemWords[decided] };
@@ -58,6 +59,10 @@ export function decisionsSection(decisions: Decisions): Section {
       },
     },
   };
+}
+
+function extentOf(form: URLSearchParams): Extent {
+  return extents.find((each) => each === form.get("extent")) ?? "once";
 }
 
 const problemWords = {

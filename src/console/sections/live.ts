@@ -75,9 +75,13 @@ export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Secti
         "The client is paused.",
         (by, form) => live.pauseClient((form.get("client") ?? "").slice(0, 2_000), by),
       ),
-      resume: switching("The client may call again.", (by, form) => live.resumeClient(form.get("client") ?? "", by)),
+      resume: switching(
+        "The client may call again.",
+        (by, form) => live.resumeClient(form.get("client") ?? "", by),
+        "let a client call again",
+      ),
       stop: switching("All calls are stopped.", (by) => live.stopAll(by), "stop all calls of everyone"),
-      start: switching("Calls run again.", (by) => live.resumeAll(by)),
+      start: switching("Calls run again.", (by) => live.resumeAll(by), "let calls run again"),
     },
   };
 }

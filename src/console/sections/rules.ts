@@ -1,7 +1,7 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
 import {
+  decidingRule,
   everyChange,
-  firstFitting,
   type JudgedCall,
   maxRuleTextCharacters,
   type Rule,
@@ -27,7 +27,7 @@ interface RulesOptions {
 }
 
 const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
-const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Wait for approval", deny: "Refuse", allow: "Allow" };
+const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Ask for approval", deny: "Refuse", allow: "Allow" };
 
 const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "refused", allow: "allowed" };
 
@@ -48,6 +48,8 @@ export function rulesSection(options: RulesOptions): Section {
         : { problem: "This rule is no longer there, or there are too many." };
     },
   });
+  const verdictNow = (call: JudgedCall, now: number): Verdict =>
+    decidingRule(rules.current, call, now)?.verdict ?? "allow";
   return {
     name: "rules",
     title: "Rules",
@@ -57,9 +59,10 @@ export function rulesSection(options: RulesOptions): Section {
       const now = rules.current.filter(({ until }) => until === undefined || until > visit.now);
       const [clients, people] = await Promise.all([options.clients(), options.people()]);
       return html`
-        <p>The first rule that fits a call decides. A call that no rule fits is allowed.</p>
+        <p>Refuse comes before Ask, Ask before Allow, in whatever order the rules were made. Calls that match no rule are
+          allowed.</p>
         ${now.length === 0 ? html`<p class="quiet">There are no rules: every call is allowed.</p>` : html`
-          <ol class="rules">${now.map((rule, index) => ruleItem(rule, index, visit))}</ol>
+          <ul class="rules">${now.map((rule) => ruleItem(rule, visit))}</ul>
         `}
         ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") && html`
           <form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, "guard")}
@@ -75,21 +78,28 @@ export function rulesSection(options: RulesOptions): Section {
         (all) => [...all, { id: randomId(), ...askBeforeChanges }],
       ),
       remove: changing("The rule was removed.", (all, form) => without(all, form.get("rule"))),
-      raise: changing("The rule was moved up.", (all, form) => raised(all, form.get("rule"))),
       add: {
         done: "The rule was added.",
         confirm: () => "change the rules",
         async run({ form, visitor, address, now, href }) {
-          const rule = ruleFrom(form, await options.clients());
+          const rule = ruleFrom(form, { ...options, clients: await options.clients() });
           if (typeof rule === "string") return { problem: rule };
           if (form.get("trial") !== null) {
             const calls = await options.recentCalls();
-            const caught = calls.filter((call) => firstFitting([rule], call, now) !== null).length;
+            const caught = calls.filter((call) => decidingRule([rule], call, now) !== null);
+            const changed = caught.filter((call) =>
+              decidingRule([...rules.current, rule], call, now)?.verdict !== verdictNow(call, now)
+            );
             return html`
               <p>${ruleWords(rule)}</p>
-              <p>It would have ${caughtWords[rule.verdict]} <strong>${caught}</strong> of ${calls
-                .length} calls: those of
-                the last day, or the latest of a busy one.</p>
+              <p>By itself it would have ${caughtWords[rule.verdict]} <strong>${caught.length}</strong> of ${calls
+                .length} calls: those of the last day, or the latest of a busy one.</p>
+              <p>With the other rules, it would have changed what happened to <strong>${changed.length}</strong> of
+                them.${changed.length < caught.length && html`
+                  For the others, a rule that comes before this one decides, or they are ${caughtWords[
+                    rule.verdict
+                  ]} already.
+                `}</p>
               <form method="post" action="${href("rules")}">${actFields(visitor, "add", fieldsOf(rule))}
                 <button type="submit" class="small">Add this rule</button></form>
               <p><a href="${href("rules")}">Back to the rules</a></p>
@@ -105,21 +115,17 @@ export function rulesSection(options: RulesOptions): Section {
 }
 
 function without(all: readonly Rule[], id: string | null): readonly Rule[] | null {
-  const left = all.filter((rule) => rule.id !== id);
+  const left = all.filter((rule) => rule.id !== id && (rule.passes?.some((passed) => passed !== id) ?? true));
   return left.length === all.length ? null : left;
-}
-
-function raised(all: readonly Rule[], id: string | null): readonly Rule[] | null {
-  const index = all.findIndex((rule) => rule.id === id);
-  const [rule, above] = [all[index], all[index - 1]];
-  if (rule === undefined || above === undefined) return null;
-  return all.with(index - 1, rule).with(index, above);
 }
 
 const ruleFields = ["person", "clientId", "clientName", "tool", "place"] as const;
 function ruleFrom(
   form: URLSearchParams,
-  clients: readonly { readonly id: string; readonly name: string }[],
+  { clients, tools }: {
+    readonly clients: readonly { readonly id: string; readonly name: string }[];
+    readonly tools: readonly string[];
+  },
 ): Rule | string {
   const clientId = form.get("client") ?? "";
   const given: Readonly<Record<(typeof ruleFields)[number], string>> = {
@@ -130,6 +136,7 @@ function ruleFrom(
     place: (form.get("place") ?? "").trim(),
   };
   const texts = ruleFields.flatMap((name) => given[name] === "" ? [] : [[name, given[name]]]);
+  if (!["", everyChange, ...tools].includes(given.tool)) return "This server has no such tool.";
   // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
   if (given.place.length > maxRuleTextCharacters) return `A place has at most ${maxRuleTextCharacters} characters.`;
   if (/[*\\]|(?:^|\/)\.\.(?:\/|$)/.test(given.place)) {
@@ -156,7 +163,7 @@ function fieldsOf(rule: Rule): Readonly<Record<string, string>> {
   };
 }
 
-function ruleItem(rule: Rule, index: number, visit: Visit): Html {
+function ruleItem(rule: Rule, visit: Visit): Html {
   const words = ruleWords(rule);
   const button = (act: string, label: string): Html =>
     html`<form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, act, { rule: rule.id })}
@@ -165,7 +172,7 @@ function ruleItem(rule: Rule, index: number, visit: Visit): Html {
     rule.until !== undefined && html`
       <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
     `
-  }<div class="row">${index > 0 && button("raise", "Move up")}${button("remove", "Remove")}</div></li>`;
+  }<div class="row">${button("remove", "Remove")}</div></li>`;
 }
 
 function ruleForm(

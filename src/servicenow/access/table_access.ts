@@ -1,5 +1,6 @@
 /** Which tables agents may use: those that the operator names, people and groups to look up, and never a refused one. */
 import { closestWord } from "../../lib/closest_word.ts";
+import { maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Result, success } from "../../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { knownTable, tableNameOf } from "./known_tables.ts";
@@ -46,11 +47,15 @@ export function createTableAccess(listed: readonly string[]): TableAccess {
   const choose = (text: string, may: (table: string) => boolean, verb: string): Result<string, ServicenowFailure> => {
     const table = tableNameOf(text);
     if (may(table)) return success(table);
-    const nearest = closestWord(table, [...named, ...lookupTables].filter(may));
+    const nearest = closestWord(table, [...named, ...lookupTables].filter(may).filter(maySuggestPlace));
     const shown = text.slice(0, 80).toWellFormed();
     const remedy = nearest !== null
       ? `did you mean ${nearest}?`
-      : `tables here: ${[...names, ...lookupTables].filter((name) => may(name) || name.endsWith("*")).join(", ")}`;
+      : `tables here: ${
+        [...names, ...lookupTables].filter((name) => (may(name) || name.endsWith("*")) && maySuggestPlace(name)).join(
+          ", ",
+        )
+      }`;
     return invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
   };
 

@@ -39,6 +39,10 @@ export function plannedReport(
     alsoChanged: [],
     notes: [],
     version: record === null ? null : storedValue(record, "sys_mod_count"),
+    madeFrom: JSON.stringify([
+      ...record === null ? [] : [storedValue(record, "sys_id"), storedValue(record, "sys_mod_count")],
+      ...values.map(({ name, stored }) => [name, stored]),
+    ]),
   };
 }
 

@@ -31,6 +31,8 @@ export interface ChangeReport {
   readonly notes: readonly string[];
   /** Of the record afterwards. */
   readonly version: string | null;
+  /** What is sent, whole, and the version of the record that it was made from. */
+  readonly madeFrom: string;
 }
 
 /** `dryRun`: say what would be sent, and send nothing. */

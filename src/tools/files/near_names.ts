@@ -3,6 +3,7 @@
  * writes é as e and an accent, models as one character. Else the refusal names the nearest paths that are there.
  */
 import { closestWord } from "../../lib/closest_word.ts";
+import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
@@ -29,6 +30,10 @@ const maxVisits = 5_000;
 const maxNamesakes = 20;
 const maxDepth = 32;
 const maxMilliseconds = 300;
+/** Times that names which the caller may not learn are left out, and the next ones looked for. */
+const maxHiddenRounds = 20;
+/** Stands for whatever is in a directory. */
+const anyName = "?";
 /** Deeper paths are no slip of the pen. */
 const maxSegments = 32;
 const absolute = /^(?:[A-Za-z]:)?[\\/]/;
@@ -89,7 +94,9 @@ export async function suggestRelative(
     const path = parseDirectoryPath(names.slice(index).join("/"));
     if (!path.ok || path.value.text === "") continue;
     const found = await inStoredForm(workspace, path.value);
-    if ((await workspace.stat(found)).ok) return toPathFailure(parameter, rule, `/${found.text}`);
+    if (await maySuggestPath(found.text) && (await workspace.stat(found)).ok) {
+      return toPathFailure(parameter, rule, `/${found.text}`);
+    }
   }
   return toPathFailure(parameter, rule, given);
 }
@@ -102,11 +109,12 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
   let directory = rootPath;
   for (const [index, name] of segments.entries()) {
     const isLast = index === segments.length - 1;
+    if (!await maySuggestPath(entryPath(directory, anyName).text)) return [];
     if (!isLast && (await workspace.stat(entryPath(directory, name))).ok) {
       directory = entryPath(directory, name);
       continue;
     }
-    const near = nearNames(name, await namesIn(workspace, directory, isOver));
+    const near = await openNames(directory, name, await namesIn(workspace, directory, isOver));
     const [nearest] = near;
     if (nearest === undefined) break;
     if (isLast) return near.map((each) => entryPath(directory, each).text);
@@ -135,6 +143,22 @@ async function entriesIn(
     hasMore = listing.value.hasMore;
   }
   return entries;
+}
+
+/** The near names that the caller may learn, as if the others were not there. */
+async function openNames(
+  directory: WorkspacePath,
+  name: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const hidden = new Set<string>();
+  for (let round = 0; round < maxHiddenRounds; round++) {
+    const near = nearNames(name, hidden.size === 0 ? names : names.filter((each) => !hidden.has(each)));
+    const before = hidden.size;
+    for (const each of near) if (!await maySuggestPath(entryPath(directory, each).text)) hidden.add(each);
+    if (hidden.size === before) return near;
+  }
+  return [];
 }
 
 async function namesIn(
@@ -168,13 +192,18 @@ async function namesakes(
   const wanted = segments.map(fold);
   const found: { readonly text: string; readonly shared: number }[] = [];
   let visits = 0;
-  const ignored = await createIgnored(workspace, rootPath);
+  const rules = await createIgnored(workspace, rootPath);
+  const ignored = {
+    ...rules,
+    skips: (names: readonly string[], isDirectory: boolean): boolean =>
+      (isDirectory && !maySuggestPlace([...names, anyName].join("/"))) || rules.skips(names, isDirectory),
+  };
   for await (const step of walk(workspace, rootPath, { depth: maxDepth, ignored })) {
     if (!step.ok || ++visits > maxVisits || found.length >= maxNamesakes || isOver()) break;
     if (step.value.isSkipped) continue;
     const there = step.value.segments;
     const shared = sharedEnd(there.map(fold), wanted);
-    if (shared > 0) found.push({ text: there.join("/"), shared });
+    if (shared > 0 && await maySuggestPath(there.join("/"))) found.push({ text: there.join("/"), shared });
   }
   return found.sort((a, b) => b.shared - a.shared).slice(0, maxSuggestions).map(({ text }) => text);
 }

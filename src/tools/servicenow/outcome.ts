@@ -39,18 +39,20 @@ export function present<Members extends object>(
   };
 }
 
-export function toTextOutcome(lines: readonly string[]): ToolOutcome {
-  return { ok: true, content: [{ type: "text", text: lines.join("\n") }] };
+export function toTextOutcome(lines: readonly string[], madeFrom = ""): ToolOutcome {
+  return { ok: true, content: [{ type: "text", text: lines.join("\n") }], madeFrom };
 }
 
 /** An answer as lines of text, or its failure in words. */
-export async function answerWith<T>(
+export async function answerWith<T extends object>(
   servicenow: ServicenowRecords,
   answer: Promise<Result<T, ServicenowFailure>>,
   lines: (value: T) => readonly string[],
 ): Promise<ToolOutcome> {
   const found = await answer;
-  return found.ok ? toTextOutcome(lines(found.value)) : toFailureOutcome(servicenow, found.error);
+  if (!found.ok) return toFailureOutcome(servicenow, found.error);
+  const madeFrom = "madeFrom" in found.value ? String(found.value.madeFrom) : "";
+  return toTextOutcome(lines(found.value), madeFrom);
 }
 
 /** A failure in words. */

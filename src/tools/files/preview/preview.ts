@@ -1,5 +1,4 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
-import { createDigest } from "../../../lib/digest/content_digest.ts";
 import type { ToolContext } from "../../../mcp/tool.ts";
 import { showName, showText } from "../../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";
@@ -86,18 +85,13 @@ async function previewDeleteOf(workspace: Workspace, text: string, recursive: bo
   const head = `Deletes ${showName(path.text)}`;
   if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
   const lines: string[] = [];
-  const all = createDigest();
   let count = 0;
   for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
     if (!entry.ok || ++count >= maxCountedEntries) break;
-    all.update(`${entry.value.segments.join("/")}\n`);
     if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
   }
-  const more = count > lines.length
-    ? `\n... and ${count - lines.length}${count >= maxCountedEntries ? " or more" : ""} others (list ${
-      toVersion(all.digest("hex"))
-    })` // an approval is for these entries, also those that are not shown
-    : "";
+  const others = count - lines.length;
+  const more = others > 0 ? `\n... and ${others}${count >= maxCountedEntries ? " or more" : ""} others` : "";
   return count === 0 ? head : `${head} with ${count} entries:\n${lines.join("\n")}${more}`;
 }
 

@@ -3,8 +3,9 @@ import * as z from "zod";
 import type { Principal } from "../../../lib/principal.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../../mcp/tool.ts";
 import type { Change } from "../../../workspace/change.ts";
+import { stateOf } from "../../../workspace/entry_state.ts";
 import { showName, toPathText } from "../../../workspace/file_display.ts";
-import { type Trash, workspaceOf, type WorkspaceSource } from "../../../workspace/port.ts";
+import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../../../workspace/port.ts";
 import { undoChange } from "../../../workspace/undo.ts";
 import { count, toTimestamp } from "../input.ts";
 import { beginChange } from "./changing.ts";
@@ -59,7 +60,7 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
       if (trash === null) return nothingKept;
       if (wanted === undefined) return "Lists the last changes of this client";
       const change = await wantedChange(trash, principal, wanted);
-      return "code" in change ? change : previewUndo(change);
+      return "code" in change ? change : await previewUndo(workspaceOf(source, principal), change);
     },
     async run({ change: wanted }, context) {
       const { trash } = workspaceOf(source, context.principal);
@@ -86,12 +87,14 @@ async function wantedChange(
   return { ok: false, code: "not_found", message };
 }
 
-/** For the person who decides: all that the undo may touch. */
-function previewUndo({ id, at, by, steps }: Change): string {
-  const paths = [...new Set(steps.map(({ step }) => showName(step.path)))];
-  return `Undoes ${by?.tool} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):\n${
-    paths.map((path) => `- ${path}`).join("\n")
-  }`;
+/** For the person who decides: all that the undo may touch, as it is now. */
+async function previewUndo(workspace: Workspace, { id, at, by, steps }: Change): Promise<string> {
+  const lines = [`Undoes ${by?.tool} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):`];
+  for (const path of new Set(steps.map(({ step }) => step.path))) {
+    const { words } = await stateOf(workspace, { text: path, segments: path.split("/") }, true);
+    lines.push(`- ${showName(path)} (now: ${words})`);
+  }
+  return lines.join("\n");
 }
 
 async function undo(

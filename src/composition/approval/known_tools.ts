@@ -1,0 +1,14 @@
+/** The names of all tools that a configuration may give: a rule about one that is switched off here still means it. */
+const names: ReadonlySet<string> = new Set([
+  ...["file_read", "file_write", "file_list", "file_edit", "file_move", "file_delete", "file_search", "file_undo"],
+  ...["llm_generate", "llm_embed", "llm_models"],
+  ...["servicenow_search", "servicenow_count", "servicenow_get_record", "servicenow_describe", "servicenow_create"],
+  ...["servicenow_update", "servicenow_add_note", "servicenow_approve", "servicenow_order", "servicenow_attach"],
+  ...["servicenow_fetch_attachment", "servicenow_my_profile", "servicenow_list_attachments"],
+  ...["servicenow_save_attachment", "servicenow_add_comment", "servicenow_create_incident"],
+  "servicenow_add_attachment",
+]);
+
+export function isKnownTool(name: string): boolean {
+  return names.has(name);
+}

@@ -1,0 +1,20 @@
+/** Which names a refusal or an answer may suggest to the caller: none that a rule keeps from it. */
+import { createAsyncContext } from "./program/async_context.ts";
+
+interface Suggestible {
+  /** Whether a path of the workspace may be named, wherever it leads. */
+  path(path: string): Promise<boolean>;
+  /** Whether a table, or a path as it is written, may be named. */
+  place(name: string): boolean;
+}
+
+/** Of the call that runs; without one, everything may be named. */
+export const suggestible = createAsyncContext<Suggestible>();
+
+export async function maySuggestPath(path: string): Promise<boolean> {
+  return await suggestible.current()?.path(path) ?? true;
+}
+
+export function maySuggestPlace(name: string): boolean {
+  return suggestible.current()?.place(name) ?? true;
+}

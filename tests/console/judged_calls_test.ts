@@ -1,0 +1,147 @@
+/** Calls that rules judge: what a caller learns before a decision, and what an approval is for. */
+import assert from "node:assert/strict";
+import { type Desk, fileIn, isThere, startDesk } from "./desk.ts";
+
+const pending = /waits for a person's approval/;
+
+async function layOut(root: string): Promise<void> {
+  for (const directory of ["secret/inner", "open", "deploy"]) {
+    await Deno.mkdir(`${root}/${directory}`, { recursive: true });
+  }
+  await Deno.writeTextFile(`${root}/secret/plan.txt`, "the password is sesame\n");
+  await Deno.writeTextFile(`${root}/open/draft.sh`, "echo harmless\n");
+  await Deno.writeTextFile(`${root}/open/plane.txt`, "p\n");
+  await Deno.symlink("secret", `${root}/shelf`);
+}
+
+Deno.test("of a place that a rule asks about a caller learns nothing before a decision, whatever it asks", async () => {
+  await using desk = await startDesk({ patienceMs: 20 });
+  await layOut(desk.place.workspaceDir);
+  await desk.rule({ place: "secret", verdict: "ask", approver: "administrator" });
+  const guess = (text: string) => ({
+    path: "secret/plan.txt",
+    edits: [{ old_text: text, new_text: "x" }, { old_text: "not there at all", new_text: "y" }],
+  });
+  const answers = new Map<string, string>();
+  for (
+    const [tool, input] of [
+      ["file_edit", guess("sesame")],
+      ["file_edit", guess("sesamf")],
+      ["file_edit", { ...guess("sesame"), dry_run: true }],
+      ["file_edit", { path: "secret/gone.txt", old_text: "a", new_text: "b" }],
+      ["file_edit", { path: "secret/plan.txt", old_text: "sesame", new_text: "b", if_version: "000000000000" }],
+      ["file_edit", { path: "shelf/plan.txt", old_text: "sesamf", new_text: "b" }],
+      ["file_read", { filename: "secret/plan.txt" }],
+      ["file_read", { filename: "secret/plam.txt" }],
+      ["file_read", { filename: "open/plane.txt", files: ["secret/plan.txt"] }],
+      ["file_write", { filename: "secret/plan.txt", content: "x", mode: "create" }],
+      ["file_write", { filename: "secret/plan.txt", content: "x", link: true }],
+      ["file_read", { filename: "secret/plan.txt", link: true }],
+      ["file_delete", { path: "secret/gone" }],
+      ["file_delete", { path: "secret/inner", recursive: true }],
+      ["file_move", { path: "secret/gone", destination: "open/x" }],
+      ["file_move", { path: "open/plane.txt", destination: "secret/plan.txt" }],
+      ["file_list", { path: "secret" }],
+      ["file_list", {}],
+      ["file_search", { query: "password" }],
+      ["file_undo", { change: "20000101-none" }],
+    ] as const
+  ) {
+    const { text, isError } = await desk.call(tool, input);
+    assert.ok(isError, `${tool} ${JSON.stringify(input)}: ${text}`);
+    answers.set(text, `${tool} ${JSON.stringify(input)}`);
+  }
+  assert.deepEqual([...answers].length, 1, JSON.stringify([...answers], null, 2));
+  assert.match([...answers.keys()][0] ?? "", pending);
+});
+
+Deno.test("no suggestion names what a rule keeps, alone or beside what was found, by link or absolute path", async () => {
+  await using desk = await startDesk({ patienceMs: 20 });
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  const asked = [
+    ["file_read", { filename: "plan.txt" }],
+    ["file_read", { filename: "open/plane.txt", files: ["secrt/plan.txt", "plan.txt"] }],
+    ["file_read", { filename: "shelv/plam.txt" }],
+    ["file_read", { filename: "/home/ada/secret/plan.txt" }],
+    ["file_list", { path: "/home/ada/shelf" }],
+    ["file_edit", { path: "secre/plan.txt", old_text: "a", new_text: "b" }],
+    ["file_delete", { path: "secre" }],
+    ["file_move", { path: "plan.txt", destination: "x.txt" }],
+    ["file_search", { query: "x", path: "secre" }],
+  ] as const;
+  const textsOf = async (): Promise<string[]> => {
+    const texts: string[] = [];
+    for (const [tool, input] of asked) texts.push((await desk.call(tool, input)).text);
+    return texts;
+  };
+  const before = await textsOf();
+  assert.ok(before.every((text) => /secret|shelf/.test(text)), JSON.stringify(before, null, 2));
+  for (const verdict of ["deny", "ask"]) {
+    await desk.rule({ place: "secret", verdict });
+    const judged = await textsOf();
+    await Deno.rename(`${root}/secret`, `${root}/../aside`);
+    await Deno.remove(`${root}/shelf`);
+    const without = await textsOf();
+    await Deno.rename(`${root}/../aside`, `${root}/secret`);
+    await Deno.symlink("secret", `${root}/shelf`);
+    assert.deepEqual(judged, without, `${verdict}: it answers as if nothing were there`);
+  }
+  assert.match((await desk.call("file_read", { filename: "open/plane.tx" })).text, /did you mean open\/plane\.txt/);
+});
+
+/** Asks, changes something, approves what was shown before: the call waits anew; approved again, it runs. */
+async function holdsAgain(
+  desk: Desk,
+  [tool, input]: readonly [string, Record<string, unknown>],
+  change: () => Promise<unknown>,
+): Promise<void> {
+  const words = `${tool} ${JSON.stringify(input)}`;
+  assert.match((await desk.call(tool, input)).text, pending, words);
+  await desk.decide("approve");
+  await change();
+  assert.match((await desk.call(tool, input)).text, pending, `${words} runs though something changed`);
+  await desk.decide("approve");
+  const { text, isError } = await desk.call(tool, input);
+  assert.equal(isError, false, `${words}: ${text}`);
+}
+
+Deno.test("an approval is for the content of all that a call reads, moves, copies, deletes or undoes", async () => {
+  await using desk = await startDesk({ patienceMs: 20 });
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  await desk.call("file_write", { filename: "undo.txt", content: "made\n" });
+  await desk.rule({ verdict: "ask" });
+  const write = (path: string, text: string = crypto.randomUUID()) => () => Deno.writeTextFile(`${root}/${path}`, text);
+  await holdsAgain(
+    desk,
+    ["file_move", { path: "open/draft.sh", destination: "deploy/run.sh", copy: true }],
+    write("open/draft.sh"),
+  );
+  await holdsAgain(desk, ["file_move", { path: "open", destination: "there", copy: true }], write("open/draft.sh"));
+  await holdsAgain(desk, ["file_move", { path: "open", destination: "elsewhere", copy: true }], write("open/new.txt"));
+  await holdsAgain(desk, ["file_move", { path: "there", destination: "moved" }], write("there/draft.sh"));
+  await holdsAgain(desk, ["file_delete", { path: "moved", recursive: true }], write("moved/draft.sh"));
+  await holdsAgain(desk, ["file_delete", { path: "deploy/run.sh" }], write("deploy/run.sh"));
+  await holdsAgain(desk, ["file_read", { filename: "open/plane.txt", files: ["open/new.txt"] }], write("open/new.txt"));
+  await holdsAgain(desk, ["file_read", { filename: "open/plane.txt", link: true }], write("open/plane.txt"));
+  await holdsAgain(desk, ["file_list", { path: "open" }], write("open/another.txt"));
+  await holdsAgain(desk, ["file_search", { query: "p", path: "open" }], write("open/plane.txt", "pp\n"));
+  assert.equal(await isThere(desk, "moved/draft.sh"), false);
+});
+
+Deno.test("a refusal comes before a question, and a question before an allowance, in any order", async () => {
+  for (const order of [["deny", "ask", "allow"], ["allow", "ask", "deny"], ["ask", "deny", "allow"]]) {
+    await using desk = await startDesk({ patienceMs: 20 });
+    for (const verdict of order) await desk.rule({ place: "secret", verdict });
+    for (const verdict of order.filter((each) => each !== "deny")) await desk.rule({ place: "drafts", verdict });
+    assert.match((await desk.call("file_write", { filename: "secret/a", content: "x" })).text, /does not allow/);
+    assert.match((await desk.call("file_write", { filename: "drafts/a", content: "x" })).text, pending);
+    await desk.decide("approve", { extent: "always" });
+    assert.equal((await desk.call("file_write", { filename: "drafts/a", content: "x" })).isError, false);
+    await desk.rule({ place: "drafts", verdict: "deny" });
+    assert.match((await desk.call("file_write", { filename: "drafts/b", content: "x" })).text, /does not allow/);
+    assert.match((await desk.page("rules")).html, /Refuse comes before Ask, Ask before Allow/);
+    assert.equal(await fileIn(desk, "drafts/a"), "x");
+  }
+});
