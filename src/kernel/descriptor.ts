@@ -55,9 +55,7 @@ export interface Descriptor {
   flush(): Promise<void>;
   setMode(mode: number): void;
   setOwner(uid: number, gid: number): void;
-  /** Waits for the lock of this file or directory. */
-  lock(): void;
-  /** Whether it got the lock at once. */
+  /** Whether it got the lock of this file or directory, which it does not wait for. */
   tryLock(): boolean;
   unlock(): void;
   /** May be called several times. */

@@ -176,13 +176,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
       must(libc.fchown(this.#open(), uid, gid));
     }
 
-    lock(): void {
-      for (let attempt = 1; libc.flock(this.#open(), LOCK_EX) !== 0; attempt++) {
-        const error = errorOf(libc);
-        if (error.code !== "EINTR" || attempt === maxInterruptions) throw error;
-      }
-    }
-
     tryLock(): boolean {
       if (libc.flock(this.#open(), LOCK_EX | LOCK_NB) === 0) return true;
       const error = errorOf(libc);

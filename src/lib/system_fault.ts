@@ -124,5 +124,6 @@ export function machineFaultWords(error: unknown): string | null {
 /** The same as {@link machineFaultWords} for a file system's error by its code, whatever that is. */
 export function fileSystemFaultWords(code: string): string {
   if (code === "ETIMEDOUT") return `the server's disk does not answer; try again later, or ${ask}`;
+  if (code === "EBUSY") return `another program holds the lock of the workspace; ${soon}`;
   return remediesByCode[code] ?? `the file system reported an error; ${soon}`;
 }

@@ -85,7 +85,7 @@ test(
     ]]);
     assert.equal(opened.read(buffer, 400_000), 0);
     const lock = root.open("new", "lock");
-    lock.lock();
+    assert.equal(lock.tryLock(), true);
     assert.equal(opened.tryLock(), false);
     lock.unlock();
     assert.equal(opened.tryLock(), true);

@@ -1,6 +1,6 @@
 /** The staging directory, where another process takes it away while it is in use. */
 import assert from "node:assert/strict";
-import { success } from "../../src/lib/result.ts";
+import { failure, success } from "../../src/lib/result.ts";
 import { createAccessRules } from "../../src/workspace/access_rules.ts";
 import { createCheckedAccess } from "../../src/workspace/disk/checked/checked_directory.ts";
 import { createStaging } from "../../src/workspace/disk/staging/staging.ts";
@@ -17,15 +17,15 @@ Deno.test("a staging directory that disappears is made again by whoever needs it
     staged.value.file.close();
   };
   try {
-    const takeTurn = (): void => assert.deepEqual(staging.alone(() => success(1)), success(1));
+    const takeTurn = async (): Promise<void> => assert.deepEqual(await staging.alone(() => success(1)), success(1));
     const takeAway = (): Promise<void> => Deno.remove(`${path}/${stagingDirectoryName}`, { recursive: true });
     create();
-    takeTurn();
+    await takeTurn();
     await takeAway();
-    takeTurn();
+    await takeTurn();
     await takeAway();
     create();
-    takeTurn();
+    await takeTurn();
   } finally {
     staging.close();
     await Deno.remove(path, { recursive: true });
@@ -69,4 +69,34 @@ Deno.test("workers that make the staging directory of a new workspace at the sam
     for (const { worker } of workers) worker.terminate();
     URL.revokeObjectURL(address);
   }
+});
+
+Deno.test({
+  name: "a lock that another process holds keeps a change waiting, never the thread, and refuses it in the end",
+  ignore: Deno.build.os === "windows",
+  async fn() {
+    const path = await Deno.realPath(await Deno.makeTempDir());
+    const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => "owner");
+    try {
+      assert.deepEqual(await staging.alone(() => success(1)), success(1));
+      const holder = Deno.openSync(`${path}/${stagingDirectoryName}`); // of another process: a lock of this open file alone
+      holder.lockSync(true);
+      let passes = 0;
+      const counting = setInterval(() => passes++, 1);
+      try {
+        assert.deepEqual(await staging.alone(() => success(2)), failure({ reason: "io", code: "EBUSY" }));
+        assert.ok(passes > 100, `${passes} timers ran meanwhile`);
+        const waiting = staging.alone(() => success(3));
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        holder.unlockSync();
+        assert.deepEqual(await waiting, success(3));
+      } finally {
+        clearInterval(counting);
+        holder.close();
+      }
+    } finally {
+      staging.close();
+      await Deno.remove(path, { recursive: true });
+    }
+  },
 });

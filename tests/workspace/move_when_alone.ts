@@ -4,6 +4,8 @@ import { at } from "./contract.ts";
 
 const { root, from, to } = Object.fromEntries(new URL(import.meta.url).searchParams);
 const workspace = openDiskWorkspace({ root: root ?? "" });
+const scope = globalThis as unknown as Pick<Worker, "postMessage">;
+scope.postMessage("begins");
 const moved = await workspace.move(at(from ?? ""), at(to ?? ""));
 await workspace.close();
-(globalThis as unknown as Pick<Worker, "postMessage">).postMessage(moved.ok ? "moved" : moved.error.reason);
+scope.postMessage(moved.ok ? "moved" : moved.error.reason);

@@ -55,7 +55,6 @@ interface DiskScreening extends Omit<Screening, "hand"> {
 export interface DiskLock {
   /** As it was when it was opened. */
   readonly info: DiskInfo;
-  lock(): void;
   /** Whether it got the lock at once. */
   tryLock(): boolean;
   unlock(): void;

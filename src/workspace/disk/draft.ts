@@ -199,7 +199,7 @@ function createDraft(disk: Disk, path: WorkspacePath, kept: Kept, { version, rep
         return await withTarget(disk, path, async ({ segments, info }) => {
           await finish(kept.file, info);
           closeFile();
-          const committed = staging.alone(() =>
+          const committed = await staging.alone(() =>
             kept.place(({ step, ...staged }) => {
               const content = { sizeBytes, sha256, step, isExtended: false };
               return commitFile(disk, path, staged, content, { segments, version });

@@ -19,7 +19,7 @@ export async function makeDiskDirectory(
   try {
     return disk.change === null
       ? disk.access.step(() => makeNow(disk, path, isReturning))
-      : disk.staging.alone(() => makeNow(disk, path, isReturning));
+      : await disk.staging.alone(() => makeNow(disk, path, isReturning));
   } catch (error) {
     return failure(toRefusal(error));
   }

@@ -34,7 +34,9 @@ export async function moveDiskEntry(
     const judged = await judgeAlike(disk, source, segments);
     if (!judged.ok) return judged;
     await disk.quota.measure();
-    const moved = disk.staging.alone(() => success(placeMoved(disk, from, to, { ...options, segments, expects })));
+    const moved = await disk.staging.alone(() =>
+      success(placeMoved(disk, from, to, { ...options, segments, expects }))
+    );
     return moved.ok ? moved.value : refusedAt("both", moved);
   } catch (error) {
     // rename(2): a directory that the file system takes for one above the destination, whatever their names

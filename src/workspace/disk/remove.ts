@@ -33,7 +33,7 @@ export async function removeDiskEntry(
     const found = disk.access.step(() => findExpected(disk, path, expects));
     if (!found.ok) return found;
     if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
-    if (!recursive) return removeEmpty(disk, path, expects);
+    if (!recursive) return await removeEmpty(disk, path, expects);
     for (;;) {
       const removed = await removeTree(disk, path, found.value);
       if (!isFull(removed) || !await disk.trash?.makeRoom(disk.change)) return removed;
@@ -48,7 +48,11 @@ function findExpected(disk: Disk, path: WorkspacePath, expects: Expects): Outcom
   return !found.ok || expects(found.value.info) ? found : failure({ reason: "conflict" });
 }
 
-function removeEmpty(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<{ readonly entries: number }> {
+async function removeEmpty(
+  disk: Disk,
+  path: WorkspacePath,
+  expects: Expects,
+): Promise<Outcome<{ readonly entries: number }>> {
   const remove = (): Outcome<null> => {
     const found = findExpected(disk, path, expects);
     if (!found.ok) return found;
@@ -61,7 +65,7 @@ function removeEmpty(disk: Disk, path: WorkspacePath, expects: Expects): Outcome
     });
     return success(null);
   };
-  const removed = disk.change === null ? disk.access.step(remove) : disk.staging.alone(remove);
+  const removed = disk.change === null ? disk.access.step(remove) : await disk.staging.alone(remove);
   if (!removed.ok) return removed;
   disk.quota.add(0, -1);
   return success({ entries: 1 });
@@ -75,7 +79,7 @@ async function removeTree(
   const { info, segments } = found;
   const judged = await judgeTree(disk, segments);
   if (!judged.ok) return judged;
-  const taken = attempt(disk, (): Outcome<Taken> => {
+  const taken = await attempt(disk, (): Outcome<Taken> => {
     const still = findRemovable(disk, path);
     if (!still.ok) return still;
     return isSame(still.value.info, info) ? takeOut(disk, still.value, judged.value) : changedMeanwhile;
@@ -117,8 +121,8 @@ async function removeFile(
     if (taken.ok) taken.value.discard?.();
     return taken.ok ? found : taken;
   };
-  let removed = attempt(disk, remove);
-  while (isFull(removed) && await disk.trash?.makeRoom(disk.change)) removed = attempt(disk, remove);
+  let removed = await attempt(disk, remove);
+  while (isFull(removed) && await disk.trash?.makeRoom(disk.change)) removed = await attempt(disk, remove);
   if (isFull(removed)) removed = disk.access.step(() => removeInPlace(disk, path, expects));
   if (!removed.ok) return removed;
   const { info } = removed.value;
@@ -130,9 +134,9 @@ function isFull(outcome: Outcome<unknown>): boolean {
   return !outcome.ok && outcome.error.reason === "no_space";
 }
 
-function attempt<T>(disk: Disk, remove: () => Outcome<T>): Outcome<T> {
+async function attempt<T>(disk: Disk, remove: () => Outcome<T>): Promise<Outcome<T>> {
   try {
-    return disk.staging.alone(remove);
+    return await disk.staging.alone(remove);
   } catch (error) {
     return failure(toRefusal(error));
   }

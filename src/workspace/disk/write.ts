@@ -179,7 +179,7 @@ export async function replaceWith(
     const sizeBytes = await fill(staged.value.file, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
     const sha256 = digest.digest("hex");
     const content = { sizeBytes, sha256, step, isExtended, passages };
-    const committed = disk.staging.alone(() => commitFile(disk, path, staged.value, content, expected));
+    const committed = await disk.staging.alone(() => commitFile(disk, path, staged.value, content, expected));
     isPlaced = committed.ok;
     return committed.ok ? success({ sizeBytes, sha256, created: committed.value.created }) : committed;
   } catch (error) {

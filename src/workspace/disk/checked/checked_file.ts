@@ -63,7 +63,6 @@ export function fileOf(descriptor: number): DiskFile {
 export function toLock(file: Deno.FsFile): DiskLock {
   return {
     info: file.statSync(),
-    lock: () => file.lockSync(true),
     tryLock: () => file.tryLockSync(true),
     unlock: () => file.unlockSync(),
     close: () => file.close(),

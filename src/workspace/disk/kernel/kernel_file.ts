@@ -34,10 +34,6 @@ export class KernelFile implements DiskFile, DiskLock {
     this.#descriptor.setOwner(uid, gid);
   }
 
-  lock(): void {
-    this.#descriptor.lock();
-  }
-
   tryLock(): boolean {
     return this.#descriptor.tryLock();
   }

@@ -5,6 +5,7 @@
  * about are versions that exist nowhere else: they are kept.
  */
 import { failure, success } from "../../../lib/result.ts";
+import { pause } from "../../../lib/time/pause.ts";
 import {
   type DiskAccess,
   type DiskDirectory,
@@ -67,12 +68,16 @@ export interface Staging {
   keep(name: string): void;
   /**
    * Takes a step that looks and then acts, while no other worker or process takes one in this workspace. The step gives
-   * up control nowhere, so waits are short.
+   * up control nowhere, so waits are short: a lock that is held for longer is refused, and never waited for on the thread.
    */
-  alone<T>(step: () => Outcome<T>): Outcome<T>;
+  alone<T>(step: () => Outcome<T>): Promise<Outcome<T>>;
   /** Drops this process's locks. */
   close(): void;
 }
+
+/** The last of the pauses between looks at a lock that another holds: four seconds in all. */
+const longestLockWaitMs = 2_048;
+const maxLockAttempts = 1_000;
 
 const reserved = failure({ reason: "denied", because: "reserved" } as const);
 
@@ -106,6 +111,23 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
     if (reached !== null) reached.trash = entered;
     return entered;
   };
+  /** `null` where another holds the lock. */
+  const stepAlone = <T>(step: () => Outcome<T>): Outcome<T> | null =>
+    access.step(() => {
+      if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
+      const directory = ensureDirectory(access);
+      if (directory === null) return reserved;
+      turn = openStill(turn, directory);
+      if (!turn.tryLock()) return null;
+      const before = reached;
+      reached = { staging: directory, trash: null };
+      try {
+        return step();
+      } finally {
+        reached = before;
+        turn.unlock();
+      }
+    });
   return {
     create: (own = randomId()) =>
       access.step(() =>
@@ -162,22 +184,13 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
       }),
     statusOf: (name) => opened().statusOf(name),
     keep: (name) => keep(opened(), name, randomId()),
-    alone(step) {
-      return access.step(() => {
-        if (Deno.build.os === "windows") return step(); // which opens no directories; one process writes there
-        const directory = ensureDirectory(access);
-        if (directory === null) return reserved;
-        turn = openStill(turn, directory);
-        turn.lock();
-        const before = reached;
-        reached = { staging: directory, trash: null };
-        try {
-          return step();
-        } finally {
-          reached = before;
-          turn.unlock();
-        }
-      });
+    async alone(step) {
+      for (let waitMs = 1; waitMs <= longestLockWaitMs; waitMs *= 2) {
+        const done = stepAlone(step);
+        if (done !== null) return done;
+        await pause(waitMs);
+      }
+      return stepAlone(step) ?? failure({ reason: "io", code: "EBUSY" });
     },
     close() {
       turn?.close();
@@ -230,18 +243,19 @@ function openStill(open: DiskLock | null, directory: DiskDirectory): DiskLock {
 }
 
 function takeLock(directory: DiskDirectory, name: string): DiskLock {
-  for (;;) {
+  for (let attempt = 0; attempt < maxLockAttempts; attempt++) {
     const file = directory.openLock(name, true);
     if (file === null) throw Object.assign(new Error("the lock is no file"), { code: "ESTALE" });
     let isOurs = false;
     try {
-      file.lock();
-      const there = directory.statusOf(name);
       // a process that swept between the creation and the lock took this file for a dead one's
+      if (!file.tryLock()) continue;
+      const there = directory.statusOf(name);
       isOurs = there !== null && isSame(there, file.info);
       if (isOurs) return file;
     } finally {
       if (!isOurs) file.close();
     }
   }
+  throw Object.assign(new Error("the lock is held by another"), { code: "EBUSY" });
 }

@@ -70,10 +70,10 @@ export function createDiskTrash(
       }
       return new Map([...names].sort(([a], [b]) => a < b ? -1 : 1));
     });
-  const sizeOf = (id: string): number => {
+  const sizeOf = async (id: string): Promise<number> => {
     const known = sizes.get(id);
     if (known !== undefined) return known;
-    const found = staging.alone(() => {
+    const found = await staging.alone(() => {
       const change = readRecord(staging.trash(), id);
       if (change !== null) settleChange(access, staging.trash(), change);
       return { ok: true, value: change };
@@ -104,7 +104,7 @@ export function createDiskTrash(
       if (timeOfChange(id) + keepMs <= now) {
         await drop(id, those);
         names.delete(id);
-      } else used += sizeOf(id);
+      } else used += await sizeOf(id);
     }
     const isOver = used > maxBytes || names.size > maxChanges;
     let count = names.size;
@@ -158,7 +158,7 @@ export function createDiskTrash(
         const wanted = used * (1 - roomShare);
         for (const [id, names] of namesByChange()) {
           if ((isRoomMade && used <= wanted) || (own !== null && id >= own.id)) break; // at least one change
-          sizeOf(id);
+          await sizeOf(id);
           await drop(id, names);
           isRoomMade = true; // a record takes some, too
         }

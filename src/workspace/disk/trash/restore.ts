@@ -50,7 +50,7 @@ export async function restoreItem(
     const judged = await judgeKept(disk, kept, path);
     if (!judged.ok) return judged;
     await disk.quota.measure();
-    return disk.staging.alone(() => {
+    return await disk.staging.alone(() => {
       const info = disk.staging.trash().statusOf(kept);
       if (info === null) return failure({ reason: "not_found" });
       const restoring = { kept, item, info, size: judged.value };

@@ -47,16 +47,15 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
       const cut = await cutDiskFile(changing(), path, sizeBytes, left);
       return cut.ok ? success(null) : cut;
     },
-    noteUndone(id, by) {
+    async noteUndone(id, by) {
       try {
-        disk.staging.alone(() => {
+        await disk.staging.alone(() => {
           if (trash.find(id) !== null) disk.staging.trash().appendText(recordName(id), toRecordLine({ undoneBy: by }));
           return success(null);
         });
       } catch (error) {
         toRefusal(error); // it is undone all the same
       }
-      return Promise.resolve();
     },
     tidy: (now) => trash.tidy(now),
   };
