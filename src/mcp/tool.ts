@@ -107,6 +107,40 @@ export interface ToolContext {
   release(): void;
 }
 
+/**
+ * What another name of an argument means: a parameter (`filename`, `options.seed`), or more. Also for a parameter's own
+ * name, where callers send what is meant for another.
+ */
+export type Meaning = string | {
+  /** The parameter; absent for what says nothing that is not so anyway. */
+  readonly to?: string;
+  /** Values by their text; `undefined` for those that are passed over. Without `to`, any other is refused. */
+  readonly values?: Readonly<Record<string, unknown>>;
+  /** `lines`: a range such as `2-4`, for `start_line` and `end_line`; `largest`: of several names, the largest counts. */
+  readonly as?: "opposite" | "largest" | "lines";
+  /** Further parameters that it sets, unless they are given. */
+  readonly sets?: Readonly<Record<string, unknown>>;
+  /** Means it only with one of these beside it, and without the parameter itself. */
+  readonly beside?: readonly string[];
+  /** Means it only in this form. */
+  readonly form?: "text" | "list";
+  /** Of a list: the parameter for its first entry, which callers leave out. */
+  readonly first?: string;
+};
+
+/** Meanings out of `{ filename: "path file" }`: each parameter with its other names. */
+export function otherNames(names: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(names).flatMap(([parameter, others]) => others.split(" ").map((name) => [name, parameter])),
+  );
+}
+
+/** For `meta` of an optional text that an empty one leaves out. */
+export const emptyIsAbsent = { empty: "absent" } as const;
+
+/** For `meta` of a number that is lowered to its maximum, which the answer then says. */
+export const clamped = { clamped: true } as const;
+
 /** A tool as data. Where `run` answers without a promise, the call needs no time-out and nothing to cancel it by. */
 export interface Tool {
   /** snake_case, unique, under 50 characters. */
@@ -121,7 +155,9 @@ export interface Tool {
   /** A `z.object`, or a `z.lazy` of one, which is built at its first use; each property has a description. */
   readonly input: z.ZodType;
   /** Other names for parameters, understood and not listed: `{ path: "filename", seed: "options.seed" }`. */
-  readonly aliases?: Readonly<Record<string, string>>;
+  readonly aliases?: Readonly<Record<string, Meaning>>;
+  /** What tools of other servers are called that do the same, with blanks between: an unknown one gets this one's name. */
+  readonly knownAs?: string;
   /** The JSON schema to publish, for the rare input that zod cannot describe. Otherwise it is made from `input`. */
   readonly inputSchema?: Readonly<Record<string, unknown>> & { readonly type: "object" };
   /** A `z.object` for `structuredContent`, or nothing. */

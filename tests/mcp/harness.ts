@@ -28,6 +28,7 @@ export function harnessTools(): Tool[] {
       name: "echo",
       title: "Echo",
       description: "Says what it is told.",
+      knownAs: "say repeat",
       scopes: ["files:read"],
       annotations: readOnly,
       input: z.object({

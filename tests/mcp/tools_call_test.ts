@@ -182,11 +182,13 @@ Deno.test("tools/call takes numbers and booleans that come as text in their cano
     [{ on: "false", lines: ["1", 2, "3"] }, { on: false, lines: [1, 2, 3] }],
     [{ options: { seed: "7", stop: ["1", "true"] } }, { options: { seed: 7, stop: ["1", "true"] } }],
     [{ open: { known: "1", other: "2" } }, { open: { known: 1, other: "2" } }],
+    [{ count: "", on: "", lines: "", options: "", text: "" }, { text: "" }],
+    [{ lines: '[1, "2"]', options: '{"seed":"7"}' }, { lines: [1, 2], options: { seed: 7 } }],
     [{ count: "11" }, "count must be at most 10"],
-    ...["3.0", " 3", "+3", "1e1", "0x3", "", "three", "NaN", "Infinity"].map((
+    ...["3.0", " 3", "+3", "1e1", "0x3", "three", "NaN", "Infinity"].map((
       count,
     ): [Record<string, unknown>, string] => [{ count }, "count must be a number"]),
-    ...["True", "yes", "1", "on", ""].map((on): [Record<string, unknown>, string] => [
+    ...["True", "yes", "1", "on"].map((on): [Record<string, unknown>, string] => [
       { on },
       "on must be true or false",
     ]),
@@ -228,11 +230,10 @@ Deno.test("tools/call names the parameter that an unknown argument was meant for
       { offset: 3, limit: 2 },
       "read has no offset; did you mean start_line?; read has no limit; it takes filename, start_line, end_line",
     ],
-    ["read", { startLine: "3" }, "read has no startLine; did you mean start_line?"],
     [
       "edit",
-      { old_string: "a", new_str: "b", replaceAll: "true" },
-      "edit has no old_string; did you mean old_text?; edit has no new_str; did you mean new_text?; edit has no replaceAll; did you mean replace_all?",
+      { old_string: "a", new_str: "b", replaceAl: "true" },
+      "edit has no old_string; did you mean old_text?; edit has no new_str; did you mean new_text?; edit has no replaceAl; did you mean replace_all?",
     ],
     ["nothing", { x: 1 }, "nothing has no x; it takes no arguments"],
     [
@@ -268,8 +269,10 @@ Deno.test("tools/call names the parameter that an unknown argument was meant for
     [{ f: "a", seed: 7, options: { stop: "b" } }, { f: "a", options: { seed: 7, stop: "b" } }],
     [{ f: "a", seed: 7, options: { seed: 8 } }, "ask has no seed; it takes f, options"],
     [{ f: "a", seed: 7, options: "x" }, "ask has no seed; it takes f, options; options must be an object"],
-    [{ f: "a", path: "b" }, "ask has no path; it takes f, options"],
-    [{ f: "a", options: { sed: 7 } }, "options has no sed"],
+    [{ seed: 7, options: '{"stop":"b"}', F_: "a" }, "ask has no F_; it takes f, options; f parameter is required"],
+    [{ f: "a", path: "b" }, "f and path are one parameter with different values; give one of them"],
+    [{ f: "a", path: "a" }, { f: "a" }],
+    [{ f: "a", options: { sed: 7 } }, "options has no sed; did you mean seed?"],
   ];
   for (const [args, expected] of aliasCases) {
     const { result, error } = await (await alias.post(toolCall("ask", args))).json();
@@ -287,10 +290,14 @@ Deno.test("tools/call refuses malformed params and unknown tools with -32602 in 
     [{ jsonrpc: "2.0", id: 1, method: "tools/call", params: [] }, "params must be an object"],
     [{ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: 4 } }, "params.name must be a string"],
     [toolCall("nope"), "Unknown tool: nope"],
+    [toolCall("ehco"), "Unknown tool: ehco; did you mean echo?"],
+    [toolCall("mcp__here__echo"), "Unknown tool: mcp__here__echo; did you mean echo?"],
+    [toolCall("say"), "Unknown tool: say; did you mean echo?"],
+    [toolCall("Measure"), "Unknown tool: Measure; did you mean measure?"],
+    [toolCall("x".repeat(1000)), `Unknown tool: ${"x".repeat(1000)}`],
     [toolCall("__proto__"), "Unknown tool: __proto__"],
     [toolCall("echo", []), "params.arguments must be an object"],
     [toolCall("echo", "text"), "params.arguments must be an object"],
-    [toolCall("echo", null), "params.arguments must be an object"],
   ];
   for (const [body, message] of cases) {
     for (const header of [{}, v2025_11_25]) {
@@ -298,6 +305,31 @@ Deno.test("tools/call refuses malformed params and unknown tools with -32602 in 
       assert.equal(response.status, 200);
       assert.deepEqual((await response.json()).error, { code: -32602, message });
     }
+  }
+});
+
+Deno.test("null is absent in the parameters of the protocol's own methods", async () => {
+  const { post } = createHarness();
+  const alike: [string, unknown, unknown][] = [
+    ["tools/list", null, undefined],
+    ["tools/list", { cursor: null, _meta: null }, {}],
+    ["resources/list", { cursor: null }, {}],
+    ["resources/list", { cursor: "" }, {}],
+    ["resources/templates/list", { cursor: null, _meta: { progressToken: null } }, {}],
+    ["prompts/list", { cursor: null }, {}],
+    ["ping", null, undefined],
+    ["tools/call", { name: "measure", arguments: { text: "a" }, _meta: null, task: null }, {
+      ...{ name: "measure", arguments: { text: "a" } },
+    }],
+    ["tools/call", { name: "measure", arguments: '{"text":"a"}' }, { name: "measure", arguments: { text: "a" } }],
+    ["tools/call", { name: "measure", arguments: null }, { name: "measure" }],
+  ];
+  for (const [method, sent, meant] of alike) {
+    const answers = [];
+    for (const params of [sent, meant]) {
+      answers.push(await (await post({ jsonrpc: "2.0", id: 1, method, params })).json());
+    }
+    assert.deepEqual(answers[0], answers[1], `${method} ${JSON.stringify(sent)}`);
   }
 });
 

@@ -42,6 +42,7 @@ Deno.test("tools/list shows each tool as its revision has it", async () => {
         type: "object",
         properties: { text: { type: "string", description: "What to measure" } },
         required: ["text"],
+        additionalProperties: false,
       },
       outputSchema: {
         type: "object",
@@ -59,6 +60,7 @@ Deno.test("tools/list shows each tool as its revision has it", async () => {
         times: { type: "integer", default: 1, description: "How often" },
       },
       required: ["text"],
+      additionalProperties: false,
     });
   }
   const oldest = (await list(post, {}, "2025-03-26")).tools[1] ?? assert.fail();
@@ -72,7 +74,7 @@ Deno.test("tools/list pages by sealed cursors and refuses any other with -32602"
   const second = await list(post, { cursor: first.nextCursor });
   assert.deepEqual(second.tools.map(({ name }) => name), ["break_promise", "wait"]);
   assert.equal(second.nextCursor, undefined);
-  for (const cursor of ["crash", 4, null, `${first.nextCursor}x`]) {
+  for (const cursor of ["crash", 4, `${first.nextCursor}x`]) {
     const { error } = await (await post(rpc("tools/list", { cursor }))).json();
     assert.deepEqual(error, { code: -32602, message: "Invalid cursor" });
   }
@@ -144,6 +146,7 @@ Deno.test("tools/list leaves out bounds and unlisted parameters, which calls hav
       size: { type: "integer", default: 2, description: "Listed" },
       options: { type: "object" },
     },
+    additionalProperties: false,
   });
   const call = async (input: Record<string, unknown>) => {
     const { result, error } = await (await post(toolCall("brief", input))).json();
@@ -154,6 +157,18 @@ Deno.test("tools/list leaves out bounds and unlisted parameters, which calls hav
     '{"open":false,"size":2,"secret":"a","options":{"depth":9}}',
   );
   assert.match(await call({ size: 4 }), /size must be at most 3/);
+  for (
+    const [members, closed] of [[z.object({}), false], [z.strictObject({}), false], [z.looseObject({}), undefined]]
+  ) {
+    tools.add(
+      defineTool({ ...another, name: "open", input: members as z.ZodType, run: () => ({ ok: true, content: [] }) }),
+    );
+    const { inputSchema } = (await list(post)).tools.find(({ name }) => name === "open") ?? assert.fail();
+    assert.deepEqual(inputSchema, {
+      ...{ type: "object", properties: {}, ...closed === undefined ? {} : { additionalProperties: closed } },
+    });
+    tools.remove("open");
+  }
   assert.match(await call({ options: { width: 1 } }), /width/);
   assert.match(await call({ secrt: "a" }), /did you mean secret\?/);
 });

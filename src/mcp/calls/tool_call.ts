@@ -3,13 +3,14 @@ import { hasScopes, type Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { headerParameterFault } from "../offers/header_parameters.ts";
-import { isObject } from "../../lib/json.ts";
+import { isObject, parseJson } from "../../lib/json.ts";
 import { whenReady } from "../../lib/when_ready.ts";
 import { mcpErrorCode, rpcErrorCode } from "../messages/jsonrpc.ts";
 import { runToolInSpan } from "../messages/request_span.ts";
 import { runInContext } from "./run_in_context.ts";
 import { refuseRate, refuseScopes } from "./refusals.ts";
 import type { ToolOutcome } from "../tool.ts";
+import { nearestTool } from "./nearest_tool.ts";
 import { parseToolInput } from "./tool_input.ts";
 import type { RegisteredTool, ToolRegistry } from "../offers/tool_registry.ts";
 import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
@@ -21,15 +22,26 @@ export function callTool(
 ): McpAnswer | Promise<McpAnswer> {
   const params = call.request.params;
   if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
-  const { name, arguments: input = {} } = params;
+  const { name } = params;
+  const input = argumentsOf(params);
   if (typeof name !== "string") return answerError(call, rpcErrorCode.invalidParams, "params.name must be a string");
   const registered = tools.get(name);
-  if (registered === undefined) return answerError(call, rpcErrorCode.invalidParams, `Unknown tool: ${name}`);
+  if (registered === undefined) {
+    const nearest = nearestTool(name, tools, call.principal);
+    const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
+    return answerError(call, rpcErrorCode.invalidParams, `Unknown tool: ${name}${remedy}`);
+  }
   const { tool } = registered;
   call.tool = name;
   call.scopes = tool.scopes;
   if (!hasScopes(call.principal, tool.scopes)) return refuseScopes(call, tool.scopes);
   return whenReady(refuseRate(call), (refusal) => refusal ?? runTool(registered, input, call));
+}
+
+/** As they are, or as JSON text; none where they are left out. */
+function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>>): unknown {
+  const parsed = typeof given === "string" ? parseJson(given) : given;
+  return isObject(parsed) ? parsed : given;
 }
 
 function runTool(
@@ -43,7 +55,8 @@ function runTool(
     const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
     if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
   }
-  const parsed = parseToolInput(registered, input);
+  const notes: string[] = [];
+  const parsed = parseToolInput(registered, input, notes);
   if (!parsed.ok) {
     return call.revision.invalidInputIsToolError
       ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
@@ -53,7 +66,7 @@ function runTool(
     run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
     encode: (outcome) =>
       conformsToOutput(registered, outcome)
-        ? answerOutcome(call, registered, outcome)
+        ? answerOutcome(call, registered, withNotes(outcome, notes))
         : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema"), null),
     crash: (error, words) => answerCrash(call, registered, error, words),
     fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
@@ -82,6 +95,13 @@ function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutc
     call.code = outcome.code;
   }
   return answerResult(call, toToolResultText(registered, outcome, call));
+}
+
+/** A success that says at its end how the arguments were taken. */
+function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome {
+  if (!outcome.ok || notes.length === 0) return outcome;
+  const { encoded: _others, ...own } = outcome; // which were made without the notes
+  return { ...own, content: [...own.content, { type: "text", text: `(${notes.join("; ")})` }] };
 }
 
 /** The failure of a call that was stopped, with what its tool handed over then. */

@@ -1,10 +1,8 @@
 /** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
 import type * as z from "zod";
-import { isObject } from "../../lib/json.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { RegisteredTool } from "../offers/tool_registry.ts";
-import { asSchemaTypes } from "./canonical_text.ts";
-import { nearestParameter } from "./nearest_parameter.ts";
+import { maxFaults, shownName, understandArguments } from "./argument_forms.ts";
 
 /** What a JSON type is called in a sentence. */
 const typeWords: Readonly<Record<string, string>> = {
@@ -25,91 +23,44 @@ const unitWords: Readonly<Record<string, string>> = {
   file: " bytes",
 };
 
-/** Faults that one refusal names. */
-const maxFaults = 20;
-/** Characters of an argument's name that a refusal repeats. */
-const maxShownName = 64;
-/** What MCP reserves wherever a caller passes an object (MCP 2025-11-25, basic: `_meta`). */
-const protocolArguments: ReadonlySet<string> = new Set(["_meta"]);
-
 /**
- * The arguments as the tool's `run` takes them, or a sentence for the model that names every fault. An alias of the tool
- * stands for its parameter. Numbers and booleans that arrive as text in their canonical form are taken as such.
+ * The arguments as the tool's `run` takes them, or a sentence for the model that names every fault. Other names and forms
+ * that are certain are understood; `notes` gets what the answer has to say of that.
  */
 export function parseToolInput(
-  registered: RegisteredTool,
-  given: Readonly<Record<string, unknown>>,
-): Result<unknown, string> {
-  const { tool, wholeSchema } = registered;
-  const input = withoutAliases(registered, given);
-  const unknown = unknownArguments(registered, input);
-  const parsed = tool.input.safeParse(input, parseOptions);
-  if (parsed.success) return unknown.length === 0 ? success(parsed.data) : failure(unknown.join("; "));
-  const again = tool.input.safeParse(asSchemaTypes(wholeSchema, input), parseOptions);
-  if (again.success && unknown.length === 0) return success(again.data);
-  const faults = again.success ? [] : again.error.issues.map(({ message }) => message);
-  return failure([...unknown, ...new Set(faults)].slice(0, maxFaults).join("; "));
-}
-
-/** The arguments, and the entries of their lists, such as several edits, by the parameters' own names. */
-function withoutAliases(
-  { tool: { aliases }, parameters }: RegisteredTool,
-  given: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  if (aliases === undefined) return given;
-  let input = renamed(aliases, given);
-  // of the tool's own lists alone: a caller may send any number of others
-  for (const name of parameters) {
-    const list = Object.hasOwn(input, name) ? input[name] : undefined;
-    if (!Array.isArray(list)) continue;
-    input = { ...input, [name]: list.map((entry) => isObject(entry) ? renamed(aliases, entry) : entry) };
-  }
-  return input;
-}
-
-function renamed(
-  aliases: Readonly<Record<string, string>>,
-  given: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  let input = given;
-  for (const alias in aliases) { // without a list of entries, which cost each call
-    if (!Object.hasOwn(given, alias)) continue;
-    const [parameter = "", member] = (aliases[alias] ?? "").split(".");
-    const holder = member === undefined ? input : input[parameter] ?? {};
-    if (!isObject(holder) || Object.hasOwn(holder, member ?? parameter)) continue;
-    const { [alias]: value, ...others } = input;
-    input = { ...others, [parameter]: member === undefined ? value : { ...holder, [member]: value } };
-  }
-  return input;
-}
-
-/** A sentence for each argument that the tool does not have; none where its schema is open. */
-function unknownArguments(
   { tool, wholeSchema, parameters }: RegisteredTool,
-  input: Readonly<Record<string, unknown>>,
-): readonly string[] {
-  const additionalProperties = wholeSchema["additionalProperties"];
-  if (additionalProperties !== undefined && additionalProperties !== false) return [];
-  const faults: string[] = [];
-  for (const name of Object.keys(input)) {
-    if (parameters.has(name) || protocolArguments.has(name)) continue;
-    const nearest = nearestParameter(name, parameters);
-    const remedy = nearest !== null
-      ? `did you mean ${nearest}?`
-      : parameters.size === 0
-      ? "it takes no arguments"
-      : `it takes ${[...parameters].join(", ")}`;
-    faults.push(`${tool.name} has no ${name.slice(0, maxShownName).toWellFormed()}; ${remedy}`);
-    if (faults.length === maxFaults) break;
+  given: Readonly<Record<string, unknown>>,
+  notes: string[] = [],
+): Result<unknown, string> {
+  if (isPlain(given, parameters)) {
+    const parsed = tool.input.safeParse(given, { error: describeIssue });
+    if (parsed.success) return success(parsed.data);
   }
-  return faults;
+  const understood = understandArguments(tool, wholeSchema, given);
+  const { names, faults } = understood;
+  const parsed = tool.input.safeParse(understood.input, { error: (issue) => describeIssue(issue, names) });
+  if (parsed.success && faults.length === 0) {
+    notes.push(...understood.notes);
+    return success(parsed.data);
+  }
+  const issues = parsed.success ? [] : parsed.error.issues.map(({ message }) => message);
+  return failure([...new Set([...faults, ...issues])].slice(0, maxFaults).join("; "));
 }
 
-/** Texts for issues to which the tool's schema gives none of its own. They name the parameter, never its value. */
-const parseOptions = { error: (issue: z.core.$ZodRawIssue): string => describe(issue) };
+/** Whether there is nothing in it to understand otherwise. */
+function isPlain(given: Readonly<Record<string, unknown>>, parameters: ReadonlySet<string>): boolean {
+  for (const name of Object.keys(given)) {
+    const value = given[name];
+    if (!parameters.has(name) || value === "" || typeof value === "object") return false;
+  }
+  return true;
+}
 
-function describe(issue: z.core.$ZodRawIssue): string {
-  const name = parameterName(issue.path ?? []);
+const ownNames: ReadonlyMap<string, string> = new Map();
+
+/** Texts for issues to which the tool's schema gives none of its own. They name the argument, never its value. */
+function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
+  const name = shownName(issue.path ?? [], names);
   if (issue.input === undefined && name !== "") return `${name} parameter is required`;
   const subject = name === "" ? "arguments" : name;
   switch (issue.code) {
@@ -140,11 +91,4 @@ function describe(issue: z.core.$ZodRawIssue): string {
 
 function sizeVerb(origin: string): string {
   return origin in unitWords ? "have" : "be";
-}
-
-function parameterName(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((name, part) => {
-    if (typeof part === "number") return `${name}[${part}]`;
-    return name === "" ? String(part) : `${name}.${String(part)}`;
-  }, "");
 }

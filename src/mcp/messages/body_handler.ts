@@ -5,7 +5,7 @@ import type { McpAnswer } from "../answer.ts";
 import type { AuditEntry, TakeAudit } from "../audit.ts";
 import { answerBatch, refuseBatch } from "./batch.ts";
 import type { Exchange } from "../exchange.ts";
-import { echoedId, errorText, type RpcId } from "./jsonrpc.ts";
+import { dropNulls, echoedId, errorText, type RpcId } from "./jsonrpc.ts";
 import type { MessageHandler } from "./message_handler.ts";
 import { type ClassificationRefusal, classifyBatch, classifyMessage } from "../revisions/classify.ts";
 import { defaultLegacyRevision } from "../revisions/legacy.ts";
@@ -54,6 +54,7 @@ export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
 
   return (body, exchange) => {
     scopeNotices.note(exchange.principal);
+    for (const message of Array.isArray(body) ? body : [body]) dropNulls(message);
     const classified = Array.isArray(body)
       ? classifyBatch(body, exchange.header("mcp-protocol-version"))
       : classifyMessage(body, exchange, modern);

@@ -9,7 +9,7 @@ import type { Revision } from "../revisions/revision.ts";
 import type { Runtime } from "../runtime.ts";
 import { answerPublicInitialize, noteInitialized, type OpeningOptions } from "../sessions/initialize.ts";
 import { refuseUnclassified } from "./body_handler.ts";
-import { echoedId, errorText, kindOfMessage, refusalCode, type RpcRequest } from "./jsonrpc.ts";
+import { dropNulls, echoedId, errorText, kindOfMessage, refusalCode, type RpcRequest } from "./jsonrpc.ts";
 import type { ObserveRequest } from "./observe_request.ts";
 
 interface PublicHandshakeOptions extends OpeningOptions {
@@ -24,6 +24,7 @@ export type PublicHandshake = (body: unknown, exchange: PublicExchange) => Promi
 export function createPublicHandshake(options: PublicHandshakeOptions): PublicHandshake {
   const { runtime, modern, observe } = options;
   return async (body, exchange) => {
+    dropNulls(body);
     const classified = classifyMessage(body, exchange, modern);
     if (!classified.ok) return refuseUnclassified(body, classified.error);
     const kind = kindOfMessage(body);

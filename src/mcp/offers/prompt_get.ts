@@ -18,7 +18,11 @@ export async function getPrompt(
   const prompt = prompts.get(params["name"]);
   if (prompt === undefined) return invalid(call, `Unknown prompt: ${params["name"]}`);
   if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
-  return await refuseRate(call) ?? await renderPrompt(prompt, params["arguments"] ?? {}, call);
+  return await refuseRate(call) ?? await renderPrompt(prompt, withoutNulls(params["arguments"]), call);
+}
+
+function withoutNulls(given: unknown = {}): unknown {
+  return isObject(given) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) : given;
 }
 
 function renderPrompt(

@@ -9,8 +9,8 @@ export type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: 
 const rootKeywordsClientsDrop = ["oneOf", "anyOf", "allOf"];
 
 /**
- * The JSON schema of a zod object, without the `$schema` marker, and closed to unknown keys only where the zod schema is
- * strict. Throws for a schema that no client could use: that is a mistake in the tool.
+ * The JSON schema of a zod object, without the `$schema` marker; below its root, and in an output, it is closed to unknown
+ * keys only where the zod schema is strict. Throws for a schema that no client could use: that is a mistake in the tool.
  */
 export function toObjectSchema(schema: z.ZodType, direction: "input" | "output"): ObjectSchema {
   const { $schema: _marker, ...json } = z.toJSONSchema(schema, {
@@ -27,7 +27,10 @@ export function toObjectSchema(schema: z.ZodType, direction: "input" | "output")
   if (json.type !== "object") throw new TypeError("A tool's schema must be an object at its root");
   const dropped = rootKeywordsClientsDrop.find((keyword) => keyword in json);
   if (dropped !== undefined) throw new TypeError(`A tool's schema must not have ${dropped} at its root`);
-  return json as ObjectSchema;
+  // a client that drops what a tool does not take can know it
+  return (direction === "input"
+    ? { ...json, additionalProperties: json.additionalProperties ?? false }
+    : json) as ObjectSchema;
 }
 
 /** Gemini's dialect of JSON Schema has no `const` and no `propertyNames`; it drops tools that use them. */
@@ -41,42 +44,40 @@ function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
 /** A refusal names these when they matter; in each list they would cost the model tokens. */
 const unlistedKeywords: ReadonlySet<string> = new Set([
   ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern"],
-  ...["minItems", "maxItems", "flat"],
+  ...["minItems", "maxItems", "flat", "unlisted"],
+  ...["empty", "clamped", "written", "listedAs"],
 ]);
 
 /**
- * The schema as `tools/list` shows it: without bounds, without the default `false`, and without the properties that are
- * marked `unlisted`, which are taken all the same.
+ * The schema as `tools/list` shows it: without bounds, without the default `false`, without the properties that are marked
+ * `unlisted`, which are taken all the same, and open below its root, where a refusal names what an entry does not have.
  */
-export function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(schema: Schema): Schema {
+export function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(
+  schema: Schema,
+  isRoot = true,
+): Schema {
+  const { properties, items, required, listedAs } = schema;
   const listed = Object.fromEntries(
     Object.entries(schema).filter(([keyword, value]) =>
       !unlistedKeywords.has(keyword) && !(keyword === "default" && value === false) &&
-      !(keyword === "additionalProperties" && isObject(value) && Object.keys(value).length === 0)
+      !(keyword === "additionalProperties" &&
+        (isRoot ? isObject(value) && Object.keys(value).length === 0 : value === false))
     ),
   );
-  const { properties, items, required } = schema;
-  if (isObject(items)) listed["items"] = withoutClosing(toListedSchema(items));
+  if (listedAs !== undefined) listed["type"] = listedAs;
+  if (isObject(items)) listed["items"] = toListedSchema(items, false);
   if (!isObject(properties)) return listed as Schema;
   const kept = Object.entries(properties).filter(([, property]) =>
     !isObject(property) || property["unlisted"] !== true
   );
-  const shown = kept.map(([name, property]) =>
-    [name, isObject(property) ? toListedSchema(property) : property] as const
+  listed["properties"] = Object.fromEntries(
+    kept.map(([name, property]) => [name, isObject(property) ? toListedSchema(property, false) : property]),
   );
-  listed["properties"] = Object.fromEntries(shown);
-  if (kept.length === Object.keys(properties).length) return listed as Schema;
-  delete listed["additionalProperties"];
-  if (kept.length === 0) delete listed["properties"];
-  if (Array.isArray(required)) listed["required"] = required.filter((name) => kept.some(([each]) => each === name));
+  if (kept.length === 0 && !isRoot) delete listed["properties"];
+  const needed = Array.isArray(required) ? required.filter((name) => kept.some(([each]) => each === name)) : [];
+  if (needed.length > 0) listed["required"] = needed;
+  else delete listed["required"];
   return listed as Schema;
-}
-
-/** A refusal names what an entry of a list does not have. */
-function withoutClosing({ additionalProperties, ...schema }: Readonly<Record<string, unknown>>): object {
-  return additionalProperties === false
-    ? schema
-    : { ...schema, ...additionalProperties === undefined ? {} : { additionalProperties } };
 }
 
 /**

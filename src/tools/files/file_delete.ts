@@ -7,6 +7,7 @@ import { showName, toPathText } from "../../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { maxWalkDepth, walk } from "../../workspace/walk.ts";
+import { deleteNames, knownAs } from "./argument_names.ts";
 import { batchFailure, type Failure, hasVersion, onlyOneVersion } from "./batch.ts";
 import { ifVersionInput, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
@@ -42,7 +43,8 @@ export function fileDeleteTool(
       (isKept ? "file_undo undoes it." : "It cannot be undone."),
     scopes: ["files:write"],
     annotations: { title: "Delete", ...changingHints },
-    aliases: { filename: "path", files: "paths", if_match: "if_version" },
+    aliases: deleteNames,
+    knownAs: knownAs.delete,
     input: z.lazy(() =>
       z.object({
         path: z.string().optional().describe("What to delete"),

@@ -1,10 +1,11 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { createKeyedMutex } from "../../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
+import { editNames, knownAs } from "./argument_names.ts";
 import { batchFailure, type Failure } from "./batch.ts";
 import { editAnswer, editRefusal } from "./edit/edit_answer.ts";
 import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit/edit_plan.ts";
@@ -26,7 +27,7 @@ const maxEditedBytes = 16 * 1024 * 1024;
 const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
 const edit = z.lazy(() =>
   z.strictObject({
-    path: z.string().optional(),
+    path: z.string().optional().meta(emptyIsAbsent),
     old_text: z.string().optional(),
     new_text: z.string().optional(),
     replace_all: z.boolean().optional().meta(unlisted),
@@ -36,7 +37,7 @@ const edit = z.lazy(() =>
 );
 const input = z.lazy(() =>
   z.object({
-    path: z.string().optional().describe("File"),
+    path: z.string().optional().describe("File").meta(emptyIsAbsent),
     old_text: z.string().optional().describe("Exact text, any line ends"),
     new_text: z.string().optional().describe("Empty to delete"),
     replace_all: z.boolean().optional().describe("Else old_text must be there once"),
@@ -73,11 +74,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       "line ends. Answers with the difference.",
     scopes: ["files:write"],
     annotations: { title: "Edit files", ...changingHints },
-    aliases: {
-      ...{ filename: "path", file_path: "path", file: "path", if_match: "if_version", dryRun: "dry_run" },
-      ...{ old_string: "old_text", oldText: "old_text", old_str: "old_text", old: "old_text" },
-      ...{ new_string: "new_text", newText: "new_text", new_str: "new_text", new: "new_text" },
-    },
+    aliases: editNames,
+    knownAs: knownAs.edit,
     input,
     output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
     async run(request, context) {

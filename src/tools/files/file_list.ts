@@ -1,11 +1,13 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { maxWalkDepth } from "../../workspace/walk.ts";
+import { knownAs, listNames } from "./argument_names.ts";
+import { cursorInput } from "./input.ts";
 import { cursorWords, tagOf, toWalkCursor } from "./cursor.ts";
 import { listDuplicates } from "./list_duplicates.ts";
 import { listPage } from "./list_page.ts";
@@ -25,17 +27,19 @@ const maxTreeVisits = 200_000;
 const input = z.lazy(() =>
   z.object({
     path: z.string().default(".").describe("Directory"),
-    pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths"),
+    pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths").meta(emptyIsAbsent),
     exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
-    depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all"),
+    depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all").meta(
+      clamped,
+    ),
     show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
       "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
     ),
     sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
-    modified_after: z.string().optional().describe("2026-11-20T09:00Z or later"),
-    limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries"),
+    modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
+    limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries").meta(clamped),
     include_ignored: z.boolean().default(false).describe("As in file_search"),
-    cursor: z.string().optional().describe("To go on"),
+    cursor: cursorInput(),
   })
 );
 
@@ -87,10 +91,8 @@ export function fileListTool(
       "counts of lines, or only equal files.",
     scopes: ["files:read"],
     annotations: { title: "List files", ...readingHints },
-    aliases: {
-      ...{ filename: "path", directory: "path", dir: "path", glob: "pattern", excludePatterns: "exclude" },
-      ...{ sort_by: "sort", sortBy: "sort", max_depth: "depth" },
-    },
+    aliases: listNames(maxPageEntries, maxWalkDepth),
+    knownAs: knownAs.list,
     input,
     output,
     async run(request, context) {

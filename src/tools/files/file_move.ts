@@ -1,9 +1,10 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../../workspace/file_display.ts";
 import { childPath, entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
+import { knownAs, moveNames } from "./argument_names.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { destinationOf } from "./move_destination.ts";
 import { ifVersionInput } from "./input.ts";
@@ -27,14 +28,11 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
     scopes: ["files:write"],
     annotations: { title: "Move, rename, copy", ...changingHints },
-    aliases: {
-      ...{ filename: "path", from: "path", source: "path", old_path: "path" },
-      ...{ to: "destination", target: "destination", new_path: "destination" },
-      ...{ files: "paths", if_match: "if_version" },
-    },
+    aliases: moveNames,
+    knownAs: knownAs.move,
     input: z.lazy(() =>
       z.object({
-        path: z.string().optional().describe("What to move; absent to make a directory"),
+        path: z.string().optional().describe("What to move; absent to make a directory").meta(emptyIsAbsent),
         paths: z.array(z.string()).max(maxPaths).optional().describe(
           "Or several, into the directory destination, all or none",
         ),

@@ -2,37 +2,43 @@
 import * as z from "zod";
 import { loadOnce } from "../../lib/program/load_once.ts";
 import { type Clock, systemClock } from "../../lib/time/clock.ts";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createIgnored } from "../../workspace/ignored.ts";
 import type { LinePattern, LineQueryRefusal } from "../../workspace/text/line_pattern.ts";
 import { parseDirectoryPath } from "../../workspace/path.ts";
 import { workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
+import { knownAs, searchNames } from "./argument_names.ts";
 import { cursorWords, tagOf, toSearchCursor } from "./cursor.ts";
 import { showText } from "../../workspace/file_display.ts";
-import { untrustedOutput } from "./input.ts";
+import { cursorInput, untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 import { readingHints } from "../hints.ts";
 
 const maxExcludes = 20;
+/** Hits of one answer. */
+const maxHits = 1000;
 
 const input = z.lazy(() =>
   z.object({
-    query: z.string().optional().describe("Text in a line; absent to find files by pattern"),
+    query: z.string().optional().describe("Text in a line; absent to find files by pattern").meta({
+      ...emptyIsAbsent,
+      written: "text",
+    }),
     regex: z.boolean().default(false).describe("RE2 syntax"),
     path: z.string().default(".").describe("Directory or file"),
-    pattern: z.string().optional().describe("As in file_list"),
+    pattern: z.string().optional().describe("As in file_list").meta(emptyIsAbsent),
     exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
     ignore_case: z.boolean().default(false).describe("Any case"),
     whole_word: z.boolean().default(false).describe("Not in longer words"),
     show: z.enum(["lines", "files", "count"]).default("lines").describe("files: names; count: hits by file"),
-    context: z.int().min(0).max(10).default(0).describe("Lines around"),
+    context: z.int().min(0).max(10).default(0).describe("Lines around").meta(clamped),
     last: z.boolean().default(false).describe("The last hits, not the first"),
     newest_first: z.boolean().default(false).describe("Newest files first"),
     include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
-    limit: z.int().min(1).max(1000).default(100).describe("Hits"),
-    cursor: z.string().optional().describe("To go on"),
+    limit: z.int().min(1).max(maxHits).default(100).describe("Hits").meta(clamped),
+    cursor: cursorInput(),
   })
 );
 
@@ -91,10 +97,8 @@ export function fileSearchTool(
       "passed over, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", ...readingHints },
-    aliases: {
-      ...{ filename: "path", file: "path", directory: "path", glob: "pattern", include: "pattern" },
-      ...{ text: "query", max_results: "limit", excludePatterns: "exclude", case_insensitive: "ignore_case" },
-    },
+    aliases: searchNames(maxHits),
+    knownAs: knownAs.search,
     input,
     output,
     async run(request, context) {

@@ -11,6 +11,7 @@ import {
   type WriteOptions,
   type WrittenFile,
 } from "../../workspace/port.ts";
+import { knownAs, writeNames } from "./argument_names.ts";
 import { putBytes } from "./edit/edit_write.ts";
 import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { hasOpenLine, storedFormOf } from "../../workspace/text/stored_form.ts";
@@ -41,7 +42,7 @@ const modes = z.enum(["overwrite", "create", "append"]);
 const oneMore = z.lazy(() =>
   z.strictObject({
     filename: z.string(),
-    content: z.string(),
+    content: z.string().meta({ written: "json" }),
     mode: modes.optional().meta({ unlisted: true }),
     if_version: ifVersionInput(),
   })
@@ -49,7 +50,7 @@ const oneMore = z.lazy(() =>
 const plainInput = () =>
   z.object({
     filename: filenameInput().describe("Path"),
-    content: z.string().describe("Text"),
+    content: z.string().describe("Text").meta({ written: "json" }),
     mode: modes.default("overwrite").describe("create refuses what is there"),
     if_version: ifVersionInput(),
     files: z.array(oneMore).max(maxFiles - 1).optional().describe("More, all or none; mode as beside files"),
@@ -92,10 +93,8 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
     scopes: ["files:write"],
     annotations: { title: "Write files", ...changingHints },
-    aliases: {
-      ...{ path: "filename", file_path: "filename", file: "filename" },
-      ...{ text: "content", contents: "content", if_match: "if_version" },
-    },
+    aliases: writeNames,
+    knownAs: knownAs.write,
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output: z.lazy(() => output(links !== null)),
     preview: (input: Input, context) => previewWrite(source, input, context),

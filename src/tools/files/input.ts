@@ -1,5 +1,10 @@
 /** Parameters and result members that several file tools share. */
 import * as z from "zod";
+import { emptyIsAbsent } from "../../mcp/tool.ts";
+
+/** The place at which an earlier answer ended. */
+export const cursorInput = (): z.ZodOptional<z.ZodString> =>
+  z.string().optional().describe("To go on").meta(emptyIsAbsent);
 
 export const filenameInput = (): z.ZodString => z.string().describe("Path in the workspace, such as notes/today.txt");
 

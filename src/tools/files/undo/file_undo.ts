@@ -1,12 +1,13 @@
 /** The tool `file_undo`: lists and undoes changes of the same user and client. */
 import * as z from "zod";
 import type { Principal } from "../../../lib/principal.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../../mcp/tool.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../../mcp/tool.ts";
 import type { Change } from "../../../workspace/change.ts";
 import { stateOf } from "../../../workspace/entry_state.ts";
 import { showName, toPathText } from "../../../workspace/file_display.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../../../workspace/port.ts";
 import { undoChange } from "../../../workspace/undo.ts";
+import { knownAs, undoNames } from "../argument_names.ts";
 import { count, toTimestamp } from "../input.ts";
 import { beginChange } from "./changing.ts";
 import { toUndoFailure } from "./undo_failure.ts";
@@ -40,11 +41,12 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
     description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
     scopes: ["files:write"],
     annotations: { title: "Undo", ...changingHints },
-    aliases: { id: "change" },
+    aliases: undoNames,
+    knownAs: knownAs.undo,
     places: [""],
     input: z.lazy(() =>
       z.object({
-        change: z.string().optional().describe("From the list, or last; absent to list"),
+        change: z.string().optional().describe("From the list, or last; absent to list").meta(emptyIsAbsent),
       })
     ),
     output: z.lazy(() =>

@@ -1,0 +1,221 @@
+/** What callers of the file tools write for their parameters: the names of tools that models know better. */
+import { type Meaning, otherNames } from "../../mcp/tool.ts";
+
+type Meanings = Readonly<Record<string, Meaning>>;
+
+const file = "path file filename file_path filepath absolute_path target_file relative_path path_in_project";
+const directory = `${file} directory dir folder dir_path directory_path folder_path target_directory ` +
+  "relative_workspace_path search_directory search_path root base_path";
+/** `file` without the parameter's own name. */
+const but = (own: string, names = file): string => names.split(" ").filter((name) => name !== own).join(" ");
+
+/** Says nothing where it is this. */
+const only = (...values: readonly unknown[]): Meaning => ({
+  values: Object.fromEntries(values.map((value) => [String(value), undefined])),
+});
+
+/** claude-code Read, Codex read_file, Gemini CLI, Cursor, the text editor tool, @modelcontextprotocol/server-filesystem. */
+export const readNames: Meanings = {
+  ...otherNames({
+    filename: but("filename"),
+    files: "paths filenames file_paths",
+    end_line: "end to_line line_end end_line_one_indexed_inclusive",
+    limit: "head length num_lines max_lines line_count",
+    tail: "last tail_lines last_lines",
+    numbered: "-n line_numbers show_line_numbers",
+  }),
+  ...Object.fromEntries(
+    ["start_line", "offset", "line", "start", "from_line", "line_start", "start_line_one_indexed"].map((name) =>
+      [name, { to: "start_line", values: { 0: 1 } }] as const // some count from 0
+    ),
+  ),
+  ...Object.fromEntries(
+    ["view_range", "lines", "line_range", "range"].map((name) => [name, { to: "start_line", as: "lines" }] as const),
+  ),
+  files: { first: "filename" },
+  should_read_entire_file: only(true, false),
+  command: only("view"),
+  mode: only("slice"),
+};
+
+/** claude-code Write, Gemini CLI, Desktop Commander, the text editor tool. */
+export const writeNames: Meanings = {
+  ...otherNames({ filename: but("filename"), content: "text contents file_text data body", if_version: "if_match" }),
+  mode: {
+    to: "mode",
+    values: {
+      rewrite: "overwrite",
+      replace: "overwrite",
+      write: "overwrite",
+      w: "overwrite",
+      a: "append",
+      x: "create",
+    },
+  },
+  overwrite: { to: "mode", values: { true: "overwrite", false: "create" } },
+  append: { to: "mode", values: { true: "append", false: undefined } },
+  files: { first: "filename" },
+  ...{ create_directories: only(true), create_parents: only(true), create_dirs: only(true), parents: only(true) },
+  ...{ encoding: only("utf-8", "utf8", "UTF-8"), command: only("create") },
+};
+
+/** claude-code Edit and MultiEdit, Gemini CLI replace, Desktop Commander, the text editor tool. */
+export const editNames: Meanings = otherNamesAnd({
+  path: but("path"),
+  old_text: "old old_string old_str find search search_text",
+  new_text: "new new_string new_str replace replacement replace_text",
+  replace_all: "all global replace_all_occurrences allow_multiple",
+  if_version: "if_match",
+  edits: "changes replacements operations",
+  dry_run: "preview",
+}, {
+  ...{ expected_replacements: only(1), expected_occurrences: only(1), command: only("str_replace") },
+});
+
+const sorts = {
+  ...{ mtime: "modified", time: "modified", date: "modified", modified_time: "modified", modified_at: "modified" },
+  ...{ newest: "modified", last_modified: "modified", largest: "size", bytes: "size", filename: "name" },
+};
+const walking: Meanings = {
+  respect_git_ignore: { to: "include_ignored", as: "opposite" },
+  ...otherNames({
+    pattern: "glob glob_pattern file_pattern file_mask file_glob name_pattern include includes include_pattern " +
+      "paths_include_glob",
+    exclude: "exclude_pattern exclude_patterns excludes exclude_glob paths_exclude_glob ignore ignore_patterns",
+    include_ignored: "no_ignore",
+    path: but("path", directory),
+  }),
+  ...{ include_hidden: only(true), show_hidden: only(true), hidden: only(true) },
+};
+/** claude-code Grep has 0 for all. */
+const limits = (most: number): Meanings =>
+  Object.fromEntries(
+    ["limit", "head_limit", "max_results", "max_matches", "max_entries", "max", "num_results", "page_size"]
+      .map((name) => [name, name === "head_limit" ? { to: "limit", values: { 0: most } } : "limit"]),
+  );
+
+/** claude-code Glob, Codex and Gemini CLI list_directory, @modelcontextprotocol/server-filesystem. */
+export const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
+  ...walking,
+  ...limits(mostEntries),
+  ...otherNames({
+    depth: "max_depth maxdepth levels",
+    sort: "sort_by order_by",
+    modified_after: "modified_since since newer_than",
+  }),
+  ...{
+    sort: { to: "sort", values: sorts },
+  },
+  ...{ recursive: { to: "depth", values: { true: mostLevels, false: 1 } } },
+  ...{ details: { to: "show", values: { true: "details", false: undefined } }, offset: only(0, 1) },
+  ...{ detailed: { to: "show", values: { true: "details", false: undefined } }, case_sensitive: only(true) },
+});
+
+const contextNames = "-A -B -C context_lines before_context after_context context_before context_after before after " +
+  "context_lines_before context_lines_after lines_before lines_after";
+const modes = { content: "lines", matches: "lines", files_with_matches: "files", files_only: "files" };
+/** What no glob has beside it: then `pattern` is what a line is searched for. */
+const ofGrep = [
+  "glob",
+  "include",
+  "type",
+  "output_mode",
+  "head_limit",
+  "multiline",
+  "is_regex",
+  "-i",
+  "-n",
+  "-A",
+  "-B",
+  "-C",
+];
+
+/** claude-code Grep, Codex grep_files, Gemini CLI search_file_content, Cursor, Windsurf, Serena, ripgrep's own options. */
+export const searchNames = (mostHits: number): Meanings => ({
+  ...walking,
+  ...limits(mostHits),
+  ...otherNames({
+    query: "text search q needle search_text search_term search_query",
+    ignore_case: "-i case_insensitive",
+    whole_word: "-w word whole_words match_whole_word word_regexp",
+    regex: "-E is_regex is_regexp use_regex regexp",
+  }),
+  pattern: { to: "query", sets: { regex: true }, beside: ofGrep },
+  regex: { to: "query", sets: { regex: true }, form: "text" },
+  ...{ substring_pattern: { to: "query", sets: { regex: true } }, expression: { to: "query", sets: { regex: true } } },
+  ...{ case_sensitive: { to: "ignore_case", as: "opposite" }, match_case: { to: "ignore_case", as: "opposite" } },
+  ...{ fixed_strings: { to: "regex", as: "opposite" }, literal: { to: "regex", as: "opposite" } },
+  ...{ literal_search: { to: "regex", as: "opposite" }, "-F": { to: "regex", as: "opposite" } },
+  ...Object.fromEntries(contextNames.split(" ").map((name) => [name, { to: "context", as: "largest" }] as const)),
+  ...{ output_mode: "show", show: { to: "show", values: modes } },
+  ...{ files_only: { to: "show", values: { true: "files", false: undefined } } },
+  ...{ "-l": { to: "show", values: { true: "files", false: undefined } }, multiline: only(false), offset: only(0) },
+  ...{ "-c": { to: "show", values: { true: "count", false: undefined } }, recursive: only(true), "-r": only(true) },
+  ...{ "-n": only(true, false), line_numbers: only(true, false), show_line_numbers: only(true, false) },
+  type: {
+    to: "pattern",
+    values: {
+      ...{
+        js: "*.{js,jsx,mjs,cjs}",
+        ts: "*.{ts,tsx,mts,cts}",
+        py: "*.{py,pyi}",
+        rust: "*.rs",
+        go: "*.go",
+        java: "*.java",
+      },
+      ...{ md: "*.{md,markdown,mdx}", json: "*.json", yaml: "*.{yaml,yml}", html: "*.{html,htm}", css: "*.css" },
+      ...{
+        c: "*.{c,h}",
+        cpp: "*.{cpp,cc,cxx,hpp,hh,h}",
+        sh: "*.{sh,bash,zsh}",
+        sql: "*.sql",
+        toml: "*.toml",
+        txt: "*.txt",
+      },
+    },
+  },
+});
+
+/** mv, cp, @modelcontextprotocol/server-filesystem. */
+export const moveNames: Meanings = {
+  ...otherNames({
+    path: `${but("path")} from source src old_path source_path from_path`,
+    destination: "to dest dst target new_path destination_path to_path target_path",
+    copy: "keep_original",
+    overwrite: "force",
+    paths: "files sources file_paths",
+    if_version: "if_match",
+  }),
+  path: { to: "paths", form: "list" },
+  recursive: only(true),
+};
+
+export const deleteNames: Meanings = {
+  ...otherNames({
+    path: `${but("path", directory)} target`,
+    paths: "files file_paths",
+    recursive: "recurse -r",
+    if_version: "if_match",
+  }),
+  path: { to: "paths", form: "list" },
+};
+
+export const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
+
+function otherNamesAnd(names: Readonly<Record<string, string>>, more: Meanings): Meanings {
+  return { ...otherNames(names), ...more };
+}
+
+/** What other servers and agents call the tools. */
+export const knownAs = {
+  read:
+    "read_file cat view open_file read_text_file read_multiple_files read_many_files view_file get_file_contents read",
+  write: "write_file create_file write_to_file append_file save_file write create",
+  edit: "edit_file str_replace replace_in_file search_replace edit multi_edit replace apply_patch edit_block " +
+    "replace_string_in_file str_replace_editor str_replace_based_edit_tool",
+  list: "list_directory list_dir list_files ls tree directory_tree glob find_by_name list_directory_with_sizes",
+  search: "search_files grep grep_search grep_files search_file_content ripgrep find search search_code find_files",
+  move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move",
+  delete: "delete_file remove_file delete_directory rm unlink remove delete",
+  undo: "undo_edit undo revert",
+};

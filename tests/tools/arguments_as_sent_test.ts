@@ -1,0 +1,300 @@
+/** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
+import assert from "node:assert/strict";
+import { parseToolInput } from "../../src/mcp/calls/tool_input.ts";
+import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import type { Tool } from "../../src/mcp/tool.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
+
+const unused = {} as never; // no tool is run
+const makers = [fileReadTool, fileWriteTool, fileEditTool, fileListTool, fileSearchTool, fileMoveTool, fileDeleteTool];
+const tools: readonly Tool[] = [...makers.map((make) => make(unused)), fileUndoTool(unused)];
+const registry = createToolRegistry(tools);
+
+type Arguments = Record<string, unknown>;
+
+/** What the tool's `run` would get, or the refusal. */
+function taken(name: string, args: Arguments): unknown {
+  const parsed = parseToolInput(registry.get(name) ?? assert.fail(name), args);
+  return parsed.ok ? parsed.value : parsed.error;
+}
+
+/** Both mean the same to the tool. */
+function assertSame(name: string, sent: Arguments, meant: Arguments): void {
+  const expected = taken(name, meant);
+  assert.equal(typeof expected, "object", `${name} ${JSON.stringify(meant)}: ${expected}`);
+  assert.deepEqual(taken(name, sent), expected, `${name} ${JSON.stringify(sent)}`);
+}
+
+Deno.test("null is absent in every optional parameter of every tool, in entries of lists too", () => {
+  const least: Record<string, Arguments> = {
+    file_read: { filename: "a" },
+    file_write: { filename: "a", content: "b" },
+    file_edit: { edits: [{ path: "a", old_text: "b", new_text: "" }] },
+    file_list: {},
+    file_search: { query: "a" },
+    file_move: { destination: "a" },
+    file_delete: { path: "a" },
+    file_undo: {},
+  };
+  for (const { tool: { name }, parameters } of registry.all()) {
+    const args = least[name] ?? assert.fail(name);
+    const nulls = Object.fromEntries([...parameters].map((parameter) => [parameter, null]));
+    assertSame(name, { ...nulls, ...args }, args);
+    for (const required of Object.keys(args)) {
+      if (required === "edits" || required === "query" || name === "file_delete") continue;
+      assert.equal(taken(name, { ...args, [required]: null }), `${required} parameter is required`);
+    }
+  }
+  const edit = { path: "a", old_text: "b", new_text: "c" };
+  assertSame("file_edit", { edits: [{ ...edit, if_version: null, replace_all: null }] }, { edits: [edit] });
+  const file = { filename: "a", content: "b" };
+  assertSame("file_write", { ...file, files: [{ ...file, if_version: null }] }, { ...file, files: [file] });
+});
+
+Deno.test("an empty text is absent where it can mean nothing else; texts keep it", () => {
+  assertSame("file_read", { filename: "a", cursor: "", encoding: "", limit: "", numbered: "", files: "" }, {
+    filename: "a",
+  });
+  assertSame("file_list", { path: "a", cursor: "", pattern: "", modified_after: "", show: "", sort: "", depth: "" }, {
+    path: "a",
+  });
+  assertSame("file_search", { query: "a", pattern: "", cursor: "", exclude: "", limit: "" }, { query: "a" });
+  assertSame("file_search", { query: "", pattern: "*.ts" }, { pattern: "*.ts" });
+  assertSame("file_undo", { change: "" }, {});
+  assertSame("file_move", { path: "", destination: "a" }, { destination: "a" });
+  assert.deepEqual(taken("file_edit", { path: "a", old_text: "b", new_text: "" }), {
+    ...{ path: "a", old_text: "b", new_text: "", dry_run: false },
+  });
+  assert.match(String(taken("file_read", { filename: "" })), /filename|^\[object/);
+});
+
+Deno.test("JSON in the other form is parsed where it can mean nothing else", () => {
+  const edits = [{ path: "a", old_text: "1", new_text: "2" }];
+  for (const sent of [JSON.stringify(edits), edits[0], JSON.stringify(edits[0]), [JSON.stringify(edits[0])]]) {
+    assertSame("file_edit", { edits: sent }, { edits });
+  }
+  for (const files of ["b", '["b"]', ["b"]]) {
+    assertSame("file_read", { filename: "a", files }, { filename: "a", files: ["b"] });
+  }
+  assertSame("file_search", { query: "x", exclude: "dist" }, { query: "x", exclude: ["dist"] });
+  assertSame("file_search", { query: 404, limit: "5", regex: "true" }, { query: "404", limit: 5, regex: true });
+  assertSame("file_write", { filename: "a", content: { b: [1] } }, {
+    filename: "a",
+    content: '{\n  "b": [\n    1\n  ]\n}\n',
+  });
+  assertSame("file_write", { filename: "a", content: "b", files: { filename: "c", content: "d" } }, {
+    ...{ filename: "a", content: "b", files: [{ filename: "c", content: "d" }] },
+  });
+  assertSame("file_list", { show: "Details", sort: "SIZE" }, { show: "details", sort: "size" });
+  assert.equal(taken("file_write", { filename: "a", content: ["b"] }), "content must be a string");
+  assert.equal(taken("file_edit", { edits: "[" }), "edits must be a list");
+  const deep = JSON.parse('{"a":'.repeat(100_000) + "1" + "}".repeat(100_000));
+  assert.equal(taken("file_write", { filename: "a", content: deep }), "content must be a string");
+});
+
+Deno.test("what hosts add to every call is passed over, a typing mistake is refused", () => {
+  const host = {
+    ...{ toolCallId: "call_1", sessionId: "s", action: "sendMessage", chatInput: "hi", tool: "Portcullis" },
+    ...{ tool_call_id: "c", wait_for_previous: false, explanation: "why", toolSummary: "s", toolAction: "a" },
+    ...{ waitForPreviousTools: true, task_progress: "- [ ] x", _meta: { a: 1 } },
+  };
+  for (const { tool: { name } } of registry.all()) {
+    const answer = taken(name, { ...host, colour: 1 });
+    assert.match(String(answer), new RegExp(`^${name} has no colour; `));
+    assert.ok(!/toolCallId|chatInput|explanation|_meta/.test(String(answer)), String(answer));
+  }
+  assertSame("file_read", { filename: "a", ...host }, { filename: "a" });
+  assert.match(String(taken("file_read", { filename: "a", toolCalId: 1 })), /^file_read has no toolCalId; /);
+  assert.match(
+    String(taken("file_edit", { edits: [{ path: "a", explanation: "b" }] })),
+    /edits\[0\] has no explanation; /,
+  );
+});
+
+Deno.test("the arguments of tools that models know best mean what they mean there", () => {
+  const cases: readonly [string, Arguments, Arguments][] = [
+    // claude-code Read, Codex, the text editor tool, Cursor, VS Code, the official filesystem server
+    ["file_read", { file_path: "a", offset: 5, limit: 2 }, { filename: "a", start_line: 5, limit: 2 }],
+    ["file_read", { file_path: "a", offset: 0 }, { filename: "a", start_line: 1 }],
+    ["file_read", { path: "a", view_range: [2, 4], command: "view" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", view_range: [2, -1] }, { filename: "a", start_line: 2 }],
+    ["file_read", { path: "a", view_range: "[2, 4]" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", lines: "2-4" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", lines: "L2-L4" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", lines: "2,4" }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { path: "a", range: { start: 2, end: 4 } }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { filePath: "a", startLine: 2, endLine: 4 }, { filename: "a", start_line: 2, end_line: 4 }],
+    ["file_read", { AbsolutePath: "a", StartLine: 2, EndLine: 4 }, { filename: "a", start_line: 2, end_line: 4 }],
+    [
+      "file_read",
+      {
+        target_file: "a",
+        start_line_one_indexed: 2,
+        end_line_one_indexed_inclusive: 4,
+        should_read_entire_file: false,
+      },
+      { filename: "a", start_line: 2, end_line: 4 },
+    ],
+    ["file_read", { path: "a", head: 3 }, { filename: "a", limit: 3 }],
+    ["file_read", { path: "a", tail: 3, "-n": true }, { filename: "a", tail: 3, numbered: true }],
+    ["file_read", { paths: ["a", "b"] }, { filename: "a", files: ["b"] }],
+    ["file_read", { files: ["a"] }, { filename: "a" }],
+    ["file_read", { filename: ["a", "b"] }, { filename: "a", files: ["b"] }],
+    ["file_read", { path: ["a", "b"], files: "c" }, { filename: "a", files: ["b", "c"] }],
+    ["file_read", { path: "a", filename: "a", file: null }, { filename: "a" }],
+    // claude-code Write, the text editor tool, Desktop Commander
+    ["file_write", { file_path: "a", content: "b" }, { filename: "a", content: "b" }],
+    ["file_write", { command: "create", path: "a", file_text: "b" }, { filename: "a", content: "b" }],
+    ["file_write", { path: "a", content: "b", mode: "rewrite" }, { filename: "a", content: "b", mode: "overwrite" }],
+    ["file_write", { path: "a", content: "b", append: true }, { filename: "a", content: "b", mode: "append" }],
+    ["file_write", { path: "a", content: "b", append: false }, { filename: "a", content: "b" }],
+    ["file_write", { path: "a", content: "b", overwrite: false, encoding: "utf-8" }, {
+      ...{ filename: "a", content: "b", mode: "create" },
+    }],
+    ["file_write", { files: [{ path: "a", content: "b" }] }, { filename: "a", content: "b" }],
+    ["file_write", { files: [{ path: "a", content: "b" }, { file_path: "c", text: "d" }] }, {
+      ...{ filename: "a", content: "b", files: [{ filename: "c", content: "d" }] },
+    }],
+    // claude-code Edit and MultiEdit, Gemini CLI, the official filesystem server, VS Code
+    ["file_edit", { file_path: "a", old_string: "b", new_string: "c", replace_all: false }, {
+      ...{ path: "a", old_text: "b", new_text: "c", replace_all: false },
+    }],
+    ["file_edit", { file_path: "a", edits: [{ old_string: "b", new_string: "c", replaceAll: true }] }, {
+      ...{ path: "a", edits: [{ old_text: "b", new_text: "c", replace_all: true }] },
+    }],
+    ["file_edit", { path: "a", edits: [{ oldText: "b", newText: "c" }], dryRun: true }, {
+      ...{ path: "a", edits: [{ old_text: "b", new_text: "c" }], dry_run: true },
+    }],
+    ["file_edit", { filePath: "a", oldString: "b", newString: "c", expected_replacements: 1 }, {
+      ...{ path: "a", old_text: "b", new_text: "c" },
+    }],
+    ["file_edit", { command: "str_replace", path: "a", old_str: "b", new_str: "c" }, {
+      ...{ path: "a", old_text: "b", new_text: "c" },
+    }],
+    // claude-code Glob and LS, Codex, Gemini CLI, the official filesystem server
+    ["file_list", { pattern: "**/*.ts", path: "a" }, { pattern: "**/*.ts", path: "a" }],
+    ["file_list", { dir_path: "a", depth: 2, limit: 5, offset: 1 }, { path: "a", depth: 2, limit: 5 }],
+    ["file_list", { path: "a", excludePatterns: ["b"], sortBy: "size" }, { path: "a", exclude: ["b"], sort: "size" }],
+    ["file_list", { path: "a", ignore: ["b"], respect_git_ignore: false }, {
+      ...{ path: "a", exclude: ["b"], include_ignored: true },
+    }],
+    ["file_list", { path: "a", recursive: true }, { path: "a", depth: 64 }],
+    ["file_list", { path: "a", recursive: false, sort: "mtime" }, { path: "a", depth: 1, sort: "modified" }],
+    // claude-code Grep, Gemini CLI, Cursor, VS Code, Cline, ripgrep
+    [
+      "file_search",
+      { pattern: "x", path: "a", glob: "*.py", output_mode: "content", "-n": true, head_limit: 5 },
+      { query: "x", regex: true, path: "a", pattern: "*.py", show: "lines", limit: 5 },
+    ],
+    ["file_search", { pattern: "x", "-i": true, "-A": 2, "-B": 3 }, {
+      ...{ query: "x", regex: true, ignore_case: true, context: 3 },
+    }],
+    ["file_search", { pattern: "x", type: "py", output_mode: "files_with_matches", multiline: false }, {
+      ...{ query: "x", regex: true, pattern: "*.{py,pyi}", show: "files" },
+    }],
+    ["file_search", { pattern: "x", is_regex: false }, { query: "x", regex: false }],
+    ["file_search", { pattern: "x", include: "*.ts" }, { query: "x", regex: true, pattern: "*.ts" }],
+    ["file_search", { pattern: "*.ts", path: "a", excludePatterns: ["b"] }, {
+      pattern: "*.ts",
+      path: "a",
+      exclude: ["b"],
+    }],
+    ["file_search", { path: "a", regex: "settle.*fare", file_pattern: "*.ts" }, {
+      ...{ path: "a", query: "settle.*fare", regex: true, pattern: "*.ts" },
+    }],
+    ["file_search", { query: "x", case_sensitive: true, include_pattern: "*.ts", exclude_pattern: "b" }, {
+      ...{ query: "x", ignore_case: false, pattern: "*.ts", exclude: ["b"] },
+    }],
+    ["file_search", { query: "x", caseSensitive: false, isRegexp: true, includePattern: "*.ts", maxResults: 3 }, {
+      ...{ query: "x", ignore_case: true, regex: true, pattern: "*.ts", limit: 3 },
+    }],
+    ["file_search", { query: "x", is_regex: true, recursive: true, context_lines: 2, ignoreCase: true }, {
+      ...{ query: "x", regex: true, context: 2, ignore_case: true },
+    }],
+    ["file_search", { query: "x", "-C": 1, "-w": true, "-l": true, fixed_strings: true }, {
+      ...{ query: "x", context: 1, whole_word: true, show: "files", regex: false },
+    }],
+    // the official filesystem server, mv and cp
+    ["file_move", { source: "a", destination: "b" }, { path: "a", destination: "b" }],
+    ["file_move", { src: "a", dst: "b" }, { path: "a", destination: "b" }],
+    ["file_move", { old_path: "a", new_path: "b", recursive: true }, { path: "a", destination: "b" }],
+    ["file_delete", { target_file: "a" }, { path: "a" }],
+    ["file_delete", { path: ["a", "b"] }, { paths: ["a", "b"] }],
+    ["file_move", { source: ["a"], to: "b" }, { paths: ["a"], destination: "b" }],
+    ["file_delete", { filename: "a", recurse: true }, { path: "a", recursive: true }],
+    ["file_undo", { change_id: "a" }, { change: "a" }],
+  ];
+  for (const [name, sent, meant] of cases) assertSame(name, sent, meant);
+});
+
+Deno.test("two names for one parameter with different values are refused and named", () => {
+  const cases: readonly [string, Arguments, string][] = [
+    [
+      "file_read",
+      { path: "a", filename: "b" },
+      "path and filename are one parameter with different values; give one of them",
+    ],
+    [
+      "file_move",
+      { source: "a", from: "b", to: "c" },
+      "source and from are one parameter with different values; give one of them",
+    ],
+    [
+      "file_edit",
+      { edits: [{ path: "a", old_str: "b", old_text: "c", new_text: "" }] },
+      "old_str and old_text are one parameter with different values; give one of them",
+    ],
+    [
+      "file_read",
+      { path: "a", lines: "1-2", offset: 3 },
+      "lines and offset are one parameter with different values; give one of them",
+    ],
+    [
+      "file_search",
+      { query: "a", regex: "b" },
+      "query and regex are one parameter with different values; give one of them",
+    ],
+  ];
+  for (const [name, sent, message] of cases) assert.equal(taken(name, sent), message);
+  assertSame("file_read", { path: "a", filename: "a", limit: "3", head: 3 }, { filename: "a", limit: 3 });
+});
+
+Deno.test("a refusal names the caller's own argument", () => {
+  const cases: readonly [string, Arguments, string][] = [
+    ["file_read", { path: "a", offset: -3 }, "offset must be at least 1"],
+    ["file_read", { path: "a", head: "many" }, "head must be a number"],
+    ["file_read", { path: "a", view_range: [0, 3] }, "view_range must be at least 1"],
+    ["file_read", { path: "a", lines: "top" }, "lines must be two line numbers, such as 2-4"],
+    ["file_search", { q: [1] }, "q must be a string"],
+    ["file_edit", { changes: [{ path: "a", oldText: 1 }] }, "changes[0].oldText must be a string"],
+    ["file_edit", { edits: [{ pth: "a" }] }, "edits[0] has no pth; did you mean path?"],
+    ["file_list", { sort_by: "colour" }, "sort_by must be one of: name, size, modified"],
+    ["file_search", { query: "a", output_mode: "all" }, "output_mode must be one of: lines, files, count"],
+  ];
+  for (const [name, sent, message] of cases) assert.equal(taken(name, sent), message);
+});
+
+Deno.test("numbers above a bound are lowered, and the answer says so", () => {
+  const lowered = (name: string, args: Arguments): readonly string[] => {
+    const notes: string[] = [];
+    const parsed = parseToolInput(registry.get(name) ?? assert.fail(name), args, notes);
+    assert.ok(parsed.ok, parsed.ok ? "" : parsed.error);
+    return notes;
+  };
+  assert.deepEqual(lowered("file_list", { depth: 100, limit: "20000" }), [
+    "depth: 64 instead of 100, which is above the limit",
+    "limit: 10000 instead of 20000, which is above the limit",
+  ]);
+  assert.deepEqual(lowered("file_search", { query: "a", head_limit: 9999, "-C": 50 }), [
+    "head_limit: 1000 instead of 9999, which is above the limit",
+    "-C: 10 instead of 50, which is above the limit",
+  ]);
+  assert.deepEqual(lowered("file_search", { query: "a", limit: 1000 }), []);
+});
