@@ -18,7 +18,9 @@ type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamReques
 /** Sends a request with the caller's own token. */
 export type CallAs = (caller: Caller, request: RequestOf) => Promise<Result<UpstreamReply, ServicenowFailure>>;
 
-type JsonRequest = Omit<UpstreamRequest, "method" | "accept" | "maxBytes"> & Partial<Pick<UpstreamRequest, "method">>;
+type JsonRequest =
+  & Omit<UpstreamRequest, "method" | "accept" | "maxBytes">
+  & Partial<Pick<UpstreamRequest, "method" | "maxBytes">>;
 
 /** A call with its attempts, its waits and a new token. */
 const callTimeoutMs = 14_000;
@@ -103,13 +105,14 @@ export function createCallAs(
 export async function askJson<Schema extends z.ZodType>(
   callAs: CallAs,
   caller: Caller,
-  { method = "GET", ...request }: JsonRequest,
+  { method = "GET", maxBytes = maxReplyBytes, ...request }: JsonRequest,
   schema: Schema,
 ): Promise<Result<z.output<Schema>, ServicenowFailure>> {
-  const answer = await callAs(caller, { ...request, method, accept: "json", maxBytes: maxReplyBytes });
-  if (!answer.ok) return answer;
-  const parsed = parseResult(answer.value, schema);
-  if (parsed.ok || method === "GET") return parsed;
+  const answer = await callAs(caller, { ...request, method, accept: "json", maxBytes });
+  const isRead = method === "GET";
+  if (!answer.ok && (isRead || answer.error.reason !== "too_large")) return answer;
+  const parsed = answer.ok ? parseResult(answer.value, schema) : answer;
+  if (parsed.ok || isRead) return parsed;
   return failure({ reason: "unavailable", because: "bad_reply", uncertain: true });
 }
 

@@ -33,6 +33,11 @@ export function isSecretField(name: string, type = ""): boolean {
   return secretName.test(name) || secretType.test(type);
 }
 
+/** People and groups: read by a fixed list of fields, and by nothing else. */
+export function hasFixedFields(table: string): boolean {
+  return safeFields.has(table);
+}
+
 /** Whether a field of the table may be shown and searched. */
 export function mayShowField(table: string, name: string, type?: string): boolean {
   return !isSecretField(name, type) && (safeFields.get(table)?.has(name) ?? true);

@@ -155,7 +155,7 @@ export const knownTables: readonly KnownTable[] = [
     name: "cmdb_rel_ci",
     label: "Relation of configuration items",
     textFields: ["parent.name", "child.name"],
-    summaryFields: ["parent", "type", "child"],
+    summaryFields: ["parent", "parent.sys_class_name", "type", "child", "child.sys_class_name"],
     nameField: "parent",
     nameEnds: ["type", "child"],
     nameSeparator: " ",

@@ -2,6 +2,7 @@
 import { type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
+import { namedColumn, unknownColumn } from "../query/columns_by_name.ts";
 import { findRecord } from "../records/find_record.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
@@ -25,8 +26,8 @@ export async function addNote(
   const name = fields[audience];
   const columns = await columnsOf(parts, found.value.table, person);
   if (!columns.ok) return columns;
-  const column = columns.value.columns.find((each) => each.name === name);
-  if (column === undefined) return invalidInput(`${found.value.table} has no ${name}`);
+  const column = await namedColumn(parts, columns.value, name, person);
+  if (column === null) return invalidInput(unknownColumn(columns.value, name));
   const values: readonly ResolvedValue[] = [
     { name, column: { ...column, type: "journal_input" }, stored: text, shown: text },
   ];

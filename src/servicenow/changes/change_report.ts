@@ -37,7 +37,7 @@ export function plannedReport(
     })),
     notTaken: [],
     alsoChanged: [],
-    notes: [],
+    notes: values.flatMap(({ doubt }) => doubt ?? []),
     version: record === null ? null : storedValue(record, "sys_mod_count"),
     madeFrom: JSON.stringify([
       ...record === null ? [] : [storedValue(record, "sys_id"), storedValue(record, "sys_mod_count")],
@@ -57,7 +57,9 @@ export function finishedReport(
   },
 ): ChangeReport {
   const { table } = planned;
-  const taken = values.filter((value) => isTaken(value, after));
+  const taken = values.filter((value) => isTaken(value, before, after));
+  const isUnchanged = before !== null && storedValue(before, "sys_mod_count") === storedValue(after, "sys_mod_count") &&
+    "sys_mod_count" in after;
   const names = new Set(values.map(({ name }) => name));
   // Labels as the instance shows them to this person, in their language.
   const labelled = new Set(
@@ -78,6 +80,7 @@ export function finishedReport(
       name,
       wanted: short(shown),
       now: name in after ? short(shownValue(after, name)) : null,
+      isUnknown: !(name in after) && !isUnchanged,
     })),
     alsoChanged: before === null ? newValues(table, after, names) : differences(before, after, names),
     version: storedValue(after, "sys_mod_count"),
@@ -98,8 +101,11 @@ export function refusalOfWrite(
   });
 }
 
-function isTaken({ name, stored, column }: ResolvedValue, after: RecordFields): boolean {
-  if (column.type.startsWith("journal")) return oneLine(displayValue(after, name)).includes(oneLine(stored));
+function isTaken({ name, stored, column }: ResolvedValue, before: RecordFields | null, after: RecordFields): boolean {
+  if (column.type.startsWith("journal")) {
+    const [was, is] = [before ?? {}, after].map((record) => oneLine(displayValue(record, name)));
+    return was !== is && is?.includes(oneLine(stored)) === true;
+  }
   if (!(name in after)) return false;
   return oneLine(storedValue(after, name)) === oneLine(stored) ||
     (column.type === "html" && oneLine(shownValue(after, name)) === oneLine(stored));

@@ -24,7 +24,14 @@ export interface ChangeReport {
   /** As asked for: planned, or taken by the instance. */
   readonly changes: readonly FieldChange[];
   /** Asked for, and not what the record says now: dropped by an access rule, or changed by a business rule. */
-  readonly notTaken: readonly { readonly name: string; readonly wanted: string; readonly now: string | null }[];
+  readonly notTaken: readonly {
+    readonly name: string;
+    readonly wanted: string;
+    /** `null` where the instance does not show the field. */
+    readonly now: string | null;
+    /** Whether it may have been taken: the record changed, and the field is not shown. */
+    readonly isUnknown: boolean;
+  }[];
   /** What the instance changed besides. */
   readonly alsoChanged: readonly FieldChange[];
   /** In words: what else there is to know. */

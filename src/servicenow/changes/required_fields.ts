@@ -52,9 +52,11 @@ export async function choicesOfMissing(
 ): Promise<string> {
   let text = "";
   for (const column of columns.columns) {
-    if (column.choice === "none" || !missing.includes(column.name)) continue;
+    if (column.choice === "none" || column.choice === "untold" || !missing.includes(column.name)) continue;
     const choices = await choicesOfColumn(parts, columns, column, person);
-    if (choices.ok && choices.value.length > 0) text += `; ${column.name}: ${listChoices(choices.value)}`;
+    if (choices.ok && choices.value.choices.length > 0) {
+      text += `; ${column.name}: ${listChoices(choices.value.choices)}`;
+    }
   }
   return text;
 }

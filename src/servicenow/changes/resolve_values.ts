@@ -4,7 +4,15 @@ import { isPlatformField } from "../access/field_access.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { namedColumn, unknownColumn } from "../query/columns_by_name.ts";
-import { choicesOfColumn, distinctChoices, listChoices, valuesOfChoice } from "../schema/choices.ts";
+import {
+  choicesOfColumn,
+  type ColumnChoices,
+  distinctChoices,
+  listChoices,
+  notAmongKnown,
+  unlistedChoice,
+  valuesOfChoice,
+} from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { GivenValue } from "./value_lines.ts";
@@ -17,6 +25,8 @@ export interface ResolvedValue {
   readonly stored: string;
   /** What people see of it. */
   readonly shown: string;
+  /** What is not known of it. */
+  readonly doubt?: string;
 }
 
 const numberTypes = /^(integer|decimal|float|longint|currency|price|percent_complete|currency2)$/;
@@ -39,7 +49,8 @@ export async function resolveValues(
   return success(resolved);
 }
 
-type Value = Result<Pick<ResolvedValue, "stored" | "shown">, ServicenowFailure>;
+type Value = Result<Pick<ResolvedValue, "stored" | "shown" | "doubt">, ServicenowFailure>;
+type Choices = ColumnChoices["choices"];
 
 async function resolveValue(
   parts: DeskParts,
@@ -65,8 +76,13 @@ async function resolveValue(
     return success({ stored, shown: stored });
   }
   if (column.choice !== "none") {
-    const choices = await choicesOfColumn(parts, columns, column, person);
-    return choices.ok ? choiceValue(column, value, choices.value) : choices;
+    const known = await choicesOfColumn(parts, columns, column, person);
+    if (!known.ok) return known;
+    const { choices, isWhole } = known.value;
+    if (choices.length > 0 && (isWhole || valuesOfChoice(value, choices).length > 0)) {
+      return choiceValue(name, value, choices);
+    }
+    if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices }, person);
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
     const dates = await datesOf(parts, value, person);
@@ -80,17 +96,31 @@ async function resolveValue(
   return success({ stored: value, shown: value });
 }
 
-function choiceValue(
-  { name, choice }: Column,
-  value: string,
-  choices: Parameters<typeof distinctChoices>[0],
-): Value {
+/** A value that is none of those known here, where not all are known: as a record has it stored, or as it was given. */
+async function unlistedValue(
+  parts: DeskParts,
+  { columns, name, value, choices }: {
+    readonly columns: TableColumns;
+    readonly name: string;
+    readonly value: string;
+    readonly choices: Choices;
+  },
+  person: Person,
+): Promise<Value> {
+  const found = await unlistedChoice(parts, columns, { name, word: value, choices }, person);
+  if (found === null) return invalidInput(notAmongKnown(name, value, choices));
+  const [one] = found;
+  return success(
+    one === undefined
+      ? { stored: value, shown: value, doubt: `whether ${name} has such a value is not known: it was sent as given` }
+      : { stored: one.value, shown: one.label },
+  );
+}
+
+function choiceValue(name: string, value: string, choices: Choices): Value {
   const [stored, other] = valuesOfChoice(value, choices);
   if (stored !== undefined && other === undefined) {
     return success({ stored, shown: distinctChoices(choices).find((each) => each.value === stored)?.label ?? stored });
-  }
-  if (choices.length === 0 || (choice === "suggestion" && stored === undefined)) {
-    return success({ stored: value, shown: value });
   }
   const listed = listChoices(choices);
   return invalidInput(

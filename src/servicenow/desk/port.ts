@@ -50,6 +50,8 @@ export interface RecordPage {
   readonly understood: readonly string[];
   /** Where the next page starts; `null` on the last one. */
   readonly cursor: string | null;
+  /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
+  readonly total: number | null;
 }
 
 export interface RecordCountRequest extends Pick<RecordSearch, "table" | "words" | "where"> {

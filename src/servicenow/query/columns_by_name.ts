@@ -3,7 +3,7 @@ import { closestWord } from "../../lib/closest_word.ts";
 import { type Result, success } from "../../lib/result.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { type Column, columnsOf, type TableColumns } from "../schema/columns.ts";
+import { type Column, columnsOf, possibleColumn, type TableColumns } from "../schema/columns.ts";
 import { storedValue } from "../field_values.ts";
 import type { Person } from "../schema/person_cache.ts";
 
@@ -34,7 +34,7 @@ const roles: Readonly<Record<string, readonly string[]>> = {
 
 /** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
 export async function namedColumn(
-  { tableApi, remember }: DeskParts,
+  parts: DeskParts,
   columns: TableColumns,
   given: string,
   person: Person,
@@ -42,6 +42,7 @@ export async function namedColumn(
   const known = columnNamed(columns, given);
   if (known !== undefined) return known;
   const { lineage } = columns;
+  const { tableApi, remember } = parts;
   const elements = await remember(person, ["labels", lineage[0] ?? ""], async () => {
     const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
     const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
@@ -54,8 +55,11 @@ export async function namedColumn(
     );
   });
   const label = given.trim().toLowerCase();
-  if (!elements.ok || !Object.hasOwn(elements.value, label)) return null;
-  return columns.columns.find(({ name }) => name === elements.value[label]) ?? null;
+  const named = elements.ok && Object.hasOwn(elements.value, label) ? elements.value[label] : undefined;
+  const column = columns.columns.find(({ name }) => name === named);
+  if (column !== undefined) return column;
+  const possible = await possibleColumn(parts, columns, given, person);
+  return possible.ok ? possible.value : null;
 }
 
 export async function findColumn(
@@ -99,8 +103,8 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
   return role;
 }
 
-/** The words for a field that a table does not have: the nearest, or those that it has. */
-export function unknownColumn({ table, columns }: TableColumns, given: string): string {
+/** The words for a field that a table does not have, or of which that is not known: the nearest, or those that it has. */
+export function unknownColumn({ table, columns, source }: TableColumns, given: string): string {
   const shown = given.trim().slice(0, 80).toWellFormed();
   const names = columns.map(({ name }) => name);
   const nearest = closestWord(shown.toLowerCase().replaceAll(" ", "_"), names) ??
@@ -108,6 +112,11 @@ export function unknownColumn({ table, columns }: TableColumns, given: string): 
   const known = names.filter((name) => !name.startsWith("sys_"));
   const remedy = nearest !== undefined
     ? `did you mean ${nearest}?`
-    : `it has ${known.slice(0, maxNamesShown).join(", ")}${known.length > maxNamesShown ? ", …" : ""}`;
-  return `${table} has no field ${shown}; ${remedy}`;
+    : `${source === "dictionary" ? "it has" : "known are"} ${known.slice(0, maxNamesShown).join(", ")}${
+      known.length > maxNamesShown ? ", …" : ""
+    }`;
+  return source === "dictionary"
+    ? `${table} has no field ${shown}; ${remedy}`
+    : `${shown} is not known here as a field of ${table}, whose dictionary ServiceNow keeps from this user: give the ` +
+      `true name of the column; ${remedy}`;
 }

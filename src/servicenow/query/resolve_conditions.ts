@@ -3,7 +3,15 @@ import { type Result, success } from "../../lib/result.ts";
 import { knownTable, tableNameOf } from "../access/known_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
-import { choicesOfColumn, distinctChoices, listChoices, valuesOfChoice } from "../schema/choices.ts";
+import {
+  choicesOfColumn,
+  type ColumnChoices,
+  distinctChoices,
+  listChoices,
+  notAmongKnown,
+  unlistedChoice,
+  valuesOfChoice,
+} from "../schema/choices.ts";
 import type { Column, TableColumns } from "../schema/columns.ts";
 import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
@@ -70,7 +78,14 @@ async function resolveOne(
   if (column.reference !== null) return await referenceTerm(parts, found.value, comparison, person);
   if (column.type === "boolean") return booleanTerm(path, operator, value);
   if (dateTypes.test(column.type)) return await dateTerm(parts, found.value, comparison, person);
-  if (column.choice !== "none") return await choiceTerm(parts, found.value, comparison, person);
+  const isText = /contains$|^starts/.test(operator);
+  if (column.choice !== "none" && !(isText && column.choice === "untold")) {
+    const known = await choicesOfColumn(parts, found.value.owner, column, person);
+    if (!known.ok) return known;
+    if (column.choice === "list" || known.value.choices.length > 0) {
+      return await choiceTerm(parts, found.value, { comparison, known: known.value }, person);
+    }
+  }
   const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
   if (isNumeric(column) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
     return invalidInput(`${path} must be a number`);
@@ -99,31 +114,33 @@ async function alternatives<T>(
   return success(all);
 }
 
-async function choiceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison, person: Person): Promise<Term> {
+async function choiceTerm(
+  parts: DeskParts,
+  found: FoundColumn,
+  { comparison, known: { choices, isWhole } }: { readonly comparison: Comparison; readonly known: ColumnChoices },
+  person: Person,
+): Promise<Term> {
   const { path, column } = found;
   const { operator, value } = comparison;
-  const known = await choicesOfColumn(parts, found.owner, column, person);
-  if (!known.ok) return known;
-  const choices = known.value;
   const isOpen = operator === "=" && isOpenState(found, value);
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
   if (isOpen && !isLabel) return success(openTerm(found.owner.table));
   const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
-  if (isText || (choices.length === 0 && column.choice !== "list")) return textTerm(path, comparison);
-  if (choices.length === 0) {
-    return /^[\w-]+$/.test(value) ? textTerm(path, comparison) : invalidInput(
-      `${path}: ServiceNow does not show this user the choices of the field; give the stored value`,
-    );
-  }
-  const values = await alternatives(value, (part) => {
+  if (isText) return textTerm(path, comparison);
+  const values = await alternatives(value, async (part) => {
     const matching = valuesOfChoice(part, choices);
-    if (matching.length > 0) return Promise.resolve(success(matching));
-    const refusal = `${path} cannot be "${part.slice(0, 80)}"; its values: ${listChoices(choices)}`;
-    return Promise.resolve(invalidInput(refusal));
+    if (matching.length > 0) return success(matching);
+    if (isWhole) return invalidInput(`${path} cannot be "${part.slice(0, 80)}"; its values: ${listChoices(choices)}`);
+    if (/[|,]|\bor\b/i.test(part)) return invalidInput(`${path}: give one value, or several separated by |`);
+    const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices }, person);
+    if (seen === null) return invalidInput(notAmongKnown(path, part, choices));
+    return success(seen.length > 0 ? seen.map((each) => each.value) : [part]);
   });
   if (!values.ok) return values;
-  const labels = distinctChoices(choices).filter((choice) => values.value.includes(choice.value))
-    .map(({ label }) => label);
+  const labels = values.value.map((each) =>
+    distinctChoices(choices).find((choice) => choice.value === each)?.label ??
+      `${each} (as given: ServiceNow does not show this user its values)`
+  );
   // Where choices are those that occur in records, people can have stored any text.
   const stored = values.value.map(toQueryValue);
   const wrong = stored.find((each) => !each.ok);

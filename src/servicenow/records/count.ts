@@ -6,6 +6,7 @@ import type { ServicenowFailure } from "../failure.ts";
 import type { RecordCount, RecordCountRequest } from "../desk/port.ts";
 import type { RecordFields } from "../port.ts";
 import type { Person } from "../schema/person_cache.ts";
+import { readOn } from "./read_on.ts";
 import { readSelection, select, type Selection } from "./selection.ts";
 import { shownValue } from "./shown_record.ts";
 import { invalidInput } from "../failure.ts";
@@ -37,26 +38,21 @@ async function countSelected(
   field: string | null,
   person: Person,
 ): Promise<Result<RecordCount, ServicenowFailure>> {
+  const request = {
+    query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
+    fields: field === null ? [] : [field],
+  };
+  const reading = { wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest };
+  const read = await readOn(parts.tableApi, table, request, reading, person);
+  if (!read.ok) return read;
+  const { rows, next } = read.value;
   const groups = new Map<string, number>();
-  let count = 0;
-  let offset: number | null = 0;
-  for (let read = 0; offset !== null && read < maxRows; read += rowsPerRequest) {
-    const page: Awaited<ReturnType<typeof parts.tableApi.rows>> = await parts.tableApi.rows(table, {
-      query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
-      fields: field === null ? [] : [field],
-      limit: rowsPerRequest,
-      offset,
-    }, person);
-    if (!page.ok) return page;
-    count += page.value.rows.length;
-    for (const row of page.value.rows) tally(groups, row, field);
-    offset = page.value.nextOffset;
-  }
-  const isWhole = offset === null;
+  for (const row of rows) tally(groups, row, field);
+  const isWhole = next === null;
   return success({
     table,
     understood,
-    count,
+    count: rows.length,
     isWhole,
     ...(isWhole ? {} : { instanceCount: await statisticsOf(parts, { table, query }, person) }),
     groups: field === null

@@ -142,13 +142,13 @@ async function read(
     const query = `${anyOf(numbers.map((number) => `number=${number}`))}${
       open === "" ? "" : `^${open}`
     }^ORDERBYDESCsys_updated_on`;
-    const found = await tableApi.rows(
+    const found = await tableApi.firstRow(
       table,
-      { query, limit: 1, ...(wanted === undefined ? {} : { fields: wanted }) },
+      { query, ...(wanted === undefined ? {} : { fields: wanted }) },
       person,
     );
     if (!found.ok) return found;
-    const [record] = found.value.rows;
+    const record = found.value;
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.
     if (record !== undefined && numbers.includes(storedValue(record, "number").toUpperCase())) {
       return success({ table, sysId: storedValue(record, "sys_id"), record });

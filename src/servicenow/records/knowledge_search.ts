@@ -46,6 +46,7 @@ export async function searchArticles(
   return success({
     table: "kb_knowledge",
     understood: [`with the words ${search.words.trim().slice(0, 200)}`, ...understood],
+    total: null,
     cursor: found.length < search.limit ? null : String(search.offset + found.length),
     records: found.map(({ id, number, title, snippet }) => {
       const sysId = id.replace(/^kb_knowledge:/, "");

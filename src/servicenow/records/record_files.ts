@@ -10,6 +10,7 @@ import {
   maxFetchedBytes,
   maxSentBytes,
 } from "../desk/port.ts";
+import { hasFixedFields } from "../access/field_access.ts";
 import { parseSysId } from "../record_id.ts";
 import type { Person } from "../schema/person_cache.ts";
 import { oneLine } from "./plain_text.ts";
@@ -20,6 +21,7 @@ import { nameOf } from "./shown_record.ts";
 import { askJson } from "../calls.ts";
 
 const maxListed = 100;
+const filesNotRead = "files of people and groups are not read here";
 const tooLarge = (limitBytes: number) => failure({ reason: "too_large", limitBytes } as const);
 const attachmentRecord = z.object({
   sys_id: z.string().regex(/^[0-9a-f]{32}$/),
@@ -36,6 +38,7 @@ export async function listFiles(
   { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
   person: Person,
 ): Answer<readonly Attachment[]> {
+  if (hasFixedFields(table)) return invalidInput(filesNotRead);
   const parsed = await askJson(callAs, person, {
     path: "/api/now/attachment",
     query: {
@@ -59,6 +62,7 @@ export async function fetchFile(
   if (!parsed.ok) return parsed;
   // Files hang on records of every table, pictures of people among them under names of their own.
   const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
+  if (hasFixedFields(table)) return invalidInput(filesNotRead);
   if (!access.mayRead(table)) return failure({ reason: "not_found" });
   if (parsed.value.size_bytes > maxFetchedBytes) return tooLarge(maxFetchedBytes);
   const file = await callAs(person, {

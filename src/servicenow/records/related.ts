@@ -12,6 +12,7 @@ import { resolvedStates } from "../schema/usual_choices.ts";
 import type { Person } from "../schema/person_cache.ts";
 import type { FoundRecord } from "./find_record.ts";
 import { readOnCall } from "./on_call.ts";
+import { readOn } from "./read_on.ts";
 import { toShownRecord } from "./shown_record.ts";
 
 interface RelatedQuery {
@@ -23,6 +24,7 @@ interface RelatedQuery {
 }
 
 const maxRelated = 30;
+const maxRequests = 3;
 
 /** What a caller may include, by name: which tables hold it, and how they refer to the record. */
 const kinds: Readonly<Record<string, (found: FoundRecord) => readonly RelatedQuery[]>> = {
@@ -148,13 +150,14 @@ export async function readRelated(
     const narrowed = [query, access.openRows(table)].filter((term) => term !== "").join("^");
     const names = [...knownTable(table)?.summaryFields ?? [], ...more];
     const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
-    const rows = await tableApi.rows(table, { query: narrowed, fields, limit: maxRelated }, person);
+    const reading = { wanted: maxRelated, maxRequests };
+    const rows = await readOn(tableApi, table, { query: narrowed, fields }, reading, person);
     if (!rows.ok) {
       if (rows.error.reason !== "forbidden" && rows.error.reason !== "rejected") return rows;
       notes.add(`ServiceNow keeps ${table} from this user`);
       continue;
     }
-    isCut ||= rows.value.nextOffset !== null;
+    isCut ||= rows.value.next !== null;
     const own = { origin: instance.origin, names };
     const shown = kind === "work" ? rows.value.rows.filter((row) => !isResolved(row)) : rows.value.rows;
     done += rows.value.rows.length - shown.length;

@@ -20,7 +20,7 @@ const catalogItem = z.record(z.string(), z.unknown());
 export function createRecordReader(
   { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ): RecordReader {
-  const tableApi = createTableApi({ callAs, instance });
+  const tableApi = createTableApi({ callAs, instance, maxRecordBytes: maxReplyBytes }); // shown whole
 
   const readTable = async (table: string, id: RecordId, caller: Caller): Answer => {
     if (id.by === "sys_id") {
@@ -29,9 +29,9 @@ export function createRecordReader(
     }
     // A number may stand for several versions of an article: the newest is meant.
     const query = `number=${id.value}^ORDERBYDESCsys_updated_on`;
-    const found = await tableApi.rows(table, { query, limit: 1 }, caller);
+    const found = await tableApi.firstRow(table, { query }, caller);
     if (!found.ok) return found;
-    const [fields] = found.value.rows;
+    const fields = found.value;
     return fields === undefined
       ? failure({ reason: "not_found" })
       : success({ sysId: storedValue(fields, "sys_id"), fields });

@@ -3,9 +3,8 @@ import { type Result, success } from "../../lib/result.ts";
 import { mayShowField } from "../access/field_access.ts";
 import { knownTable, namingFields } from "../access/known_tables.ts";
 import type { ServicenowFailure } from "../failure.ts";
-import type { RecordPage, RecordSearch } from "../desk/port.ts";
-import type { RecordFields } from "../port.ts";
-import { maxSearchResults } from "../desk/port.ts";
+import { maxSearchResults, type RecordPage, type RecordSearch } from "../desk/port.ts";
+import { type ReadingPlace, readOn } from "./read_on.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput } from "../failure.ts";
 import type { Person } from "../schema/person_cache.ts";
@@ -17,23 +16,22 @@ import { findColumn } from "../query/columns_by_name.ts";
 
 /** Requests for one page. */
 const maxRequests = 4;
-/** Rows of a request that goes on to fill a page. */
-const maxChunk = 200;
 const maxFields = 30;
 const maxOrders = 3;
 
-/** Where a page starts: rows to skip at the instance, and of the rows after them, visible ones that were given already. */
-function parseCursor(cursor: string | undefined): { readonly offset: number; readonly skip: number } | null {
-  if (cursor === undefined) return { offset: 0, skip: 0 };
-  const [, offset = "", skip = "0"] = /^(\d{1,7})(?:\.(\d{1,3}))?$/.exec(cursor) ?? [];
-  return offset === "" ? null : { offset: Number(offset), skip: Number(skip) };
+/** The place that a cursor names: `offset.skip.given`. */
+function parseCursor(cursor: string | undefined): ReadingPlace | null {
+  if (cursor === undefined) return { offset: 0, skip: 0, given: 0 };
+  const [, offset = "", skip = "0", given = "0"] = /^(\d{1,7})(?:\.(\d{1,3})(?:\.(\d{1,7}))?)?$/.exec(cursor) ?? [];
+  return offset === "" ? null : { offset: Number(offset), skip: Number(skip), given: Number(given) };
 }
 
 export async function searchRecords(
   parts: DeskParts,
-  search: RecordSearch,
+  asked: RecordSearch,
   person: Person,
 ): Promise<Result<RecordPage, ServicenowFailure>> {
+  const search = { ...asked, limit: Math.min(asked.limit, maxSearchResults) };
   const start = parseCursor(search.cursor);
   if (start === null) return invalidInput("cursor must be the one that the page before gave");
   const selected = await select(parts, search, person);
@@ -50,8 +48,8 @@ export async function searchRecords(
   if (!names.ok) return names;
   const order = await orderOf(parts, table, search, person);
   if (!order.ok) return order;
-  const asked = { fields: names.value, order: order.value, start };
-  return await readSelection(selected.value, (each) => readPage(parts, search, { ...asked, selected: each }, person));
+  const page = { fields: names.value, order: order.value, start };
+  return await readSelection(selected.value, (each) => readPage(parts, search, { ...page, selected: each }, person));
 }
 
 async function readPage(
@@ -61,7 +59,7 @@ async function readPage(
     readonly selected: Selection;
     readonly fields: readonly string[];
     readonly order: readonly string[];
-    readonly start: { readonly offset: number; readonly skip: number };
+    readonly start: ReadingPlace;
   },
   person: Person,
 ): Promise<Result<RecordPage, ServicenowFailure>> {
@@ -69,37 +67,18 @@ async function readPage(
     query: [query, ...order].filter((term) => term !== "").join("^"),
     fields: [...fields, "number", "sys_class_name", ...namingFields(table)],
   };
-  const limit = Math.min(search.limit, maxSearchResults);
-  const found: RecordFields[] = [];
-  let { offset, skip } = start;
-  let chunk = limit + skip;
-  for (let requests = 0; requests < maxRequests; requests++) {
-    const page = await parts.tableApi.rows(table, { ...request, limit: chunk, offset }, person);
-    if (!page.ok) return page;
-    const rows = page.value.rows.slice(skip);
-    const missing = limit - found.length;
-    if (rows.length > missing) {
-      found.push(...rows.slice(0, missing));
-      return success(toPage(`${offset}.${skip + missing}`));
-    }
-    found.push(...rows);
-    if (page.value.nextOffset === null) return success(toPage(null));
-    [offset, skip] = [page.value.nextOffset, Math.max(0, skip - page.value.rows.length)];
-    if (found.length >= limit) break;
-    chunk = Math.min(maxChunk, 4 * chunk);
-  }
-  return success(toPage(skip === 0 ? String(offset) : `${offset}.${skip}`));
-
-  function toPage(cursor: string | null): RecordPage {
-    const origin = parts.instance.origin;
-    const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
-    return {
-      table,
-      understood,
-      cursor,
-      records: found.map((record) => toShownRecord(table, record, { origin, names: shown })),
-    };
-  }
+  const read = await readOn(parts.tableApi, table, request, { wanted: search.limit, maxRequests, start }, person);
+  if (!read.ok) return read;
+  const { rows, next, total } = read.value;
+  const origin = parts.instance.origin;
+  const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
+  return success({
+    table,
+    understood,
+    cursor: next === null ? null : [next.offset, next.skip, next.given].join("."),
+    total,
+    records: rows.map((record) => toShownRecord(table, record, { origin, names: shown })),
+  });
 }
 
 /** The fields to ask for, each known for the table. */

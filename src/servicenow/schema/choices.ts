@@ -4,6 +4,7 @@ import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { Column, TableColumns } from "./columns.ts";
+import { anyOf, toQueryValue } from "../query/query_value.ts";
 import type { Person } from "./person_cache.ts";
 import { usualChoices } from "./usual_choices.ts";
 
@@ -47,26 +48,63 @@ export function choicesOf(
   });
 }
 
-/** The choices of one column; where the person may not read choices, those that occur in records. */
+/** The choices of one column. `isWhole`: there are no others. */
+export interface ColumnChoices {
+  readonly choices: readonly Choice[];
+  readonly isWhole: boolean;
+}
+
+/** Where the person may not read choices, those of the base system and those that occur in records. */
 export async function choicesOfColumn(
   parts: DeskParts,
   columns: TableColumns,
   { name, choice }: Column,
   person: Person,
-): Promise<Result<readonly Choice[], ServicenowFailure>> {
+): Promise<Result<ColumnChoices, ServicenowFailure>> {
   const all = await choicesOf(parts, columns, person);
   if (!all.ok) return all;
   const known = choicesFor(all.value, name);
-  if (known.length > 0 || choice !== "list") return success(known);
+  if (known.length > 0 || choice !== "list") return success({ choices: known, isWhole: choice !== "suggestion" });
   return await parts.remember(person, ["choices seen", columns.table, name], async () => {
-    const query = `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`;
-    const found = await parts.tableApi.rows(columns.table, { query, fields: [name], limit: maxRecordsRead }, person);
-    if (!found.ok) return found;
-    const usual = usualChoices(columns.lineage, name).map(({ value, label }) => [value, label] as const);
-    const seen = found.value.rows.map((row) => [storedValue(row, name), displayValue(row, name)] as const);
+    const seen = await seenChoices(parts, columns.table, name, `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`, person);
     // The instance's own labels first: the first one is shown.
-    return success([...new Map(seen), ...usual].map(([value, label]) => ({ value, label, language: "" })));
+    const usual = usualChoices(columns.lineage, name).map((each) => ({ ...each, language: "" }));
+    return success({ choices: [...seen, ...usual], isWhole: false });
   });
+}
+
+/** The choices that occur in the records of a query. */
+async function seenChoices(
+  { tableApi }: DeskParts,
+  table: string,
+  name: string,
+  query: string,
+  person: Person,
+): Promise<readonly Choice[]> {
+  const found = await tableApi.rows(table, { query, fields: [name], limit: maxRecordsRead }, person);
+  const seen = (found.ok ? found.value.rows : []).map((row) =>
+    [storedValue(row, name), displayValue(row, name)] as const
+  );
+  return [...new Map(seen)].filter(([value]) => value !== "").map(([value, label]) => ({ value, label, language: "" }));
+}
+
+/**
+ * What a word stands for that is none of the choices known here: those with a stored value of its letters, as records
+ * show them. `null`: it cannot be one, because the stored values are numbers.
+ */
+export async function unlistedChoice(
+  parts: DeskParts,
+  { table }: TableColumns,
+  { name, word, choices }: { readonly name: string; readonly word: string; readonly choices: readonly Choice[] },
+  person: Person,
+): Promise<readonly Choice[] | null> {
+  const isNumber = (text: string): boolean => /^-?\d+$/.test(text);
+  if (choices.length > 0 && choices.every(({ value }) => isNumber(value)) && !isNumber(word.trim())) return null;
+  const spellings = [word, word.replaceAll(" ", "_"), word.replaceAll(" ", "-")].map(toQueryValue);
+  const terms = spellings.flatMap((each) => each.ok ? [`${name}=${each.value}`] : []);
+  const seen = terms.length === 0 ? [] : await seenChoices(parts, table, name, anyOf([...new Set(terms)]), person);
+  const values = valuesOfChoice(word, seen);
+  return seen.filter(({ value }) => values.includes(value));
 }
 
 /** The instance keeps the choices from this person, or has no such table. */
@@ -90,6 +128,14 @@ export function listChoices(choices: readonly Choice[]): string {
   return distinctChoices(choices).slice(0, maxChoicesShown).map(({ label, value }) =>
     label.toLowerCase() === value.toLowerCase() ? label : `${label} (${value})`
   ).join(", ");
+}
+
+/** The words for a number of which not all labels are known. */
+export function notAmongKnown(name: string, word: string, choices: readonly Choice[]): string {
+  return `${name}: "${
+    word.slice(0, 80).toWellFormed()
+  }" is none of the values known here, and ServiceNow does not show ` +
+    `this user all of them: give its number; known are ${listChoices(choices)}`;
 }
 
 /** The values that a caller's word means: the value itself, a label in any language, or a label without its number. */

@@ -6,6 +6,9 @@ import * as z from "zod";
 import { type Result, success } from "../../lib/result.ts";
 import { isSecretField, mayShowField } from "../access/field_access.ts";
 import { knownTable } from "../access/known_tables.ts";
+import { toQueryValue } from "../query/query_value.ts";
+import { closestWord } from "../../lib/closest_word.ts";
+import { listsOfPeople, usualColumns, usualLists, usualReferences, usualType } from "./usual_columns.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import type { ServicenowFailure } from "../failure.ts";
 import { storedValue } from "../field_values.ts";
@@ -23,8 +26,8 @@ export interface Column {
   readonly mandatory: boolean;
   readonly hasDefault: boolean;
   readonly readOnly: boolean;
-  /** Whether values come from a list of choices, and whether other values are taken too. */
-  readonly choice: "none" | "list" | "suggestion";
+  /** Whether values come from a list of choices, and whether other values are taken too. `untold`: if it has choices. */
+  readonly choice: "none" | "list" | "suggestion" | "untold";
 }
 
 export interface TableColumns {
@@ -38,6 +41,8 @@ export interface TableColumns {
 }
 
 const maxColumns = 1_000;
+/** Records that are looked at for columns. */
+const rowsRead = 30;
 const dictionaryFields = [
   "name",
   "element",
@@ -58,11 +63,13 @@ export function columnsOf(
 ): Promise<Result<TableColumns, ServicenowFailure>> {
   return parts.remember(person, ["columns", table], async () => {
     const lineage = await lineageOf(parts, table, person);
-    const listed = await fromDictionary(parts, lineage, person);
-    const source = listed.length > 0 ? "dictionary" : "records";
-    const columns = source === "dictionary" ? success(listed) : await fromRecord(parts, table, person);
-    if (!columns.ok) return columns;
-    const shown = columns.value.filter(({ name, type }) => mayShowField(table, name, type));
+    const { columns: listed, isWhole } = await fromDictionary(parts, lineage, person);
+    const source = isWhole ? "dictionary" : "records";
+    const guessed = isWhole ? success([]) : await fromRecords(parts, { table, lineage }, person);
+    if (!guessed.ok) return guessed;
+    const names = new Set(listed.map(({ name }) => name));
+    const columns = [...listed, ...guessed.value.filter(({ name }) => !names.has(name))];
+    const shown = columns.filter(({ name, type }) => mayShowField(table, name, type));
     return success({ table, lineage, columns: shown, source } as const);
   });
 }
@@ -79,19 +86,20 @@ async function lineageOf({ tableApi }: DeskParts, table: string, person: Person)
   return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
 }
 
+/** `isWhole`: each table of the lineage has columns of its own in it. Rows can be hidden from a person one by one. */
 async function fromDictionary(
   { tableApi }: DeskParts,
   lineage: readonly string[],
   person: Person,
-): Promise<readonly Column[]> {
+): Promise<{ readonly columns: readonly Column[]; readonly isWhole: boolean }> {
   const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
   const found = await tableApi.rows(
     "sys_dictionary",
     { query, fields: dictionaryFields, limit: maxColumns, stored: true },
     person,
   );
-  if (!found.ok) return [];
-  const nearestFirst = found.value.rows.toSorted((a, b) =>
+  const rows = found.ok ? found.value.rows : [];
+  const nearestFirst = rows.toSorted((a, b) =>
     lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
   );
   const columns = new Map<string, Column>();
@@ -99,23 +107,76 @@ async function fromDictionary(
     const column = toColumn(row);
     if (!columns.has(column.name)) columns.set(column.name, column);
   }
-  return [...columns.values()];
+  const described = new Set(rows.map((row) => storedValue(row, "name")));
+  return { columns: [...columns.values()], isWhole: lineage.every((each) => described.has(each)) };
 }
 
-async function fromRecord(
-  { callAs }: DeskParts,
-  table: string,
+/** Columns of the base system, and those that occur in records: the newest, and the person's own. */
+async function fromRecords(
+  parts: DeskParts,
+  { table, lineage }: Pick<TableColumns, "table" | "lineage">,
   person: Person,
 ): Promise<Result<readonly Column[], ServicenowFailure>> {
-  const request = {
-    path: `/api/now/table/${table}`,
-    query: { sysparm_display_value: "false", sysparm_limit: "1" },
-  };
-  const parsed = await askJson(callAs, person, request, z.array(z.record(z.string(), z.unknown())));
+  const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
+  // A page is cut before the rights: the newest may all be hidden.
+  const own = toQueryValue(person.account.userName);
+  for (const query of ["ORDERBYDESCsys_updated_on", ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
+    const seen = await seenColumns(parts, table, { query }, person);
+    if (!seen.ok && columns.size === 0) return seen;
+    for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
+  }
+  return success([...columns.values()]);
+}
+
+/** The columns that occur in records, each with what it holds in the first one that has it filled. */
+async function seenColumns(
+  { callAs }: DeskParts,
+  table: string,
+  { query, fields }: { readonly query: string; readonly fields?: string },
+  person: Person,
+): Promise<Result<readonly Column[], ServicenowFailure>> {
+  const ask = (limit: number) =>
+    askJson(callAs, person, {
+      path: `/api/now/table/${table}`,
+      query: {
+        sysparm_display_value: "false",
+        sysparm_limit: String(limit),
+        sysparm_query: query,
+        ...(fields === undefined ? {} : { sysparm_fields: fields }),
+      },
+    }, z.array(z.record(z.string(), z.unknown())));
+  const many = await ask(rowsRead);
+  const parsed = !many.ok && many.error.reason === "too_large" ? await ask(1) : many;
   if (!parsed.ok) return parsed;
-  const [row = {}] = parsed.value;
-  const names = new Set([...Object.keys(row), ...knownTable(table)?.summaryFields ?? []]);
-  return success([...names].filter((name) => !name.includes(".")).map((name) => guessColumn(name, row[name])));
+  const values = new Map<string, unknown>();
+  for (const [name, value] of parsed.value.flatMap((row) => Object.entries(row))) {
+    if (!name.includes(".") && (values.get(name) ?? "") === "") values.set(name, value);
+  }
+  return success([...values].map(([name, value]) => guessColumn(name, value)));
+}
+
+/**
+ * A column that is not known of a table whose dictionary is kept from the person: seen in a record that has it filled,
+ * or possible, and then whether it is there shows when it is used. `null` where its name is that of none or likely a
+ * mistake.
+ */
+export function possibleColumn(
+  parts: DeskParts,
+  { table, columns, source }: TableColumns,
+  given: string,
+  person: Person,
+): Promise<Result<Column | null, ServicenowFailure>> {
+  const name = given.trim();
+  if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) {
+    return Promise.resolve(success(null));
+  }
+  return parts.remember(person, ["column", table, name], async () => {
+    const seen = await seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name }, person);
+    const column = seen.ok ? seen.value.find((each) => each.name === name) : undefined;
+    if (column !== undefined) return success(column);
+    const isLikelyMistake = !/^[ux]_/.test(name) && closestWord(name, columns.map((each) => each.name)) !== null;
+    return success(isLikelyMistake ? null : guessColumn(name, undefined));
+  });
 }
 
 function toColumn(row: RecordFields): Column {
@@ -129,54 +190,22 @@ function toColumn(row: RecordFields): Column {
     mandatory: storedValue(row, "mandatory") === "true",
     hasDefault: storedValue(row, "default_value") !== "",
     readOnly: storedValue(row, "read_only") === "true",
-    choice: choice === "1" || choice === "3" ? "list" : choice === "2" ? "suggestion" : "none",
+    choice: choice === "1" || choice === "3"
+      ? "list"
+      : choice === "2"
+      ? "suggestion"
+      : choice === "" && /^(string|integer|choice)$/.test(storedValue(row, "internal_type"))
+      ? "untold"
+      : "none",
   };
 }
-
-const listsOfPeople = /^(watch_list|work_notes_list|additional_assignee_list)$/;
-
-/** References that every instance has, for people who may not read the dictionary. */
-const usualReferences: Readonly<Record<string, string>> = {
-  caller_id: "sys_user",
-  opened_by: "sys_user",
-  assigned_to: "sys_user",
-  requested_by: "sys_user",
-  requested_for: "sys_user",
-  approver: "sys_user",
-  author: "sys_user",
-  manager: "sys_user",
-  user: "sys_user",
-  assignment_group: "sys_user_group",
-  group: "sys_user_group",
-  cmdb_ci: "cmdb_ci",
-  department: "cmn_department",
-  location: "cmn_location",
-  parent_incident: "incident",
-  problem_id: "problem",
-  problem: "problem",
-  rfc: "change_request",
-  change_request: "change_request",
-  request: "sc_request",
-  request_item: "sc_req_item",
-  cat_item: "sc_cat_item",
-  kb_knowledge_base: "kb_knowledge_base",
-};
-const usualChoices =
-  /^(state|priority|urgency|impact|category|subcategory|risk|type|approval|close_code|contact_type|hold_reason|resolution_code|stage|workflow_state|request_state)$/;
-const dates = /(_at|_on|_date|_time|^due_date|^published|^valid_to)$/;
 
 function guessColumn(name: string, value: unknown): Column {
   const link = typeof value === "object" && value !== null && "link" in value ? String(value.link) : "";
   const [, linked] = /\/table\/([a-z0-9_]+)\//.exec(link) ?? [];
-  const reference = linked ?? usualReferences[name] ?? null;
-  const isBoolean = value === "true" || value === "false";
-  const type = reference !== null
-    ? "reference"
-    : isBoolean
-    ? "boolean"
-    : dates.test(name)
-    ? "glide_date_time"
-    : "string";
+  // That of the base system before the link, which may lead to a table that extends it.
+  const reference = usualReferences[name] ?? linked ?? null;
+  const type = reference !== null ? listsOfPeople.test(name) ? "glide_list" : "reference" : usualType(name, value);
   return {
     name,
     label: name.replaceAll("_", " "),
@@ -185,6 +214,6 @@ function guessColumn(name: string, value: unknown): Column {
     mandatory: false,
     hasDefault: false,
     readOnly: false,
-    choice: usualChoices.test(name) && reference === null ? "list" : "none",
+    choice: reference !== null ? "none" : usualLists.test(name) ? "list" : type === "string" ? "untold" : "none",
   };
 }

@@ -1,12 +1,13 @@
 /** The record that a name means: a person, a group, a configuration item. A name that means several is an error. */
 import { type Result, success } from "../../lib/result.ts";
-import { knownTable, tableOfNumber } from "../access/known_tables.ts";
+import { knownTable, namingFields, tableOfNumber } from "../access/known_tables.ts";
 import type { DeskParts } from "../desk/desk_parts.ts";
 import { invalidInput, type ServicenowFailure } from "../failure.ts";
 import { displayValue, storedValue } from "../field_values.ts";
 import type { RecordFields } from "../port.ts";
 import { isStoredSysId } from "../record_id.ts";
 import { cutText, oneLine } from "../records/plain_text.ts";
+import { readOn } from "../records/read_on.ts";
 import { anyOf, toQueryValue } from "../query/query_value.ts";
 import type { Person } from "./person_cache.ts";
 
@@ -53,19 +54,45 @@ export async function resolveReference(
   person: Person,
 ): Promise<Result<Reference, ServicenowFailure>> {
   const text = given.trim();
-  if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
   if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
     return success({ sysId: person.account.sysId, name: person.account.name });
   }
   const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
   if (!parts.access.mayRead(target)) {
+    if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
     return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
   }
+  const load = /^[0-9a-f]{32}$/i.test(text) ? recordWith : lookUp;
   return await parts.remember(
     person,
     ["reference", target, text.toLowerCase()],
-    () => lookUp(parts, { table: target, text, field }, person),
+    () => load(parts, { table: target, text, field }, person),
   );
+}
+
+/** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
+async function recordWith(
+  parts: DeskParts,
+  { table, text, field }: GivenName,
+  person: Person,
+): Promise<Result<Reference, ServicenowFailure>> {
+  const sysId = text.toLowerCase();
+  const fields = [...namingFields(table), "number", "user_name", "active"];
+  const found = await parts.tableApi.row(table, sysId, person, fields);
+  if (found.ok) {
+    const [name = "name"] = namingFields(table).filter((each) => displayValue(found.value, each) !== "");
+    return success({
+      sysId,
+      name: nameOfRow(found.value, displayValue(found.value, "number") === "" ? name : "number"),
+    });
+  }
+  if (found.error.reason === "forbidden") return success({ sysId, name: sysId });
+  if (found.error.reason !== "not_found") return found;
+  return invalidInput(`${field}: no ${labelOf(table)} with the sys_id ${sysId} that the user may see`);
+}
+
+function labelOf(table: string): string {
+  return knownTable(table)?.label.toLowerCase() ?? table;
 }
 
 /** The records that a list means, names separated by commas or bars, as the instance stores and people see them. */
@@ -89,8 +116,8 @@ export function myGroups(
   person: Person,
 ): Promise<Result<readonly Reference[], ServicenowFailure>> {
   return remember(person, ["my groups"], async () => {
-    const request = { query: `user=${person.account.sysId}`, fields: ["group"], limit: maxGroups };
-    const found = await tableApi.rows("sys_user_grmember", request, person);
+    const request = { query: `user=${person.account.sysId}`, fields: ["group"] };
+    const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 }, person);
     if (!found.ok) return found;
     return success(
       found.value.rows.map((row) => ({
@@ -149,7 +176,7 @@ async function lookUp(
   );
   const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
   return invalidInput(
-    `${field}: no ${knownTable(table)?.label.toLowerCase() ?? table} "${text}" that the user may see${candidates}`,
+    `${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`,
   );
 }
 

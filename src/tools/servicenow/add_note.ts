@@ -2,8 +2,8 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import { reportLines } from "./change_lines.ts";
-import { answerWith, callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
+import { answerWithReport } from "./change_lines.ts";
+import { callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
 
 export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -22,7 +22,7 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     }),
     async run({ id, table, audience, text, dry_run: dryRun }, context) {
       const request = { id, table: given(table), audience, text, dryRun };
-      return await answerWith(servicenow, servicenow.desk.addNote(request, callerOf(context)), reportLines);
+      return await answerWithReport(servicenow, servicenow.desk.addNote(request, callerOf(context)));
     },
   });
 }

@@ -2,8 +2,8 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import { reportLines } from "./change_lines.ts";
-import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
+import { answerWithReport } from "./change_lines.ts";
+import { callerOf, dryRunParameter, given } from "./outcome.ts";
 
 export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -24,7 +24,7 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     }),
     async run({ id, decision, comment, dry_run: dryRun }, context) {
       const request = { id, decision, comment: given(comment), dryRun };
-      return await answerWith(servicenow, servicenow.desk.decide(request, callerOf(context)), reportLines);
+      return await answerWithReport(servicenow, servicenow.desk.decide(request, callerOf(context)));
     },
   });
 }

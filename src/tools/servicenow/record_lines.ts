@@ -62,8 +62,8 @@ export function journalLines(entries: readonly JournalEntry[]): readonly string[
   return [
     `journal, newest first:`,
     ...entries.map(({ audience, author, at, text }) => {
-      const seen = audience === "caller" ? "comment, seen by the caller" : "work note";
-      const head = author === null ? `${seen}s as ServiceNow shows them` : `${at} ${author} (${seen})`;
+      const [kind, who] = audience === "caller" ? ["comment", ", seen by the caller"] : ["work note", ""];
+      const head = author === null ? `${kind}s${who}, as ServiceNow shows them` : `${at} ${author} (${kind}${who})`;
       return `- ${head}: ${indented(cut(text, maxEntryCharacters))}`;
     }),
   ];

@@ -26,7 +26,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       where: whereParameter,
       fields: z.string().optional().describe("Field names, by commas"),
       order_by: z.string().optional().describe('Field; "-field" descends'),
-      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit),
+      limit: z.int().min(1).max(1_000_000).default(defaultLimit).meta({ maximum: maxSearchResults }),
       cursor: z.string().optional().describe("From the page before"),
       ...conditionParameters,
       offset: z.int().min(0).max(1_000_000).optional().meta({ unlisted: true }),
@@ -48,13 +48,23 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       };
       const page = await servicenow.desk.search(search, callerOf(context));
       if (!page.ok) return toFailureOutcome(servicenow, page.error);
-      const { table, records, understood, cursor } = page.value;
+      const { table, records, understood, cursor, total } = page.value;
       const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
-      const count = records.length === 0 ? "none that the user may see" : `${records.length}`;
+      const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
+      const part = given(input.cursor) === undefined ? "the first " : "further ";
+      const count = records.length === 0
+        ? "none that the user may see"
+        : cursor === null
+        ? `${records.length}`
+        : `${part}${records.length}${ofTotal}`;
       return toTextOutcome([
         `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
         ...listLines(records),
-        ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
+        ...(cursor === null ? [] : [
+          `There may be more: cursor=${cursor}${
+            limit > maxSearchResults ? ` (limit is at most ${maxSearchResults})` : ""
+          }`,
+        ]),
       ]);
     },
   });

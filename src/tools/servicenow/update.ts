@@ -2,8 +2,8 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
-import { reportLines } from "./change_lines.ts";
-import { answerWith, callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
+import { answerWithReport } from "./change_lines.ts";
+import { callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
 import { valueParameters, valuesOf, valuesParameter } from "./values.ts";
 
 export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
@@ -34,7 +34,7 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
         ifVersion: given(input.if_version),
         dryRun,
       };
-      return await answerWith(servicenow, servicenow.desk.update(request, callerOf(context)), reportLines);
+      return await answerWithReport(servicenow, servicenow.desk.update(request, callerOf(context)));
     },
   });
 }
