@@ -4,7 +4,7 @@ import type { StandInOptions } from "../../fixtures/servicenow/instance.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
 import { openDesk } from "../desk/desk_place.ts";
 
-const hidden: readonly (readonly [way: string, habits: StandInOptions["habits"]])[] = [
+const hidden: readonly (readonly [way: string, habits: NonNullable<StandInOptions["habits"]>])[] = [
   ["dictionary and choices", { metadata: "admin_only" }],
   ["all of it, with empty lists", {
     hiddenTables: ["sys_dictionary", "sys_db_object", "sys_documentation", "sys_choice"],
