@@ -108,6 +108,38 @@ Deno.test("a client that calls itself ServiceNow has its habits from its handsha
   assert.equal((await harness.post({ jsonrpc: "2.0", method: "notifications/initialized" })).status, 200);
 });
 
+Deno.test("a name changes the profile of its own token alone, and of no session that runs", async () => {
+  const profiles = profilesWith();
+  const tokenOf = (grantId: string) => ({ ...principalWith([]), clientId: "portcullis-cli", grantId });
+  const [bridge, other] = [tokenOf("bridge"), tokenOf("other")];
+  const name = async (profile: Profile | Promise<Profile>): Promise<string> => (await profile).name;
+  assert.equal(profiles.noteName(other, "claude-code").name, "spec");
+  assert.equal(profiles.noteName(bridge, "my servicenow bridge").name, "servicenow");
+  assert.deepEqual([await name(profiles.of(bridge)), await name(profiles.of(other))], ["servicenow", "spec"]);
+  assert.equal(await name(profiles.of(bridge, true)), "spec", "sessions have the specification's habits");
+  assert.equal(profiles.noteName(bridge, "claude-code").name, "spec");
+  assert.equal(await name(profiles.of(bridge)), "spec", "another program with the same token");
+});
+
+Deno.test("a session keeps its stream when another program with the same token calls itself ServiceNow", async () => {
+  const profiles = profilesWith();
+  const harness = createHarness({ profileOf: profiles.of, noteClient: profiles.noteName });
+  const eventStream = { accept: "application/json, text/event-stream" };
+  const initialize = (program: string) =>
+    harness.post(
+      rpc("initialize", { protocolVersion: "2025-06-18", clientInfo: { name: program, version: "1" } }),
+      eventStream,
+    );
+  const session = (await initialize("claude-code")).headers.get("mcp-session-id") ?? assert.fail("no session");
+  assert.equal((await initialize("my servicenow bridge")).headers.get("mcp-session-id"), null);
+  const headers = { authorization: "Bearer all-scopes", accept: "text/event-stream", "mcp-session-id": session };
+  const stream = await harness.endpoint(new Request("http://host/mcp", { headers }), { address: "" });
+  assert.equal(stream.status, 200);
+  await stream.body?.cancel();
+  const list = await harness.post(rpc("tools/list"), { "mcp-session-id": session });
+  assert.equal((await list.json()).result.nextCursor, undefined);
+});
+
 Deno.test("a tool's failure as -32603 at HTTP 200 is opt-in", async () => {
   const profile = { ...serviceNowProfile, toolFailureIsProtocolError: true };
   const harness = createHarness({ tools: createToolRegistry([picture]), profileOf: () => profile });

@@ -53,7 +53,7 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
     missingToken(request: Request): string;
   };
   /** Whose habits the answers follow. */
-  readonly profileOf: (principal: Principal) => Profile | Promise<Profile>;
+  readonly profileOf: (principal: Principal, isInSession: boolean) => Profile | Promise<Profile>;
   /** The same for callers without a token. */
   readonly publicProfile: Profile;
   /** A name for the request, for audit and log. */
@@ -112,7 +112,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       case "no_token":
         return handleWithoutToken(request, peer);
       case "principal":
-        return whenReady(profileOf(auth.principal), (profile) => {
+        return whenReady(profileOf(auth.principal, headerOf(request, "mcp-session-id") !== null), (profile) => {
           const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
           return request.method === "POST" ? handlePost(request, exchange, peer) : handleOther(request, exchange);
         });

@@ -1,6 +1,6 @@
 /**
  * Whose habits the answers follow: the specification's, or those that ServiceNow's client and the guides written for it
- * need. Chosen per OAuth client.
+ * need. Chosen by what the OAuth client registered, and for one grant or token by what its program calls itself.
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -79,10 +79,14 @@ export interface ProfileOptions {
 }
 
 interface Profiles {
-  of(principal: Principal): Profile | Promise<Profile>;
+  /** `isInSession`: the request belongs to a session. Those are begun for the specification's clients alone. */
+  of(principal: Principal, isInSession?: boolean): Profile | Promise<Profile>;
   /** The profile of callers without a token. */
   readonly publicProfile: Profile;
-  /** Takes note of what a client calls itself in its handshake, and says which profile that leaves it with. */
+  /**
+   * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
+   * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun.
+   */
   noteName(principal: Principal, clientName: string | null): Profile;
 }
 
@@ -104,12 +108,18 @@ export function createProfiles(
     if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
     return choose(clientId, readsTextAlone(client?.name) ? textProfile : specProfile);
   };
+  /** Grants, and tokens of the command line, whose program called itself ServiceNow's when it last began. */
+  const named = boundedMap<string, true>(maxClients);
   return {
     publicProfile: serviceNow,
-    of: ({ clientId }) => chosen.get(clientId) ?? find(clientId),
-    noteName({ clientId }, clientName) {
-      if (clientName !== null && serviceNowName.test(clientName)) return choose(clientId, serviceNow);
-      return chosen.get(clientId) ?? specProfile;
+    of({ clientId, grantId }, isInSession = false) {
+      return !isInSession && named.has(grantId) ? serviceNow : chosen.get(clientId) ?? find(clientId);
+    },
+    noteName({ clientId, grantId }, clientName) {
+      named.delete(grantId);
+      if (clientName === null || !serviceNowName.test(clientName)) return chosen.get(clientId) ?? specProfile;
+      named.set(grantId, true);
+      return serviceNow;
     },
   };
 }
