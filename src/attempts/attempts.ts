@@ -36,13 +36,14 @@ export function attemptsOf(steps: readonly Step[]): readonly Attempt[] {
     attempt.lastAt = Math.max(attempt.lastAt, step.last);
   }
   return finder.attempts.filter(({ steps }) =>
-    steps.some(({ kind }) => kind !== "call" && kind !== "refresh") ||
+    steps.some(({ kind }) => kind !== "call" && kind !== "stream" && kind !== "refresh") ||
     steps.some(({ outcome }) => outcome === "refused")
   );
 }
 
 function createFinder() {
   let attempts: Attempt[] = [];
+  /** By a grant, by a client's id and network, and by the id alone. */
   const ofClient = new Map<string, Attempt>();
   const ofCaller = new Map<string, Attempt>();
   const ofBrowser = new Map<string, Attempt>();
@@ -57,7 +58,7 @@ function createFinder() {
   /** What a client without an id did before; for its browser, the last one of the network, else the only one. */
   const anonymousBefore = (step: Step, known: Attempt | undefined): Attempt | undefined => {
     const own = ofCaller.get(callerOf(step));
-    if (own?.client === null && isRecent(own, step)) return own;
+    if (own?.client === null && isRecent(own, step) && !isNamedOther(own, step)) return own;
     if (!isBrowsers(step) || known !== undefined) return undefined;
     const waiting = attempts.slice(-maxLookedAt).filter((each) =>
       (each.client === null || isHidden(step.client)) && each.steps.some(({ kind }) => mayPrecedeBrowser(kind)) &&
@@ -69,12 +70,13 @@ function createFinder() {
     return more.length === 0 ? only : undefined;
   };
   const findOfClient = (step: Step, client: string): Attempt => {
-    const known = ofClient.get(client);
+    const keys = keysOf(step, client);
+    const known = keys.map((key) => ofClient.get(key)).find((each) => each !== undefined && !isAnothers(each, step));
     const before = anonymousBefore(step, known);
     const isNew = !isRecent(known, step) || (step.kind === "authorization" && hasEnded(known));
     const attempt = isNew ? before ?? begin() : known;
     if (attempt.client === null || !isHidden(client)) attempt.client = client;
-    ofClient.set(client, attempt);
+    for (const key of keys) ofClient.set(key, attempt);
     // The client looks at the documents again before it asks for its token.
     if (before !== undefined && before !== attempt) {
       attempt.steps.push(...before.steps);
@@ -100,7 +102,7 @@ function createFinder() {
   const findOfCaller = (step: Step): Attempt => {
     const known = ofCaller.get(callerOf(step));
     if (!isRecent(known, step)) return begunByOther(step) ?? begin();
-    if (known.client === null) return known;
+    if (known.client === null && !isNamedOther(known, step)) return known;
     const startsOver = step.kind === "registration" ||
       (discovery.has(step.kind) && step.time - known.lastAt > retryPauseMs && !isAwaitingAnswer(known));
     return startsOver ? begunByOther(step) ?? begin() : known;
@@ -140,6 +142,31 @@ function isHidden(client: string | null): boolean {
 
 function callerOf(step: Step): string {
   return `${networkOf(step)} ${step.agent}`;
+}
+
+/** Many people may share a client's id (of its maker's document, of the command line), and one their grant alone. */
+function keysOf(step: Step, client: string): readonly string[] {
+  const network = networkOf(step);
+  return [
+    ...step.grant === null ? [] : [`grant ${step.grant}`],
+    ...network === null ? [] : [`${client} ${network}`],
+    client,
+  ];
+}
+
+/** It has another grant, or another person's browser is on its way for it. */
+function isAnothers({ steps }: Attempt, step: Step): boolean {
+  const network = networkOf(step);
+  return steps.some((other) =>
+    (step.grant !== null && other.grant !== null && step.grant !== other.grant) ||
+    (step.kind === "authorization" && other.kind === "authorization" && networkOf(other) !== network)
+  );
+}
+
+/** Two clients at one address with the same agent: each registers by its own name. */
+function isNamedOther({ steps }: Attempt, { kind, name }: Step): boolean {
+  return kind === "registration" && name !== null &&
+    steps.some((other) => other.kind === kind && other.name !== null && other.name !== name);
 }
 
 /** It has its token, or was refused by the person. */

@@ -35,25 +35,36 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const { steps } = attempt;
   const step = decisiveStep(steps);
   if (step === undefined || silentMs < settledMs) return { state: "going_on", causes: [] };
+  const isDirect = steps.some(({ sign }) => sign === "direct");
   const facts: Facts = {
     step,
     steps,
     silentMs,
+    isDirect,
     had: (kind, outcome, reason) =>
       steps.some((each) =>
         each.kind === kind && (outcome ?? each.outcome) === each.outcome && (reason ?? each.reason) === each.reason
       ),
     redirectHost: steps.findLast(({ kind, host }) => kind === "authorization" && host !== null)?.host ?? null,
   };
-  const fitting = allCauses.filter((cause) => fits(cause, facts));
+  const fitting = allCauses.filter((cause) => fits(cause, facts) && !(isDirect && cause.needsProxy));
   const exact = fitting.filter(({ reasons }) => reasons?.includes("*") !== true);
   const causes = (exact.length > 0 ? exact : fitting).slice(0, maxCauses);
   const [first] = causes;
   const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
   return {
     state: first?.isNoFault ? "no_fault" : "fault",
-    causes: told.map(({ id, words, remedy }) => ({ id, words, remedy })),
+    causes: told.map(({ id, words, remedy }) => ({
+      id,
+      words: textFor(words, isDirect),
+      remedy: textFor(remedy, isDirect),
+    })),
   };
+}
+
+/** See {@link Cause.words}. */
+function textFor(text: string, isDirect: boolean): string {
+  return text.replaceAll(/\[([^\]]*)\](?:\{([^}]*)\})?/g, isDirect ? "$2" : "$1");
 }
 
 function fits({ at, reasons, when }: Cause, facts: Facts): boolean {
@@ -68,14 +79,26 @@ function fits({ at, reasons, when }: Cause, facts: Facts): boolean {
 /** The refusal that nothing after it made good, else the step that went furthest. */
 function decisiveStep(steps: readonly Step[]): Step | undefined {
   const refused = steps.findLast((step, index) =>
-    step.outcome === "refused" && !steps.slice(index + 1).some((later) => makesGood(later, step))
+    step.outcome === "refused" && !isPassedOver(step, steps) &&
+    !steps.slice(index + 1).some((later) => makesGood(later, step))
   );
   return refused ?? furthest(steps);
+}
+
+/** Streams are for notices: clients that call without one are well, and few keep one that is of no use to them. */
+function isPassedOver({ kind, reason }: Step, steps: readonly Step[]): boolean {
+  return kind === "stream" &&
+    steps.some((each) =>
+      each.kind === "call" && each.outcome === "ok" && (reason !== "given_up" || each.reason === "tools/call")
+    );
 }
 
 /** A later step that went well, as far along as the refused one or anew from the page. */
 function makesGood(later: Step, refused: Step): boolean {
   if (later.outcome !== "ok") return false;
+  if (refused.reason === "answers_cut") return later.reason === "answered";
+  const isOther = later.kind === "call" && later.reason !== "tools/call" && later.reason !== "answered";
+  if (refused.path === "tools/call" && isOther) return false; // that it lists tools is no proof
   if (refused.reason === "unknown_origin") return !browsable.has(later.kind); // any page may read and register
   const needed = refused.kind === "refused_token" ? "registration" : refused.kind;
   return order(later) >= Math.min(stepKinds.indexOf(needed), stepKinds.indexOf("authorization"));

@@ -24,6 +24,7 @@ export type NameOfClient = (clientId: string) => Promise<string | null>;
 
 const maxAttempts = 100;
 const maxShownSteps = 40;
+const namelessAgents: ReadonlySet<string> = new Set([browserAgent, "none", "other"]);
 
 /** Newest first. `person`: only attempts in which this person took part. */
 export async function reportAttempts(
@@ -64,8 +65,11 @@ export async function reportStoredAttempts(
 }
 
 function agentOf(steps: readonly Step[]): string {
-  const agent = steps.find((step) => step.agent !== null && step.agent !== browserAgent)?.agent ?? steps[0]?.agent;
-  return agent === undefined || agent === null || agent === "none" ? "a client without a name" : agent;
+  const agent = steps.map((step) => step.agent).find((each) => each !== null && !namelessAgents.has(each));
+  if (agent !== undefined && agent !== null) return agent;
+  return steps.some((step) => step.agent === browserAgent)
+    ? "a client known by its sign-in page alone"
+    : "a client without a name";
 }
 
 function distinct(values: readonly (string | null)[]): readonly string[] {
@@ -75,9 +79,9 @@ function distinct(values: readonly (string | null)[]): readonly string[] {
 const kindWords: Readonly<Record<StepKind, string>> = {
   stray: "asked for something that is not there",
   reached: "reached /mcp and was told to sign in",
-  handshake: "greeted /mcp without a token",
-  resource_metadata: "read which server to ask",
-  server_metadata: "read how to sign in",
+  handshake: "initialized without a token",
+  resource_metadata: "read the resource metadata",
+  server_metadata: "read the server metadata",
   registration: "registered",
   authorization: "opened the sign-in page",
   sign_in: "the person signed in",
@@ -85,28 +89,52 @@ const kindWords: Readonly<Record<StepKind, string>> = {
   token: "got its token",
   refresh: "renewed its token",
   refused_token: "came with a token",
+  stream: "opened the stream for notices",
   call: "called",
 };
 
 const refusedWords: Readonly<Partial<Record<StepKind, string>>> = {
   reached: "reached /mcp",
-  resource_metadata: "asked which server to ask",
-  server_metadata: "asked how to sign in",
+  resource_metadata: "requested the resource metadata",
+  server_metadata: "requested the server metadata",
   registration: "tried to register",
   authorization: "asked for access",
   sign_in: "the person tried to sign in",
   consent: "the person answered the page",
   token: "asked for a token",
   refresh: "asked to renew its token",
+  stream: "asked for a stream",
   call: "called",
 };
+
+/** Reasons that their own tag does not say; others are their tag, with blanks. */
+const reasonWords: Readonly<Record<string, string>> = {
+  revoked_token: "its access was revoked",
+  malformed_token: "the token is malformed or cut",
+  token_of_other_server: "another server issued it",
+  token_of_other_kind: "it is no token of this server",
+  wrong_claims: "it is not valid at this time",
+  other_scheme: "its credentials are no Bearer token",
+  request_gone: "the page is no longer open",
+  denied: "Deny was chosen",
+  status_404: "not found (HTTP 404)",
+};
+
+function wordsOfReason(reason: string): string {
+  return reasonWords[reason] ?? reason.replace(/^status_/, "HTTP ").replaceAll("_", " ");
+}
 
 /** A step in words, without its time. */
 export function stepWords({ kind, outcome, reason, path, host, count }: Step): string {
   const what = outcome === "ok" ? kindWords[kind] : refusedWords[kind] ?? kindWords[kind];
-  const detail = kind === "call" && outcome === "ok" ? reason : kind === "authorization" ? null : path;
-  const where = host === null ? "" : kind === "authorization" ? `, to return to ${host}` : ` at ${host}`;
-  const refusal = outcome === "refused" ? `: ${reason ?? "refused"}` : "";
+  const detail = kind === "call" && outcome === "ok"
+    ? reason
+    : kind === "authorization" || kind === "reached"
+    ? null
+    : path;
+  const before = kind === "authorization" ? ", to return to" : kind === "refused_token" ? " of" : " at";
+  const where = host === null ? "" : `${before} ${host}`;
+  const refusal = outcome === "refused" ? `: ${wordsOfReason(reason ?? "refused")}` : "";
   const times = count > 1 ? `, ${count} times` : "";
   return `${what}${detail === null ? "" : ` ${detail}`}${where}${refusal}${times}`;
 }

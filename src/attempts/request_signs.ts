@@ -1,4 +1,5 @@
 /** What a request says of the way that it came: which step it is, and by which name of the server. */
+import { isObject, parseJson } from "../lib/json.ts";
 import { requestHost } from "../lib/network/request_host.ts";
 import { shownHost } from "./shown_text.ts";
 import type { StepKind } from "./step.ts";
@@ -9,6 +10,8 @@ export interface NamedServer {
   readonly isOwnHost: (host: string) => boolean;
   /** Of SERVER_URL: `http:` or `https:`. */
   readonly scheme: string;
+  /** SERVER_URL: the issuer of the server's tokens. */
+  readonly issuer?: string;
 }
 
 /** The host that the client used, and what is odd about it. */
@@ -26,6 +29,37 @@ export function cameBy(
     host,
     sign: host !== null && !isRewritten && !isOwnHost(host) ? "other_host" : isOtherScheme ? "other_scheme" : null,
   };
+}
+
+/** Reasons for which a token is refused before its signature was found to be ours. */
+const unverified: ReadonlySet<string> = new Set([
+  "malformed_token",
+  "foreign_token_header",
+  "unknown_signing_key",
+  "bad_signature",
+]);
+const maxTokenCharacters = 8_192;
+
+/** Whose token a refused one is, by what it says of itself; `null` where that says no more than the reason. */
+export function foreignToken(
+  { headers }: Request,
+  reason: string,
+  { issuer }: Pick<NamedServer, "issuer">,
+): { readonly reason: string; readonly host?: string | null } | null {
+  const [, token = ""] = /^bearer +(\S+) *$/i.exec((headers.get("authorization") ?? "").slice(0, maxTokenCharacters)) ??
+    [];
+  if (!unverified.has(reason)) return null;
+  const [, payload = ""] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token) ?? [];
+  if (payload === "") {
+    const isCut = /^(eyJ|pc[a-z]_)/.test(token) && token.split(".").length !== 5; // five parts are encrypted
+    return reason === "malformed_token" && !isCut ? { reason: "token_of_other_kind" } : null;
+  }
+  const claims = parseJson(new TextDecoder().decode(Buffer.from(payload, "base64url")));
+  if (!isObject(claims) || issuer === undefined) return null;
+  const { iss, aud } = claims;
+  if (iss === issuer) return [aud].flat().includes(`${issuer}/mcp`) ? null : { reason: "wrong_audience" };
+  const host = typeof iss === "string" ? shownHost(URL.parse(iss)?.host ?? null) : null;
+  return { reason: "token_of_other_server", host };
 }
 
 /** Ways of other servers to prove oneself, which are none here. */

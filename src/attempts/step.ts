@@ -20,6 +20,8 @@ export const stepKinds = [
   "refresh",
   /** `/mcp` with a token that is refused. */
   "refused_token",
+  /** GET `/mcp` with a good token: a session's stream. */
+  "stream",
   /** A request with a good token; its reason is the method, or why it was refused. */
   "call",
 ] as const;
@@ -43,14 +45,22 @@ export const stepSchema = z.lazy(() =>
     agent: optionalText(),
     /** The client's id. */
     client: optionalText(),
-    /** What it calls itself at `initialize`. */
+    /** The grant, or the token of the command line: two that share a client's id differ in it. */
+    grant: optionalText().default(null),
+    /** What it calls itself when it registers, and at `initialize`. */
     name: optionalText(),
     person: optionalText(),
-    /** Of discovery and of stray requests. */
+    /** Of discovery and of stray requests; of a refused call, its method. */
     path: optionalText(),
-    /** Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by. */
+    /**
+     * Where the browser is sent back to; of discovery and of stray requests, the name that the server was called by; of
+     * a token that another server issued, that server.
+     */
     host: optionalText(),
-    /** What is odd about the address that the client came by: `other_host`, `other_scheme`; or `registration_closed`. */
+    /**
+     * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` where no
+     * proxy is in front, `registration_closed`; of what has expired, `clock_jumped` or `clock_steady`.
+     */
     sign: optionalText(),
   })
 );
@@ -69,6 +79,7 @@ const absent = {
   address: null,
   agent: null,
   client: null,
+  grant: null,
   name: null,
   person: null,
   path: null,
@@ -80,7 +91,8 @@ const absent = {
 export function isRepeat(step: Step, of: Step): boolean {
   return step.kind === of.kind && step.outcome === of.outcome && step.reason === of.reason &&
     step.address === of.address && step.agent === of.agent && step.client === of.client && step.path === of.path &&
-    step.host === of.host && step.sign === of.sign;
+    step.host === of.host && step.sign === of.sign && step.grant === of.grant &&
+    (step.kind !== "registration" || step.name === of.name);
 }
 
 /** The network that a step came from; calls have none. */

@@ -2,7 +2,8 @@
  * Every reason for which a protocol endpoint refuses, and what it looks like on the wire. The log gets the reason; the
  * client gets the error code and the vague text that RFC 6749 §5.2 grants.
  */
-import type { Log, LogFields } from "../lib/log/log.ts";
+import type { Peer, ReportedStep } from "../lib/endpoint.ts";
+import type { Log, LogFields, LogLevel } from "../lib/log/log.ts";
 
 interface WireError {
   readonly error: string;
@@ -106,15 +107,36 @@ export function jsonResponse(
   return Response.json(body, { status: options.status ?? 200, headers: { ...noStore, ...options.headers } });
 }
 
-/** Logs a refusal with its reason and returns what the client sees. */
-export function refuseLogged(
-  log: Log,
+/** Logs what became of a step of the sign-in, and reports it with `unlogged` to the recorder of connections. */
+export function logStep(
+  { log, peer, level = "audit" }: { readonly log: Log; readonly peer: Peer; readonly level?: LogLevel },
+  event: string,
+  step: ReportedStep & LogFields,
+  unlogged: Partial<ReportedStep> = {},
+): void {
+  log.write(level, event, { ...step, address: peer.address });
+  peer.onStep?.({ ...step, ...unlogged });
+}
+
+/** The same for a refusal; returns what the client sees, with `remedy` in its description. */
+export function refuseStep(
+  to: Parameters<typeof logStep>[0] & { readonly remedy?: string },
   event: string,
   reason: RefusalReason,
-  fields: LogFields = {},
-  remedy = "",
+  step: Partial<ReportedStep> = {},
+  unlogged: Partial<ReportedStep> = {},
 ): Response {
+  logStep(to, event, { outcome: "refused", reason, ...step }, unlogged);
+  return refusalResponse(reason, to.remedy);
+}
+
+/** Logs a refusal with its reason and returns what the client sees. */
+export function refuseLogged(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
   log.write("audit", event, { outcome: "refused", reason, ...fields });
+  return refusalResponse(reason);
+}
+
+function refusalResponse(reason: RefusalReason, remedy = ""): Response {
   const { error, status, description } = refusals[reason];
   return jsonResponse({ error, error_description: description + remedy }, {
     status,

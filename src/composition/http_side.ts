@@ -22,6 +22,7 @@ import { traceRequests } from "../http/traced_requests.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
+import type { Timers } from "../lib/time/timers.ts";
 import type { ServerInfo } from "../mcp/revisions/revision.ts";
 import type { createProfiles } from "../mcp/sessions/profile.ts";
 import type { createChallenges } from "../resource_server/challenge.ts";
@@ -55,6 +56,7 @@ interface HttpSideParts {
   readonly limits: RateLimits;
   readonly bounds: Bounds;
   readonly log: Log;
+  readonly timers: Timers;
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
   readonly attempts: AttemptRecorder;
@@ -124,6 +126,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
       log,
       onTokenRefused: () => metrics?.countRefusedToken(),
       outsiders: parts.attempts,
+      elapsed: () => parts.timers.elapsed(),
     }),
     mcpPage: createMcpPage(pages),
     routes: [

@@ -14,7 +14,8 @@ type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Resp
 
 /** Sees how clients arrive; a request to `/mcp` with a known Host and Origin is none of its business. */
 interface Arrivals {
-  around(request: Request, peer: Peer, answer: () => Response | Promise<Response>): Promise<Response>;
+  /** Answers with a peer that takes what the endpoint reports of this request. */
+  around(request: Request, peer: Peer, answer: (peer: Peer) => Response | Promise<Response>): Promise<Response>;
   noteForeign(request: Request, peer: Peer, reason: "unknown_host" | "unknown_origin" | "malformed_address"): void;
 }
 
@@ -98,8 +99,8 @@ export function createRouter(
     }
     // A shortcut for the one request that comes often; it answers as the route above does.
     if (request.method === "POST" && isMcpUrl(request.url)) return mcp(request, peer);
-    const onward = (): Response | Promise<Response> => app.fetch(request, peer);
-    return arrivals === undefined ? onward() : arrivals.around(request, peer, onward);
+    const onward = (as: Peer): Response | Promise<Response> => app.fetch(request, as);
+    return arrivals === undefined ? onward(peer) : arrivals.around(request, peer, onward);
   };
   return observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
 }

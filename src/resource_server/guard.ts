@@ -55,7 +55,11 @@ export function createGuard(options: {
       return entry.outcome;
     }
     cache.delete(header);
-    return refuse(request, "revoked_token");
+    const parsed = parseAuthorization(header);
+    const again = parsed.kind === "bearer" ? await verify(request, header, parsed.token) : null;
+    // What was good before is revoked, even where nothing is left of it.
+    const isGone = again === null || (again.kind === "refused" && again.reason === "unknown_operator_token");
+    return isGone ? refuse(request, "revoked_token") : again;
   };
   const judge = (
     request: Request,

@@ -515,8 +515,8 @@ export const callFaults: readonly Fault[] = [
     },
   },
   {
-    name: "accept-changed",
-    cause: "wrong_accept",
+    name: "content-type-changed",
+    cause: "wrong_content_type",
     async run(client) {
       await client.connect();
       await refused(client.post("initialize", { "content-type": "text/plain" }), 415);

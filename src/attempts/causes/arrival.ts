@@ -1,8 +1,11 @@
 /** Causes of attempts that end before the client is known: the way to the server and its documents. */
 import { stepKinds } from "../step.ts";
-import type { Cause, Facts } from "./cause.ts";
+import { type Cause, type Facts, oldTransport } from "./cause.ts";
 
 const cameBy = (sign: string) => ({ steps }: Facts): boolean => steps.some((step) => step.sign === sign);
+
+const waitingWords = "The client was told to sign in, and waits until you ask it to.";
+const waitingRemedy = "Start the sign-in in the client (Claude Code: /mcp, then Authenticate).";
 
 export const arrivalCauses: readonly Cause[] = [
   {
@@ -16,22 +19,30 @@ export const arrivalCauses: readonly Cause[] = [
     id: "unknown_origin",
     at: "stray",
     reasons: ["unknown_origin"],
-    words: "A web page of another origin called the server, which refuses that, or a proxy sets the Origin header.",
-    remedy: "If you know the page, add its origin to ALLOWED_ORIGINS. Let a proxy pass Origin as the client sent it.",
+    words: "A web page of another origin called the server, which refuses that[, or a proxy sets the Origin header].",
+    remedy: "If you know the page, add its origin to ALLOWED_ORIGINS.[ Let a proxy pass Origin as the client sent it.]",
   },
   {
     id: "malformed_address",
     at: "stray",
     reasons: ["malformed_address"],
-    words: "The Host header and the request's target do not name one address: a proxy rewrites one of them.",
-    remedy: "Let the proxy pass Host as the client sent it.",
+    words: "The Host header and the request's target do not name one address[: a proxy rewrites one of them].",
+    remedy: "Update the client.[ Let the proxy pass Host as the client sent it.]",
+  },
+  {
+    id: "wrong_path",
+    at: "stray",
+    reasons: ["status_404", "status_405"],
+    when: ({ step }) => /\/(sse|messages?)\/?$/.test(step.path ?? ""),
+    ...oldTransport,
   },
   {
     id: "wrong_path",
     at: "stray",
     reasons: ["*"],
-    words: "The client asks for a path that is not the server's, or a proxy changes the path.",
-    remedy: "Use the address that ends in /mcp, as `portcullis connect` prints it. Let the proxy pass paths unchanged.",
+    words: "The client asks for a path that is not the server's[, or a proxy changes the path].",
+    remedy:
+      "Use the address that ends in /mcp, as `portcullis connect` prints it.[ Let the proxy pass paths unchanged.]",
   },
   {
     id: "path_rule",
@@ -39,7 +50,7 @@ export const arrivalCauses: readonly Cause[] = [
     reasons: ["status_404"],
     words: "The client looks for the server's documents where they are not, and gave up.",
     remedy:
-      "Update the client. If a proxy is in front, let it pass /.well-known/ as it is, without adding or removing a prefix.",
+      "Enter the address that ends in /mcp, and update the client.[ Let a proxy pass /.well-known/ as it is, without adding or removing a prefix.]",
   },
   {
     id: "disk_full",
@@ -51,7 +62,7 @@ export const arrivalCauses: readonly Cause[] = [
   {
     id: "database_lost",
     at: stepKinds,
-    reasons: ["status_503"],
+    reasons: ["status_503", "unavailable"],
     words: "The server could not use its database at that moment.",
     remedy:
       "Run `portcullis doctor`: it says whether the database can be reached, the disk is full, or a file is damaged.",
@@ -59,17 +70,24 @@ export const arrivalCauses: readonly Cause[] = [
   {
     id: "server_fault",
     at: stepKinds,
-    reasons: ["status_500"],
+    reasons: ["status_500", "internal_error"],
     words: "The server failed: its disk may be full, or this is a bug.",
     remedy: "Run `portcullis doctor`, and look for request_failed in the log.",
   },
   {
+    id: "calls_limited",
+    at: ["call", "stream"],
+    reasons: ["status_429", "rate_limited"],
+    words: "The client sends more calls than MCP_RATE_LIMIT allows in a minute, and was told to wait.",
+    remedy: "Wait a minute. If the agent needs more calls, raise MCP_RATE_LIMIT.",
+  },
+  {
     id: "rate_limited",
-    at: stepKinds,
+    at: stepKinds.filter((kind) => kind !== "call" && kind !== "stream"),
     reasons: ["status_429", "rate_limited"],
     words: "The client, or others at its address, sent too many requests, and was told to wait.",
     remedy:
-      "Wait a minute. If all clients come from one address, set TRUST_PROXY to your proxy's address so that they are told apart.",
+      "Wait a minute.[ If all clients come from one address, set TRUST_PROXY to your proxy's address so that they are told apart.]",
   },
   {
     id: "token_in_url",
@@ -83,25 +101,27 @@ export const arrivalCauses: readonly Cause[] = [
     id: "request_changed",
     at: ["registration", "authorization", "sign_in", "consent", "token", "refresh"],
     reasons: ["wrong_content_type", "encoded_body", "malformed_body", "status_405", "status_415"],
-    words: "The request came without its body, its Content-Type or its method: a proxy or a redirect changed it.",
+    words: "The request came without its body, its Content-Type or its method[: a proxy or a redirect changed it].",
     remedy:
-      "Let the proxy pass method, body and headers unchanged, and redirect nothing under /oauth/. Without a proxy, update the client.",
+      "[Let the proxy pass method, body and headers unchanged, and redirect nothing under /oauth/. Without a proxy, update]{Update} the client.",
   },
   {
     id: "other_credentials",
     at: "reached",
     reasons: ["other_scheme"],
     words:
-      "The client, or a proxy, sent credentials that are no Bearer token, such as a password or the key of an API.",
+      "The client[, or a proxy,] sent credentials that are no Bearer token, such as a password or the key of an API.",
     remedy:
-      "Remove them from the client's or the proxy's configuration so that it signs in, or use a token of `portcullis token create`.",
+      "Remove them from the client's[ or the proxy's] configuration so that it signs in, or use a token of `portcullis token create`.",
   },
   {
     id: "header_removed",
     at: ["reached", "handshake"],
     when: ({ had }) => had("token", "ok"),
-    words: "The client got its token, but its next request came without one: a proxy removes the Authorization header.",
-    remedy: "Let the proxy pass the Authorization header to /mcp. If there is no proxy, update the client.",
+    words:
+      "The client got its token, but its next request came without one[: a proxy removes the Authorization header].",
+    remedy:
+      "[Let the proxy pass the Authorization header to /mcp. If there is no proxy, restart]{Restart} the client, then update it.",
   },
   {
     id: "public_handshake_only",
@@ -127,12 +147,18 @@ export const arrivalCauses: readonly Cause[] = [
     remedy: "Set SERVER_URL to the address that clients type, https included, and start the server again.",
   },
   {
+    id: "old_transport",
+    at: "reached",
+    when: ({ steps }) => steps.every(({ kind, path }) => kind !== "reached" || path === "GET"),
+    ...oldTransport,
+  },
+  {
     id: "documents_not_reached",
     at: "reached",
     words:
-      "The client was told to sign in, and did not go on: it waits until you ask it to, or a proxy passes /mcp alone.",
+      "The client was told to sign in, and did not go on: it waits until you ask it to[, or a proxy passes /mcp alone].",
     remedy:
-      "Start the sign-in in the client (Claude Code: /mcp). Let a proxy pass /.well-known/, /oauth/ and WWW-Authenticate too: `portcullis doctor` tries it.",
+      "Start the sign-in in the client (Claude Code: /mcp).[ Let a proxy pass /.well-known/, /oauth/ and WWW-Authenticate too: `portcullis doctor` tries it.]",
   },
   {
     id: "no_oauth",
@@ -144,8 +170,9 @@ export const arrivalCauses: readonly Cause[] = [
     id: "server_document_not_reached",
     at: "resource_metadata",
     words:
-      "The client read which server to ask, and did not ask it: it could not reach the address in SERVER_URL, or refused it.",
-    remedy: "Open SERVER_URL from the client's machine. It must be the address that the client uses, to the letter.",
+      "The client read which server to ask, and did not ask it: [it could not reach the address in SERVER_URL, or refused it]{it waits until you ask it to sign in, or refused the document}.",
+    remedy:
+      "[Open SERVER_URL from the client's machine. It]{Start the sign-in in the client (Claude Code: /mcp). SERVER_URL} must be the address that the client uses, to the letter.",
   },
   {
     id: "no_way_to_register",
@@ -154,6 +181,21 @@ export const arrivalCauses: readonly Cause[] = [
     words: "The client read the server's documents and found no way to register by itself.",
     remedy:
       "Make it by hand with `portcullis clients create` and enter its id in the client, or set REGISTRATION=open.",
+  },
+  {
+    id: "waits_for_person",
+    at: "server_metadata",
+    isNoFault: true,
+    when: ({ isDirect }) => isDirect,
+    words: waitingWords,
+    remedy: waitingRemedy,
+  },
+  {
+    id: "waits_for_person",
+    at: "server_metadata",
+    when: ({ steps }) => steps.some(({ agent }) => /^claude-code/i.test(agent ?? "")),
+    words: waitingWords,
+    remedy: waitingRemedy,
   },
   {
     id: "oauth_path_blocked",

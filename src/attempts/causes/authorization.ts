@@ -12,8 +12,9 @@ export const authorizationCauses: readonly Cause[] = [
     at: "authorization",
     reasons: ["unknown_client"],
     when: ({ step }) => step.sign === "no_query",
-    words: "The sign-in page was opened without the client's request: a proxy drops what follows the question mark.",
-    remedy: "Let the proxy pass the whole address. Open the page from the client, and not from a bookmark.",
+    words: "The sign-in page was opened without the client's request[: a proxy drops what follows the question mark].",
+    remedy:
+      "[Let the proxy pass the whole address. ]Open the page from the client, which has an address of its own for it.",
   },
   {
     id: "unknown_client",
@@ -40,9 +41,9 @@ export const authorizationCauses: readonly Cause[] = [
     id: "pkce_missing",
     at: "authorization",
     reasons: [
-      "code_challenge is missing",
-      "code_challenge_method must be S256",
-      "code_challenge is not an S256 challenge",
+      "code_challenge_missing",
+      "code_challenge_not_s256",
+      "code_challenge_malformed",
     ],
     words: "The client did not use PKCE with S256, which is required.",
     remedy: "Update the client. For one of your own, send code_challenge and code_challenge_method=S256.",
@@ -50,7 +51,7 @@ export const authorizationCauses: readonly Cause[] = [
   {
     id: "wrong_resource",
     at: "authorization",
-    reasons: ["The requested resource is not this server's"],
+    reasons: ["foreign_resource"],
     words: "The client asked for access to another resource than this server.",
     remedy:
       "Enter the address that ends in /mcp in the client, as `portcullis connect` prints it, and check SERVER_URL.",
@@ -58,28 +59,30 @@ export const authorizationCauses: readonly Cause[] = [
   {
     id: "prompt_none",
     at: "authorization",
-    reasons: ["prompt=none cannot be satisfied"],
+    reasons: ["prompt_none"],
     words: "The client wants access without a page, and a person has to decide here each time.",
     remedy: "Connect again from the client so that it opens the page.",
   },
   {
+    id: "client_documents_off",
+    at: "authorization",
+    reasons: ["client_documents_off"],
+    words: "The client's id is the address of a document, and this server does not fetch such documents.",
+    remedy: "Set CLIENT_METADATA_DOCUMENTS=on, or let the client register by itself (REGISTRATION=open).",
+  },
+  {
+    id: "client_document_private",
+    at: "authorization",
+    reasons: ["forbidden_address", "forbidden_url"],
+    words:
+      "The client's id is the address of a document on a private network or an odd port, which the server does not fetch for safety.",
+    remedy: "Publish the document at a public https address, or let the client register by itself (REGISTRATION=open).",
+  },
+  {
     id: "client_document_unreachable",
     at: "authorization",
-    reasons: [
-      "connection_failed",
-      "forbidden_address",
-      "forbidden_url",
-      "host_unavailable",
-      "malformed_response",
-      "not_json",
-      "response_too_large",
-      "timed_out",
-      "too_many_fetches",
-      "unexpected_content_type",
-      "unexpected_status",
-      "unresolvable_host",
-    ],
-    words: "The client's id is the address of a document, and the server could not fetch the document.",
+    reasons: ["connection_failed", "host_unavailable", "timed_out", "unexpected_status", "unresolvable_host"],
+    words: "The client's id is the address of a document, and the server could not fetch it; the last step says why.",
     remedy:
       "Try the address from this machine. If the client's site refuses data centres, set REGISTRATION=open and CLIENT_METADATA_DOCUMENTS=off.",
   },
@@ -89,6 +92,10 @@ export const authorizationCauses: readonly Cause[] = [
     reasons: [
       "client_id_mismatch",
       "malformed_document",
+      "malformed_response",
+      "not_json",
+      "response_too_large",
+      "unexpected_content_type",
       "secret_in_document",
       "unsupported_document_authentication",
       "unsupported_document_grant",
@@ -116,7 +123,7 @@ export const authorizationCauses: readonly Cause[] = [
   {
     id: "page_outdated",
     at: ["sign_in", "consent"],
-    reasons: ["request_gone"],
+    reasons: ["request_gone", "unknown_state", "other_browser", "other_person", "malformed"],
     words: "The page was answered when its request was no longer open: it was too late, or had been answered before.",
     remedy: "Start again from the client and answer within ten minutes.",
   },
@@ -124,8 +131,9 @@ export const authorizationCauses: readonly Cause[] = [
     id: "foreign_form",
     at: ["authorization", "sign_in", "consent"],
     reasons: ["status_403", "foreign_form"],
-    words: "The request seems to come from a page of another origin: a proxy changes the Origin header or the address.",
-    remedy: "Set SERVER_URL to the address that people type, and let the proxy pass Origin and Host unchanged.",
+    words:
+      "The request seems to come from a page of another origin[: a proxy changes the Origin header or the address].",
+    remedy: "Set SERVER_URL to the address that people type.[ Let the proxy pass Origin and Host unchanged.]",
   },
   {
     id: "throttled",
@@ -133,6 +141,28 @@ export const authorizationCauses: readonly Cause[] = [
     reasons: ["too_many_attempts", "busy"],
     words: "There were too many wrong passphrases, so the person has to wait.",
     remedy: "Wait as long as the page says. `portcullis users sign-in-link` lets the person in at once.",
+  },
+  {
+    id: "account_disabled",
+    at: "sign_in",
+    reasons: ["disabled_user"],
+    words: "The person's account is disabled on this server.",
+    remedy: "Enable it on the People page or with `portcullis users enable`.",
+  },
+  {
+    id: "servicenow_refused",
+    at: "sign_in",
+    reasons: ["denied", "code_refused"],
+    words:
+      "ServiceNow did not sign the person in: they declined, may not use the application there, or it is misconfigured.",
+    remedy: "Check the OAuth application in ServiceNow: its secret, its redirect URL and who may use it.",
+  },
+  {
+    id: "servicenow_away",
+    at: "sign_in",
+    reasons: ["unavailable"],
+    words: "The ServiceNow instance, where people sign in, did not answer.",
+    remedy: "Open the instance in a browser: one for developers sleeps until then. Start again from the client.",
   },
   {
     id: "wrong_passphrase",
@@ -176,14 +206,14 @@ export const authorizationCauses: readonly Cause[] = [
     isNoFault: true,
     when: ({ silentMs }) => silentMs < pageOpenMs,
     words: "The person signed in and has not decided yet.",
-    remedy: "Choose Allow or Deny on the page. If that shows an error, a proxy does not pass /oauth/consent.",
+    remedy: "Choose Allow or Deny on the page.[ If that shows an error, a proxy does not pass /oauth/consent.]",
   },
   {
     id: "decision_missing",
     at: "sign_in",
     isNoFault: true,
     words: "The person signed in and closed the page without deciding.",
-    remedy: "Start again from the client. If the decision shows an error, a proxy does not pass /oauth/consent.",
+    remedy: "Start again from the client.[ If the decision shows an error, a proxy does not pass /oauth/consent.]",
   },
   {
     id: "person_denied",
@@ -198,8 +228,8 @@ export const authorizationCauses: readonly Cause[] = [
     at: "consent",
     when: ({ redirectHost }) => isLoopback(redirectHost),
     words:
-      "The person allowed access, and the client did not fetch its token: the browser is on another machine than the client, or the client has ended.",
-    remedy: "Use a browser on the client's machine, or forward the port (ssh -L). Start again from the client.",
+      "The person allowed access, and the client did not fetch its token: the client has ended, or the browser is on another machine.",
+    remedy: "Start again from the client and keep it open. Use a browser on its machine, or forward its port (ssh -L).",
   },
   {
     id: "callback_failed",
@@ -212,6 +242,7 @@ export const authorizationCauses: readonly Cause[] = [
     at: "consent",
     words: "Or a firewall or proxy keeps the client from /oauth/token.",
     remedy: "Let it pass /oauth/ from the client's network, not only from the person's.",
+    needsProxy: true,
   },
   {
     id: "window_lost",

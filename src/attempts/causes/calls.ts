@@ -1,30 +1,20 @@
 /** Causes of attempts that end at `/mcp` with a token. */
-import type { Cause, Facts } from "./cause.ts";
-
-/** A token that is refused so soon after it was issued has not expired by itself. */
-const freshTokenMs = 10_000;
-
-function hasJustGotToken({ step, steps }: Facts): boolean {
-  return steps.some(({ kind, outcome, last }) =>
-    (kind === "token" || kind === "refresh") && outcome === "ok" && Math.abs(step.time - last) < freshTokenMs
-  );
-}
+import { type Cause, oldTransport } from "./cause.ts";
 
 export const callCauses: readonly Cause[] = [
   {
     id: "token_expired",
     at: "refused_token",
     reasons: ["expired_token"],
-    when: (facts) => !hasJustGotToken(facts),
     words: "The client's token has expired, and the client did not renew it.",
     remedy: "Reconnect in the client. If that happens every hour, update the client or raise ACCESS_TOKEN_LIFETIME.",
   },
   {
-    id: "clock_wrong",
+    id: "account_disabled",
     at: "refused_token",
-    reasons: ["expired_token", "wrong_claims"],
-    words: "A token that was issued a moment ago is refused for its time: this machine's clock jumped.",
-    remedy: "Set this machine's clock (NTP), on every instance.",
+    reasons: ["disabled_user"],
+    words: "The account of the person that the token acts for is disabled on this server.",
+    remedy: "Enable it on the People page or with `portcullis users enable`, then connect again.",
   },
   {
     id: "token_revoked",
@@ -41,6 +31,22 @@ export const callCauses: readonly Cause[] = [
     words:
       "The token is for another server or another address: SERVER_URL has changed, or the client mixed up servers.",
     remedy: "Remove the connection in the client and add it again. Keep SERVER_URL the same.",
+  },
+  {
+    id: "token_of_other_server",
+    at: "refused_token",
+    reasons: ["token_of_other_server"],
+    words: "The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.",
+    remedy:
+      "Remove that token from the client's configuration so that it signs in here, or use `portcullis token create`.",
+  },
+  {
+    id: "token_of_other_server",
+    at: "refused_token",
+    reasons: ["token_of_other_kind"],
+    words: "The token is none of this server's: it is another server's, the key of an API, or a placeholder.",
+    remedy:
+      "Remove it from the client's configuration so that it signs in, or use a token of `portcullis token create`.",
   },
   {
     id: "key_unknown",
@@ -61,8 +67,10 @@ export const callCauses: readonly Cause[] = [
     id: "header_mangled",
     at: "refused_token",
     reasons: ["malformed_authorization", "several_authorizations", "malformed_token"],
-    words: "The Authorization header is not as a client sends it: a proxy adds one of its own, or the token was cut.",
-    remedy: "Let the proxy pass the Authorization header unchanged. Enter a token again, whole.",
+    words:
+      "The Authorization header is not as a client sends it: [a proxy adds one of its own, or ]the token was cut, or a placeholder was not filled in.",
+    remedy:
+      "[Let the proxy pass the Authorization header unchanged. ]Enter a token again, whole, or remove it so that the client signs in.",
   },
   {
     id: "bad_token",
@@ -86,11 +94,52 @@ export const callCauses: readonly Cause[] = [
     remedy: "Connect again from the client and tick the scope, or use a token with it.",
   },
   {
-    id: "wrong_accept",
+    id: "wrong_content_type",
     at: "call",
-    reasons: ["status_406", "status_415"],
-    words: "The client does not take the kinds of answer that MCP has, or a proxy changes its headers.",
-    remedy: "Let the proxy pass Accept and Content-Type unchanged, or update the client.",
+    reasons: ["status_415"],
+    words: "The client's request does not have the Content-Type application/json[, or a proxy removes it].",
+    remedy: "Update the client[, or let the proxy pass Content-Type unchanged].",
+  },
+  { id: "old_transport", at: "stream", reasons: ["status_405"], ...oldTransport },
+  {
+    id: "streams_given_up",
+    at: "stream",
+    reasons: ["given_up"],
+    words:
+      "The client opened its stream several times and left it each time, without a call[: a proxy holds back or cuts off event streams].",
+    remedy:
+      "[Switch off buffering of text/event-stream in the proxy, and raise its time limit for /mcp. Then restart]{Restart} the client.",
+  },
+  {
+    id: "answers_cut",
+    at: "call",
+    reasons: ["answers_cut", "cancelled"],
+    words:
+      "Calls that took long ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped it.",
+    remedy:
+      "Raise the time limit for tools in the client (Claude Code: MCP_TOOL_TIMEOUT)[ and for /mcp in the proxy], or let the agent ask for less at once.",
+  },
+  {
+    id: "servicenow_not_linked",
+    at: "call",
+    reasons: ["servicenow_not_linked", "servicenow_link_expired"],
+    words: "The client is connected, and its call failed: the person's ServiceNow account is not linked, or no longer.",
+    remedy: "The person links it on their Access page, under Your ServiceNow account.",
+  },
+  {
+    id: "system_away",
+    at: "call",
+    reasons: ["servicenow_unavailable", "ollama_unreachable"],
+    words: "The client is connected, and its call failed: ServiceNow, or the local model's server, does not answer.",
+    remedy: "Run `portcullis doctor`: it says whether they can be reached.",
+  },
+  {
+    id: "call_awaits_approval",
+    at: "call",
+    isNoFault: true,
+    reasons: ["approval_pending", "denied_by_rule", "denied_by_person"],
+    words: "The client is connected, and its call waits for a person's approval, or was refused by a rule or a person.",
+    remedy: "The Decisions page of the console has what waits, the Rules page what is refused.",
   },
   {
     id: "body_refused",
@@ -98,7 +147,7 @@ export const callCauses: readonly Cause[] = [
     reasons: ["status_400", "status_413", "status_408"],
     words:
       "The server could not read the client's request: it is no MCP message, too large, too slow, or of an unknown version.",
-    remedy: "Update the client. Behind a proxy, let it pass bodies and the Mcp- headers unchanged.",
+    remedy: "Update the client.[ Behind a proxy, let it pass bodies and the Mcp- headers unchanged.]",
   },
   {
     id: "stopped",
@@ -118,7 +167,7 @@ export const callCauses: readonly Cause[] = [
     id: "went_well",
     at: ["call", "refresh"],
     isNoFault: true,
-    when: ({ had }) => had("call", "ok", "tools/call"),
+    when: ({ had }) => had("call", "ok", "tools/call") || had("call", "ok", "answered"),
     words: "The client is connected and has called a tool.",
     remedy: "",
   },
@@ -140,7 +189,7 @@ export const callCauses: readonly Cause[] = [
   },
   {
     id: "connected",
-    at: "call",
+    at: ["call", "stream"],
     isNoFault: true,
     words: "The client is connected and has not read the list of tools yet.",
     remedy: "Ask the agent for something. If it sees no tools, restart the client.",

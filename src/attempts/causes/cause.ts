@@ -10,6 +10,8 @@ export interface Facts {
   readonly silentMs: number;
   /** Whether there was a step of this kind, with this outcome and reason where they are given. */
   had(kind: StepKind, outcome?: Step["outcome"], reason?: string): boolean;
+  /** No proxy is in front of the server. */
+  readonly isDirect: boolean;
   /** The host that the browser is sent back to. */
   readonly redirectHost: string | null;
 }
@@ -25,6 +27,16 @@ export interface Cause {
   readonly when?: (facts: Facts) => boolean;
   /** Nothing is wrong: a person decides, or has decided. */
   readonly isNoFault?: true;
+  /** Only a proxy can cause it. */
+  readonly needsProxy?: true;
+  /** What stands in brackets is of proxies, and left out where none is in front; what follows in braces is in its place. */
   readonly words: string;
   readonly remedy: string;
 }
+
+/** GET in the place of POST: where the old transport begins. */
+export const oldTransport = {
+  words: "The client speaks the old HTTP+SSE transport, which this server does not have, and asks for its stream.",
+  remedy:
+    "Choose HTTP (Streamable HTTP) in the client in the place of SSE, with the address that ends in /mcp, or update the client.",
+} as const;

@@ -44,14 +44,15 @@ export const registrationCauses: readonly Cause[] = [
     id: "pop_up_blocked",
     at: "registration",
     words:
-      "The client registered, and no browser opened the sign-in page: a pop-up was blocked, or there is no browser.",
-    remedy: "Allow pop-ups for the client, or open the address that it shows in a browser by hand.",
+      "The client registered, and no one has opened its sign-in page: a pop-up was blocked, there is no browser, or it waits for you.",
+    remedy: "Open the address that the client shows in a browser, and allow pop-ups for the client.",
   },
   {
     id: "authorize_path_blocked",
     at: "registration",
     words: "Or a firewall or proxy keeps the person's browser from /oauth/authorize.",
     remedy: "Open the address that the client shows, and let the proxy pass /oauth/.",
+    needsProxy: true,
   },
   {
     id: "registration_answer_refused",

@@ -3,7 +3,26 @@ import type { Cause, Facts } from "./cause.ts";
 
 const isOf = (agent: RegExp) => ({ steps }: Facts): boolean => steps.some((step) => agent.test(step.agent ?? ""));
 
+/** A token that is refused so soon after it was issued has not expired by itself. */
+const freshTokenMs = 10_000;
+
+function hasJumped({ step, steps }: Facts): boolean {
+  if (step.reason === "wrong_claims" || step.sign === "clock_jumped") return true;
+  return step.kind === "refused_token" && step.sign !== "clock_steady" &&
+    steps.some(({ kind, outcome, last }) =>
+      (kind === "token" || kind === "refresh") && outcome === "ok" && Math.abs(step.time - last) < freshTokenMs
+    );
+}
+
 export const tokenCauses: readonly Cause[] = [
+  {
+    id: "clock_wrong",
+    at: ["token", "refresh", "refused_token"],
+    reasons: ["expired_token", "expired_code", "expired_refresh_token", "wrong_claims"],
+    when: hasJumped,
+    words: "What was issued a moment ago is refused for its time: this machine's clock jumped, or instances differ.",
+    remedy: "Set this machine's clock (NTP), on every instance, and connect again.",
+  },
   {
     id: "credentials_added",
     at: ["token", "refresh"],
@@ -15,9 +34,12 @@ export const tokenCauses: readonly Cause[] = [
       "wrong_authentication_method",
       "wrong_client_secret",
     ],
-    when: ({ had }) => had("reached", "refused", "other_scheme") || had("refused_token", "refused", "malformed_token"),
-    words: "Every request comes with an Authorization header that is not the client's own: a proxy adds it.",
-    remedy: "Remove it from the proxy, or from the headers in the client's configuration.",
+    when: ({ had }) =>
+      had("reached", "refused", "other_scheme") || had("refused_token", "refused", "malformed_token") ||
+      had("refused_token", "refused", "token_of_other_kind") ||
+      had("refused_token", "refused", "token_of_other_server"),
+    words: "Every request comes with an Authorization header that is not the client's own[: a proxy adds it].",
+    remedy: "Remove it from [the proxy, or from ]the headers in the client's configuration.",
   },
   {
     id: "code_replayed",
@@ -61,7 +83,7 @@ export const tokenCauses: readonly Cause[] = [
     at: "token",
     reasons: ["redirect_uri_mismatch"],
     words: "The client named another return address for its token than for its code.",
-    remedy: "Update the client. Behind a proxy, check the public address in the client's configuration.",
+    remedy: "Update the client.[ Behind a proxy, check the public address in the client's configuration.]",
   },
   {
     id: "wrong_resource",
@@ -115,8 +137,8 @@ export const tokenCauses: readonly Cause[] = [
     id: "user_not_active",
     at: ["token", "refresh"],
     reasons: ["user_not_active"],
-    words: "The person was disabled, or changed the passphrase, between the page and the token.",
-    remedy: "Connect again, signing in anew.",
+    words: "The person's account was disabled, or its passphrase changed, since the person allowed access.",
+    remedy: "Enable the account on the People page if it is disabled, then connect again.",
   },
   {
     id: "refresh_expired",
@@ -139,12 +161,14 @@ export const tokenCauses: readonly Cause[] = [
     words:
       "The client got its token and nothing came after: a firewall or CDN in front refuses the agent that calls /mcp.",
     remedy: "Let your CDN or firewall pass AI agents to /mcp. `portcullis doctor` tries it as Claude-User.",
+    needsProxy: true,
   },
   {
     id: "path_not_passed",
     at: "token",
     words:
-      "The client got its token and nothing came after: a proxy keeps it from /mcp, or the client stopped by itself.",
-    remedy: "Check the proxy's rules for /mcp and try again. If it stays, restart the client.",
+      "The client got its token and nothing came after: [a proxy keeps it from /mcp, or the client stopped by itself]{it waits for its person, or has ended}.",
+    remedy:
+      "[Check the proxy's rules for /mcp and try again]{Go on in the client (Claude Code: /mcp shows whether it is connected)}. If it stays, restart the client.",
   },
 ];

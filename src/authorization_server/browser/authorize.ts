@@ -6,12 +6,14 @@ import {
   errorResponse,
   type ResponseTarget,
 } from "./authorization_response.ts";
+import { isClientDocumentUrl } from "../clients/client_document_url.ts";
 import type { ClientDirectory } from "../clients/client_directory.ts";
 import type { Endpoint } from "../../lib/endpoint.ts";
 import { hiddenText } from "../hidden_text.ts";
 import { type InteractionOptions, showConsent, showSignIn } from "./interaction.ts";
 import { clientDocumentPage } from "../pages/client_document_page.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
+import { logStep } from "../refusal.ts";
 import { refusedRequestPage } from "../pages/refused_request_page.ts";
 import { hashSecret, randomSecret } from "../../lib/random_secret.ts";
 import {
@@ -22,7 +24,12 @@ import {
 import { type Client, clients } from "../records/client.ts";
 import { classifyRedirectUri } from "../clients/redirect_uri.ts";
 import { maxQueryCharacters, toParameters } from "../request_body.ts";
-import { validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
+import {
+  type AuthorizationProblem,
+  authorizationProblems,
+  validateAuthorizationRequest,
+  type ValidAuthorizationRequest,
+} from "./validate_authorization_request.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
 interface AuthorizeOptions extends InteractionOptions {
@@ -39,16 +46,12 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);
-    const refused = (reason: string, problem?: string): void =>
-      log.write("audit", "authorization", {
-        outcome: "refused",
-        reason,
-        problem,
-        client: loggedClient,
-        address: peer.address,
+    const refused = (reason: string, problem?: AuthorizationProblem | "client_documents_off"): void =>
+      logStep({ log, peer }, "authorization", { outcome: "refused", reason, problem, client: loggedClient }, {
+        reason: problem ?? reason,
       });
-    const deadEnd = (reason: DeadEnd): Response => {
-      refused(reason);
+    const deadEnd = (reason: DeadEnd, problem?: "client_documents_off"): Response => {
+      refused(reason, problem);
       return errorPage(reason);
     };
     if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
@@ -60,7 +63,9 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     }
     const found = await findForAuthorization(clientId, addressKey(peer.address));
     if (!found.ok) {
-      if (found.error === "unknown_client") return deadEnd("unknown_client");
+      if (found.error === "unknown_client") {
+        return deadEnd("unknown_client", isClientDocumentUrl(clientId) ? "client_documents_off" : undefined);
+      }
       refused(found.error);
       return clientDocumentPage(found.error);
     }
@@ -68,11 +73,13 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     loggedClient = client.id;
     const sendBack = async (
       target: ResponseTarget,
-      error: AuthorizationError,
-      problem: string,
+      problem: AuthorizationProblem,
+      as?: AuthorizationError,
     ): Promise<Response> => {
+      const [ofProblem, text] = authorizationProblems[problem];
+      const error = as ?? ofProblem;
       refused(error, problem);
-      const description = error === "invalid_target" ? `${problem}; it must be ${options.resource}` : problem;
+      const description = error === "invalid_target" ? `${text}; it must be ${options.resource}` : text;
       if (!await isStranger(options, client, target)) return errorResponse(issuer, target, error, { description });
       return refusedRequestPage({
         clientName: client.name,
@@ -86,25 +93,19 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       case "local":
         return deadEnd(verdict.reason);
       case "redirect":
-        return await sendBack(verdict.target, verdict.error, verdict.description);
+        return await sendBack(verdict.target, verdict.problem);
       case "valid": {
         const session = await browsers.signedIn(request);
         if (verdict.request.withoutPages) {
           // Consent is asked on every authorization, so this can never succeed.
-          const error = session === null ? "login_required" : "consent_required";
-          return await sendBack(verdict.request, error, "prompt=none cannot be satisfied");
+          return await sendBack(verdict.request, "prompt_none", session === null ? "login_required" : undefined);
         }
         const browser = browsers.identify(request);
         const handle = randomSecret();
         const kept = await keepRequest(options, { handle, browserHash: browser.hash, clientId }, verdict.request);
         const waiting = { handle, client, request: kept };
         const redirectHost = new URL(kept.redirectUri).host;
-        log.write("info", "authorization", {
-          outcome: "asked",
-          client: client.id,
-          redirectHost,
-          address: peer.address,
-        });
+        logStep({ log, peer, level: "info" }, "authorization", { outcome: "asked", client: client.id, redirectHost });
         const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null
           ? await showSignIn(options, { kind: "request", waiting }, { cookies: browser.cookies })

@@ -14,6 +14,7 @@ import {
 } from "./interaction.ts";
 import { approvedScopes, keepApproval, needsLink, showOffer, visitInstance } from "./link_offer.ts";
 import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
+import { logStep } from "../refusal.ts";
 import { hashSecret, randomId } from "../../lib/random_secret.ts";
 import { conflict, retryOnConflict, unchanged } from "../records/record_family.ts";
 import { authorizationCodeLifetimeSeconds, authorizationCodes } from "../records/authorization_code.ts";
@@ -40,7 +41,7 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
     const browser = browsers.identify(request);
     const gone = (): Response => {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
-      log.write("audit", "consent", { outcome: "refused", reason, address: peer.address });
+      logStep({ log, peer }, "consent", { outcome: "refused", reason });
       return errorPage(reason);
     };
     if (request.method === "GET") {
@@ -128,10 +129,11 @@ async function answer(
 ): Promise<Response | null> {
   const { storage, log, clock } = options;
   const { request, handle, stored } = pending;
-  const fields = { user: signedIn.account.id, client: pending.client.id, address: peer.address };
+  const fields = { user: signedIn.account.id, client: pending.client.id };
+  const grantId = randomId();
   const isAllowed = scopes !== null;
   const answered = rememberDecision({ handle, request, form, isAllowed }, clock);
-  const approval = isAllowed ? approve(options, pending, signedIn, scopes) : { puts: [], deletes: [] };
+  const approval = isAllowed ? approve(options, { ...pending, grantId }, signedIn, scopes) : { puts: [], deletes: [] };
   const committed = await retryOnConflict(async () => {
     const clientCheck = await clientStillThere(storage, pending.client);
     const waiting = await storage.get(stored.key);
@@ -144,18 +146,18 @@ async function answer(
     return done || conflict;
   });
   if (!committed) return null;
-  log.write("audit", "consent", {
+  logStep({ log, peer }, "consent", {
     outcome: isAllowed ? "allowed" : "denied",
     ...(isAllowed ? { scopes } : {}),
     ...fields,
-  });
+  }, isAllowed ? { grant: grantId } : {});
   return decisionResponse(options, { handle, target: request, isAllowed });
 }
 
 /** The writes that store the code and keep the client. */
 function approve(
   { secrets, clock, lifetimes }: InteractionOptions,
-  { handle, request, client }: Pending,
+  { handle, request, client, grantId }: Pending & { readonly grantId: string },
   { account }: SignedIn,
   scopes: readonly string[],
 ): Required<Pick<Batch, "puts" | "deletes">> {
@@ -163,7 +165,7 @@ function approve(
   const expiresAt = now + authorizationCodeLifetimeSeconds * 1_000;
   const { clientId, redirectUri, codeChallenge, resource } = request;
   const record = {
-    grantId: randomId(),
+    grantId,
     clientId,
     userId: account.id,
     credentialHash: account.credentialHash,

@@ -18,6 +18,26 @@ export interface ValidAuthorizationRequest extends ResponseTarget {
   readonly withoutPages: boolean;
 }
 
+/** What can be wrong with a request whose client may be told: its error (RFC 6749 §4.1.2.1) and the text for it. */
+export const authorizationProblems = {
+  // RFC 9101 objects would override what was checked here.
+  request_object: ["request_not_supported", "request is not supported"],
+  request_uri: ["request_uri_not_supported", "request_uri is not supported"],
+  response_type_missing: ["invalid_request", "response_type is missing"],
+  response_type_not_code: ["unsupported_response_type", "response_type must be code"],
+  response_mode_not_query: ["invalid_request", "response_mode must be query"],
+  grant_not_registered: ["unauthorized_client", "The client is not registered for the authorization code grant"],
+  code_challenge_missing: ["invalid_request", "code_challenge is missing"], // OAuth 2.1 §4.1.1
+  // An absent method would mean plain (RFC 7636 §4.3), which lets anyone who sees the request redeem the code.
+  code_challenge_not_s256: ["invalid_request", "code_challenge_method must be S256"],
+  code_challenge_malformed: ["invalid_request", "code_challenge is not an S256 challenge"],
+  foreign_resource: ["invalid_target", "The requested resource is not this server's"], // RFC 8707 §2
+  // Consent is asked on every authorization.
+  prompt_none: ["consent_required", "prompt=none cannot be satisfied"],
+} as const satisfies Readonly<Record<string, readonly [AuthorizationError, string]>>;
+
+export type AuthorizationProblem = keyof typeof authorizationProblems;
+
 /** The judgement of a request. */
 type AuthorizationVerdict =
   | { readonly kind: "valid"; readonly request: ValidAuthorizationRequest }
@@ -26,8 +46,7 @@ type AuthorizationVerdict =
   | {
     readonly kind: "redirect";
     readonly target: ResponseTarget;
-    readonly error: AuthorizationError;
-    readonly description: string;
+    readonly problem: AuthorizationProblem;
   };
 
 /** What a request is judged by. */
@@ -46,8 +65,8 @@ export function validateAuthorizationRequest(
   const redirectUri = selectRedirectUri(requested, client.redirectUris);
   if (redirectUri === null) return { kind: "local", reason: "redirect_uri_not_registered" };
   const target: ResponseTarget = { redirectUri, state: parameters.get("state") ?? null };
-  const refused = findProblem(client, parameters, isAcceptedResource);
-  if (refused !== null) return { kind: "redirect", target, error: refused[0], description: refused[1] };
+  const problem = findProblem(client, parameters, isAcceptedResource);
+  if (problem !== null) return { kind: "redirect", target, problem };
   const scopes = requestedScopes(client, parameters.get("scope"), offeredScopes);
   return {
     kind: "valid",
@@ -65,30 +84,19 @@ function findProblem(
   client: Client,
   parameters: Parameters,
   isAcceptedResource: (values: readonly string[]) => boolean,
-): readonly [AuthorizationError, string] | null {
-  // RFC 9101 objects would override what was checked here.
-  if (parameters.get("request") !== undefined) return ["request_not_supported", "request is not supported"];
-  if (parameters.get("request_uri") !== undefined) return ["request_uri_not_supported", "request_uri is not supported"];
+): AuthorizationProblem | null {
+  if (parameters.get("request") !== undefined) return "request_object";
+  if (parameters.get("request_uri") !== undefined) return "request_uri";
   const responseType = parameters.get("response_type");
-  if (responseType === undefined) return ["invalid_request", "response_type is missing"];
-  if (responseType !== "code") return ["unsupported_response_type", "response_type must be code"];
-  if ((parameters.get("response_mode") ?? "query") !== "query") {
-    return ["invalid_request", "response_mode must be query"];
-  }
-  if (!client.grantTypes.includes("authorization_code")) {
-    return ["unauthorized_client", "The client is not registered for the authorization code grant"];
-  }
+  if (responseType === undefined) return "response_type_missing";
+  if (responseType !== "code") return "response_type_not_code";
+  if ((parameters.get("response_mode") ?? "query") !== "query") return "response_mode_not_query";
+  if (!client.grantTypes.includes("authorization_code")) return "grant_not_registered";
   const challenge = parameters.get("code_challenge");
-  if (challenge === undefined) return ["invalid_request", "code_challenge is missing"]; // OAuth 2.1 §4.1.1
-  // An absent method would mean plain (RFC 7636 §4.3), which lets anyone who sees the request redeem the code.
-  if (parameters.get("code_challenge_method") !== "S256") {
-    return ["invalid_request", "code_challenge_method must be S256"];
-  }
-  if (!isCodeChallenge(challenge)) return ["invalid_request", "code_challenge is not an S256 challenge"];
-  if (!isAcceptedResource(parameters.getAll("resource"))) {
-    return ["invalid_target", "The requested resource is not this server's"]; // RFC 8707 §2
-  }
-  return null;
+  if (challenge === undefined) return "code_challenge_missing";
+  if (parameters.get("code_challenge_method") !== "S256") return "code_challenge_not_s256";
+  if (!isCodeChallenge(challenge)) return "code_challenge_malformed";
+  return isAcceptedResource(parameters.getAll("resource")) ? null : "foreign_resource";
 }
 
 function promptsOf(parameters: Parameters): string[] {

@@ -13,7 +13,7 @@ import { holdsSecretKey, parsePublicJwks } from "../keys/jwks.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../../lib/random_secret.ts";
 import type { Client } from "../records/client.ts";
-import { jsonResponse, type RefusalReason, refuseLogged, wrongMethod } from "../refusal.ts";
+import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "../refusal.ts";
 import { readJsonBody } from "../request_body.ts";
 import { knownScopes, parseScope } from "../scope.ts";
 import { storeRegisteredClient } from "./store_registered_client.ts";
@@ -26,12 +26,15 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
   const { registration, limits, log, clock } = options;
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST");
-    const refused = (reason: RefusalReason) =>
-      refuseLogged(log, "client_registration", reason, { address: peer.address });
-    if (registration.mode === "off") return refused("registration_off");
+    const refusedAs = (name: string | undefined) => (reason: RefusalReason) =>
+      refuseStep({ log, peer }, "client_registration", reason, {}, { name });
+    const unnamed = refusedAs(undefined);
+    if (registration.mode === "off") return unnamed("registration_off");
     const body = await readJsonBody(request, limits);
-    if (!body.ok) return refused(body.error);
+    if (!body.ok) return unnamed(body.error);
     const metadata = parseClientMetadata(body.value);
+    const name = metadata?.client_name;
+    const refused = refusedAs(name);
     // The token is looked at first: a stranger learns nothing about what else is wrong.
     if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
     if (metadata === null) return refused("malformed_client_metadata");
@@ -49,13 +52,12 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
     if (!await storeRegisteredClient(options, client)) return refused("too_many_unused_clients");
-    log.write("audit", "client_registration", {
+    logStep({ log, peer }, "client_registration", {
       outcome: "registered",
       client: client.id,
       droppedRedirectUris: dropped.length,
       authentication: client.authentication,
-      address: peer.address,
-    });
+    }, { name });
     return jsonResponse(registrationResponse(client, secret, dropped), { status: 201 });
   };
 }

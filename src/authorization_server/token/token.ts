@@ -3,7 +3,7 @@ import type { ClientAuthenticator } from "../clients/client_authentication.ts";
 import type { AuthorizationServerOptions } from "../context.ts";
 import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import { hiddenText } from "../hidden_text.ts";
-import { jsonResponse, type RefusalReason, refuseLogged, wrongMethod } from "../refusal.ts";
+import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "../refusal.ts";
 import type { Result } from "../../lib/result.ts";
 import type { Client } from "../records/client.ts";
 import { type Parameters, readParameters } from "../request_body.ts";
@@ -37,29 +37,27 @@ export function createTokenEndpoint(
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST"); // RFC 6749 §3.2
     const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuseLogged(log, "token", parameters.error, { address: peer.address });
+    const to = { log, peer };
+    if (!parameters.ok) return refuseStep(to, "token", parameters.error);
     const name = parameters.value.get("grant_type") ?? "";
     const grantType = grantTypes.get(name);
-    const fields = {
-      grantType: grantType === undefined ? hiddenText(secrets, name) : name,
-      address: peer.address,
-    };
+    const fields = { grantType: grantType === undefined ? hiddenText(secrets, name) : name };
     if (grantType === undefined) {
-      return refuseLogged(log, "token", name === "" ? "missing_grant_type" : "unsupported_grant_type", fields);
+      return refuseStep(to, "token", name === "" ? "missing_grant_type" : "unsupported_grant_type", fields);
     }
     const client = await authenticateClient(request, parameters.value, peer.address);
-    if (!client.ok) return refuseLogged(log, "token", client.error, fields);
+    if (!client.ok) return refuseStep(to, "token", client.error, fields);
     const clientFields = { client: client.value.id, ...fields };
     if (!(client.value.grantTypes as readonly string[]).includes(name)) {
-      return refuseLogged(log, "token", "grant_type_not_registered", clientFields);
+      return refuseStep(to, "token", "grant_type_not_registered", clientFields);
     }
     const issued = await grantType(client.value, parameters.value, peer);
     if (!issued.ok) {
       const remedy = issued.error === "resource_mismatch" ? `; it must be ${resource}` : "";
-      return refuseLogged(log, "token", issued.error, clientFields, remedy);
+      return refuseStep({ ...to, remedy }, "token", issued.error, clientFields);
     }
     const { grantId, subject, accessToken, refreshToken, scopes } = issued.value;
-    log.write("audit", "token", { outcome: "issued", grant: grantId, user: subject, scopes, ...clientFields });
+    logStep(to, "token", { outcome: "issued", grant: grantId, user: subject, scopes, ...clientFields });
     return jsonResponse({
       access_token: accessToken,
       token_type: "Bearer",

@@ -16,7 +16,12 @@ import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
 import { isLiveGrant, type UserDirectory } from "../users/user_directory.ts";
 
 /** Why a bearer token is refused. */
-type TokenProblem = AccessTokenProblem | "refresh_token_as_bearer" | "unknown_operator_token" | "revoked_token";
+type TokenProblem =
+  | AccessTokenProblem
+  | "refresh_token_as_bearer"
+  | "unknown_operator_token"
+  | "revoked_token"
+  | "disabled_user";
 
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export interface Verifier {
@@ -64,6 +69,10 @@ export function createVerifier(
     const token = await operatorTokens.read(storage, principal.tokenId);
     return token !== null && await users.isLiveToken(token.value);
   };
+  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> => {
+    if (await isLive(principal)) return success(principal);
+    return failure(await users.isDisabled(principal.subject) ? "disabled_user" : "revoked_token");
+  };
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);
     if (found === null) return failure("unknown_operator_token");
@@ -77,7 +86,7 @@ export function createVerifier(
       scopes: effectiveScopes(scopes),
       expiresAt,
     };
-    return await isLive(principal) ? success(principal) : failure("revoked_token");
+    return await whileLive(principal);
   };
   return {
     async verify(token) {
@@ -95,7 +104,7 @@ export function createVerifier(
         scopes: effectiveScopes(scopes),
         expiresAt,
       };
-      return await isLive(principal) ? success(principal) : failure("revoked_token");
+      return await whileLive(principal);
     },
     isLive,
     watch: createTokenWatch({ storage, isLive, log, timers }),

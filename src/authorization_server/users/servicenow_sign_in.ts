@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Storage } from "../../storage/port.ts";
-import type { Endpoint } from "../../lib/endpoint.ts";
+import type { Endpoint, Peer } from "../../lib/endpoint.ts";
 import {
   accountPageIn,
   findPending,
@@ -18,6 +18,7 @@ import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { redirectResponse, seeOther } from "../../lib/page/page.ts";
 import { servicenowProblemPage } from "../pages/servicenow_page.ts";
 import { randomId } from "../../lib/random_secret.ts";
+import { logStep } from "../refusal.ts";
 import { maxQueryCharacters } from "../request_body.ts";
 import { noPassphrase, users } from "../records/user.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
@@ -54,15 +55,17 @@ export function createServicenowCallback(options: InstanceOptions): Endpoint {
     });
     if (!finished.ok) {
       const { reason, next } = finished.error;
-      log.write("audit", "servicenow_callback", { outcome: "refused", reason, address: peer.address });
+      logStep({ log, peer }, "servicenow_callback", { outcome: "refused", reason });
       return servicenowProblemPage(reason, {
         linkPath: pathsOf(issuer).servicenowLink,
         ...(next === undefined ? {} : { nextPath: pathOfRequest(issuer, next) }),
       });
     }
     const { purpose, subject } = finished.value;
-    log.write("audit", "servicenow_callback", { outcome: purpose.kind, user: subject, address: peer.address });
-    if (purpose.kind === "sign_in") return await startSession(options, request, finished.value, purpose.handle);
+    logStep({ log, peer }, "servicenow_callback", { outcome: purpose.kind, user: subject });
+    if (purpose.kind === "sign_in") {
+      return await startSession(options, { request, peer }, finished.value, purpose.handle);
+    }
     const { next } = purpose;
     return seeOther(next === undefined ? pathsOf(issuer).servicenowLink : pathOfRequest(issuer, next));
   };
@@ -70,7 +73,7 @@ export function createServicenowCallback(options: InstanceOptions): Endpoint {
 
 async function startSession(
   options: InstanceOptions,
-  request: Request,
+  { request, peer }: { readonly request: Request; readonly peer: Peer },
   { subject, account: { name } }: FinishedVisit,
   handle: string,
 ): Promise<Response> {
@@ -81,6 +84,7 @@ async function startSession(
   const account = await options.users.find(subject);
   if (account === null) {
     await options.instance.unlink(subject); // a user who may not sign in leaves no tokens here
+    peer.onStep?.({ outcome: "refused", reason: "disabled_user", user: subject });
     return servicenowProblemPage("disabled", { linkPath: pathsOf(issuer).servicenowLink });
   }
   return seeOther(next, [await browsers.signIn(request, account)]);

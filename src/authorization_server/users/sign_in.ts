@@ -16,6 +16,7 @@ import { errorPage, methodNotAllowedPage } from "../pages/error_page.ts";
 import { seeOther } from "../../lib/page/page.ts";
 import type { PasswordHasher } from "./password_hash.ts";
 import type { PasswordThrottle } from "./password_throttle.ts";
+import { logStep } from "../refusal.ts";
 import { ownerId } from "../records/user.ts";
 import { openSignInLink } from "./sign_in_link.ts";
 import { verifyPassphrase } from "./verify_passphrase.ts";
@@ -48,7 +49,7 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
     const purpose = await purposeOf(options, { form: form.value, browser, page });
     if (purpose === null) {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
-      log.write("audit", "sign_in", { outcome: "refused", reason, address: peer.address });
+      logStep({ log, peer }, "sign_in", { outcome: "refused", reason });
       return errorPage(reason);
     }
     return await checkPassphrase(options, { request, peer, browser, purpose }, form.value);
@@ -96,9 +97,9 @@ async function checkPassphrase(
   const passphrase = form.get("passphrase") ?? "";
   const outcome = await verifyPassphrase(options, { browser, userName, passphrase, address: peer.address });
   const user = outcome.user;
-  const fields = { user, client, address: peer.address };
+  const fields = { user, client };
   if (!outcome.ok) {
-    log.write("audit", "sign_in", { outcome: "refused", reason: outcome.reason, ...fields });
+    logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, ...fields });
     if (outcome.retryAfterSeconds !== null) {
       return await showSignIn(options, purpose, tooMany(userName, outcome.retryAfterSeconds));
     }
@@ -107,7 +108,7 @@ async function checkPassphrase(
     return await showSignIn(options, purpose, { userName, status: 403, problem });
   }
   const cookie = await browsers.signIn(request, outcome.account);
-  log.write("audit", "sign_in", { outcome: "signed_in", ...fields });
+  logStep({ log, peer }, "sign_in", { outcome: "signed_in", ...fields });
   const next = purpose.kind === "request"
     ? pathOfRequest(issuer, purpose.waiting.handle)
     : pathOfPage(issuer, purpose.next);

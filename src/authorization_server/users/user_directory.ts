@@ -22,6 +22,7 @@ export interface Account {
 export interface UserDirectory {
   /** The account, or `null` when there is none or it is disabled. */
   find(id: string): Promise<Account | null>;
+  isDisabled(id: string): Promise<boolean>;
   /** Whether a token made at the command line may act for its user; the owner may have some before set-up. */
   isLiveToken(token: Pick<OperatorToken, "userId" | "userEpoch">): Promise<boolean>;
   /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
@@ -55,6 +56,7 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
       if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
       return stored === null ? null : account(id, stored.value.passwordHash, stored);
     },
+    isDisabled: async (id) => (await users.read(storage, id))?.value.disabled === true,
     async isLiveToken({ userId, userEpoch }) {
       const stored = await users.read(storage, userId);
       if (stored === null) return userId === ownerId;

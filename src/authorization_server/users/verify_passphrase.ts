@@ -30,7 +30,13 @@ type PassphraseOutcome =
   | {
     readonly ok: false;
     readonly user: string;
-    readonly reason: "too_many_attempts" | "busy" | "unknown_user" | "wrong_passphrase" | "no_argon2id";
+    readonly reason:
+      | "too_many_attempts"
+      | "busy"
+      | "unknown_user"
+      | "disabled_user"
+      | "wrong_passphrase"
+      | "no_argon2id";
     /** Not judged: the caller has to wait. `null` for a wrong name or passphrase. */
     readonly retryAfterSeconds: number | null;
   };
@@ -54,8 +60,9 @@ export async function verifyPassphrase(checks: PassphraseChecks, attempt: Attemp
   const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
   if (verified === "busy") return { ok: false, user, reason: "busy", retryAfterSeconds: busySeconds };
   if (account === null || !isVerifiable || !verified) {
+    const isDisabled = await users.isDisabled(userName); // for every refusal, so that none takes longer
     const reason = account === null
-      ? "unknown_user"
+      ? isDisabled ? "disabled_user" : "unknown_user"
       : isVerifiable || hash === noPassphrase
       ? "wrong_passphrase"
       : "no_argon2id";

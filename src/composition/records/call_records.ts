@@ -3,6 +3,7 @@ import { type AttemptRecorder, createAttemptRecorder } from "../../attempts/reco
 import { openStepLog, type StepLog } from "../../attempts/step_log.ts";
 import type { Config } from "../../config/config.ts";
 import { summariseStrangers } from "../../lib/log/summarised_log.ts";
+import { isLoopbackHost } from "../../lib/settings/parsers.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -60,17 +61,15 @@ export async function openCallRecords(
     isOpen: config.authorizationServer.registration === "open",
     isDiskFull: () => isDiskFull(parts.storage),
     scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
+    ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
+    isDirect: serverUrl !== undefined && isLoopbackHost(new URL(serverUrl).hostname) &&
+      config.http.trustedProxies === undefined,
+    elapsed: () => timers.elapsed(),
+    isClockSteady: () => parts.steadyNow() !== null,
   });
-  const log: Log & { close(): void } = {
-    ...summarised,
-    write(level, event, fields) {
-      summarised.write(level, event, fields);
-      attempts.noteLine(event, fields);
-    },
-  };
-  const live = await openLive({ ...parts, log, createId, hasOthers: mayHaveSeveralInstances(config) });
+  const live = await openLive({ ...parts, log: summarised, createId, hasOthers: mayHaveSeveralInstances(config) });
   return {
-    log,
+    log: summarised,
     live,
     recordRequest(entry, params) {
       audit.recordRequest(entry, params);
@@ -81,7 +80,7 @@ export async function openCallRecords(
     logExport,
     async close() {
       live.close();
-      log.close();
+      summarised.close();
       await steps.close();
       await audit.close();
     },

@@ -22,11 +22,12 @@ import { headerOf, keepHeaders } from "../../lib/network/served_request.ts";
 import { addressKey } from "../../lib/network/address_key.ts";
 import { tooManyCalls } from "../../mcp/calls/refusals.ts";
 import { refusalCode, rpcErrorCode } from "../../mcp/messages/jsonrpc.ts";
+import type { McpAnswer } from "../../mcp/answer.ts";
 import type { McpServer } from "../../mcp/mcp_server.ts";
 import type { Profile } from "../../mcp/sessions/profile.ts";
 import { holdBody, refuseStopping } from "../body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "../body_intake.ts";
-import { type EventStreamOptions, eventStreamOptions } from "./event_stream.ts";
+import { type EventStreamOptions, eventStreamOptions, watchEnd } from "./event_stream.ts";
 import { HttpExchange, PublicHttpExchange } from "./http_exchange.ts";
 import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
 import {
@@ -42,7 +43,11 @@ interface Outsiders {
   /** Without a good token; the reason says why one was refused. */
   noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
   /** With a good token, and refused as a whole. */
-  noteRefused(principal: Principal, status: number): void;
+  noteRefused(principal: Principal, method: string, status: number): void;
+  /** A session's stream was opened; returns what to call at its end: whether we ended it, or the caller left. */
+  noteStream(principal: Principal): (isWhole: boolean) => void;
+  /** An answer that took its time ended: whether its caller was there to the last. */
+  noteAnswer(principal: Principal, isWhole: boolean): void;
 }
 
 export interface McpEndpointOptions extends PublicHandshakeOptions {
@@ -61,8 +66,10 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly log: Log;
   /** Called for each refused token. */
   readonly onTokenRefused?: () => void;
-  /** Sees the requests that do not get as far as a call. */
+  /** Sees the requests that do not get as far as a call, and what becomes of streams and slow answers. */
   readonly outsiders?: Outsiders;
+  /** By which answers are slow, in milliseconds. */
+  readonly elapsed?: () => number;
   readonly maxBodyBytes: number;
   /** The same for callers without a token, who may only say `initialize`. */
   readonly maxPublicBodyBytes?: number;
@@ -91,7 +98,7 @@ interface PostedBody {
 
 /** Answers one request to `/mcp`, of any HTTP method: at once where nothing has to be waited for. */
 export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
-  const { mcp, authenticate, challenge, profileOf, createRequestId, log } = options;
+  const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders, elapsed = () => 0 } = options;
   const eventStreams = { ...eventStreamOptions, ...options.eventStreams };
   const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
   const bounds = { maxBytes: options.maxBodyBytes, timeoutMs };
@@ -122,12 +129,26 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   const handleOther = async (request: Request, exchange: HttpExchange): Promise<Response> => {
     switch (request.method) {
       case "GET":
-        return toResponse(request, await mcp.openStream(exchange));
+        return toResponse(request, watchStream(await mcp.openStream(exchange), exchange.principal));
       case "DELETE":
         return toResponse(request, await mcp.endSession(exchange));
       default:
         return methodNotAllowed("POST, GET, DELETE");
     }
+  };
+
+  const watchStream = (answer: McpAnswer, principal: Principal): McpAnswer => {
+    if (answer.kind !== "stream" || outsiders === undefined) return answer;
+    return { ...answer, reader: watchEnd(answer.reader, outsiders.noteStream(principal)) };
+  };
+
+  const watchAnswer = (answer: McpAnswer, { principal, disconnected }: HttpExchange, tookMs: number): McpAnswer => {
+    if (outsiders === undefined) return answer;
+    if (answer.kind === "stream" || answer.kind === "late_json") {
+      return { ...answer, reader: watchEnd(answer.reader, (isWhole) => outsiders.noteAnswer(principal, isWhole)) };
+    }
+    if (tookMs > slowAnswerMs) outsiders.noteAnswer(principal, !disconnected.aborted);
+    return answer;
   };
 
   const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
@@ -162,14 +183,17 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
     const body = parseJson(read.value);
     if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
-    return whenReady(mcp.handle(body, exchange), (answer) => {
+    const handled = mcp.handle(body, exchange);
+    const startedAt = handled instanceof Promise ? elapsed() : null;
+    return whenReady(handled, (answer) => {
       if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
         const size = answer.body.length;
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
         void peer.answerSent.then(() => intake.release(caller, size));
       }
       if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
-      return toResponse(request, answer);
+      const tookMs = startedAt === null ? 0 : elapsed() - startedAt;
+      return toResponse(request, watchAnswer(answer, exchange, tookMs));
     });
   };
 
@@ -203,9 +227,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
   const noteOutsider = (request: Request, peer: Peer, auth: AuthOutcome, status: number): void => {
     if (auth.kind !== "principal") {
       const reason = auth.kind === "refused" ? auth.reason : null;
-      options.outsiders?.noteStranger(request, peer, { status, reason });
-    } else if (request.method === "POST" || (request.method === "GET" && status === 404)) {
-      options.outsiders?.noteRefused(auth.principal, status);
+      outsiders?.noteStranger(request, peer, { status, reason });
+    } else if (request.method === "POST" || request.method === "GET") {
+      outsiders?.noteRefused(auth.principal, request.method, status);
     }
   };
 
@@ -222,7 +246,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
     }
     if (unavailable === null) return refuse(500, rpcErrorCode.internalError, "Internal server error");
-    options.outsiders?.noteStranger(request, peer, { status: 503, reason: null });
+    outsiders?.noteStranger(request, peer, { status: 503, reason: null });
     const retryAfter = `${unavailable.retryAfterSeconds}`;
     return refuse(503, refusalCode.unavailable, unavailable.text, { "retry-after": retryAfter });
   };
@@ -241,6 +265,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
 
 /** Bodies of pings, cancellations and the like: read even when the caller's calls are refused. */
 const smallBodyBytes = 4_096;
+/** Answers after so long may be too late for their caller. */
+const slowAnswerMs = 1_000;
 /** Answers up to this size lie in the buffers of the connection. */
 const smallAnswerCharacters = 65_536;
 
