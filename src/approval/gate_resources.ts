@@ -7,6 +7,9 @@ import type { JudgedCall, Rule } from "./rule.ts";
 import { type FindTrueNames, judgeByNames } from "./true_names.ts";
 import type { RuleStore } from "./rule_store.ts";
 
+/** Times that a page of a list is filled up. */
+const maxRounds = 100;
+
 interface ResourceGateOptions {
   readonly rules: RuleStore;
   readonly clock: Clock;
@@ -49,7 +52,9 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     };
   };
   const uriOf = ({ uri }: Resource): string => uri;
-  const { listPage, complete } = family;
+  const isOpen = async (principal: Principal, uri: string): Promise<boolean> =>
+    rules.current.length === 0 || await stopping(principal, uri) === null;
+  const { listPage, complete, watch } = family;
   return {
     ...family,
     async list(principal) {
@@ -57,15 +62,38 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     },
     ...listPage === undefined ? {} : {
       async listPage(principal, position, limit) {
-        const page = await listPage(principal, position, limit);
-        return page === null ? null : { ...page, resources: await seen(principal, page.resources, uriOf) };
+        // a page is filled up: one that is short would say how much is kept back
+        const resources: Resource[] = [];
+        for (let next = position, rounds = 1;; rounds++) {
+          const page = await listPage(principal, next, limit - resources.length);
+          if (page === null) return null;
+          const open = await seen(principal, page.resources, uriOf);
+          resources.push(...open);
+          next = page.next;
+          if (next === undefined) return { resources };
+          const isFull = open.length === page.resources.length || resources.length >= limit;
+          if (isFull || rounds === maxRounds) return { resources, next };
+        }
       },
     },
     ...complete === undefined ? {} : {
       async complete(template, variable, value, others, principal) {
+        const directory = value.slice(0, value.lastIndexOf("/") + 1);
+        if (!await isOpen(principal, filledIn(template, variable, `${directory}?`))) return [];
         const values = await complete(template, variable, value, others, principal);
         return await seen(principal, values, (each) => filledIn(template, variable, each));
       },
+    },
+    mayWatch: (uri, principal) => isOpen(principal, uri),
+    ...watch === undefined ? {} : {
+      watch: (principal, listener) =>
+        watch(principal, async ({ touches, isListChanged, changed }) => {
+          const open = !isListChanged || changed === undefined ? null : await seen(principal, changed, (uri) => uri);
+          listener({
+            touches: async (uri) => await touches(uri) && await isOpen(principal, uri),
+            isListChanged: isListChanged && open?.length !== 0,
+          });
+        }),
     },
     read(uri, context) {
       return rules.current.length === 0 ? family.read(uri, context) : readIfOpen(uri, context);

@@ -45,7 +45,9 @@ export type ResourceOutcome =
 /** Changes of a family's resources that happened within a short time. */
 interface ResourceChange {
   /** Says which addresses may be meant. */
-  readonly touches: (uri: string) => boolean;
+  readonly touches: (uri: string) => boolean | Promise<boolean>;
+  /** Addresses that changed, where they are known: files, and directories with all that is in them. */
+  readonly changed?: readonly string[];
   /** Whether resources may have appeared or disappeared. */
   readonly isListChanged: boolean;
 }
@@ -76,6 +78,8 @@ export interface ResourceFamily {
   readonly cacheHint: CacheHint;
   /** Whether resources come and go while the server runs; only `watch` reports that. */
   readonly hasVaryingList?: boolean;
+  /** Whether rules let this principal watch the resource; absent: they do. It depends on no file. */
+  readonly mayWatch?: (uri: string, principal: Principal) => Promise<boolean>;
   /** Reports changes to what this principal may read, until the returned function is called. */
   readonly watch?: (principal: Principal, listener: ResourceListener) => () => void;
   /** Suggests values for a template's variable. */

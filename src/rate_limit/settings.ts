@@ -7,7 +7,7 @@ export const rateLimitSettings = {
     env: "MCP_RATE_LIMIT",
     default: "600",
     parse: parseInteger(1, 1_000_000_000),
-    help: "tool calls a minute for each user and client",
+    help: "calls and other requests a minute for each user and client",
   }),
   oauthFailuresPerQuarterHour: required({
     env: "OAUTH_RATE_LIMIT",

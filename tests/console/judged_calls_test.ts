@@ -1,5 +1,6 @@
 /** Calls that rules judge: what a caller learns before a decision, and what an approval is for. */
 import assert from "node:assert/strict";
+import { postMcp } from "../fixtures/mcp_call.ts";
 import { type Desk, fileIn, isThere, startDesk } from "./desk.ts";
 
 const pending = /waits for a person's approval/;
@@ -144,4 +145,54 @@ Deno.test("a refusal comes before a question, and a question before an allowance
     assert.match((await desk.page("rules")).html, /Refuse comes before Ask, Ask before Allow/);
     assert.equal(await fileIn(desk, "drafts/a"), "x");
   }
+});
+
+Deno.test("no method tells what a rule keeps, or anything while calls are stopped; each counts against the limit", async () => {
+  await using desk = await startDesk({ patienceMs: 20, env: { MCP_RATE_LIMIT: "60" } });
+  const root = desk.place.workspaceDir;
+  await layOut(root);
+  for (let index = 0; index < 40; index++) await Deno.writeTextFile(`${root}/secret/${index}.txt`, "x");
+  const opening = await postMcp(desk.server.url, {
+    ...{ jsonrpc: "2.0", id: 0, method: "initialize" },
+    params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "t", version: "1" } },
+  }, { token: desk.token });
+  const session = opening.headers.get("mcp-session-id");
+  await opening.body?.cancel();
+  const sent = async (method: string, params: Record<string, unknown>): Promise<string> => {
+    const message = { jsonrpc: "2.0", id: 1, method, params };
+    const headers = session === null ? {} : { "mcp-session-id": session };
+    return await (await postMcp(desk.server.url, message, { token: desk.token, headers })).text();
+  };
+  const ref = { type: "ref/resource", uri: "workspace:///{+path}" };
+  const subscribe = (path: string) => sent("resources/subscribe", { uri: `workspace:///${path}` });
+  const complete = (value: string) => sent("completion/complete", { ref, argument: { name: "path", value } });
+  assert.match(await subscribe("secret/plan.txt"), /"result"/);
+  await desk.rule({ place: "secret", verdict: "ask" });
+  const [denied, absent, linked] = [
+    await subscribe("secret/plan.txt"),
+    await subscribe("secret/none.txt"),
+    await subscribe("shelf/plan.txt"),
+  ];
+  assert.match(denied, /"error"/);
+  assert.equal(denied.replace("plan", "none"), absent);
+  assert.match(linked, /"error"/);
+  assert.match(await subscribe("open/plane.txt"), /"result"/);
+  assert.ok(!(await complete("secret/")).includes("secret/"));
+  assert.equal(await complete("secret/pl"), await complete("secret/zz"));
+  const list = await sent("resources/list", {});
+  assert.ok(list.includes("plane.txt") && !list.includes("secret"), list);
+  await desk.owner.submit(await desk.page("live"), {}, 'value="stop"');
+  for (
+    const each of [list, await sent("resources/list", {}), await complete("open/"), await subscribe("open/draft.sh")]
+  ) {
+    assert.equal(each === list, /"result"/.test(each), each);
+  }
+  await desk.owner.submit(await desk.page("live"), {}, 'value="start"');
+  let last = "";
+  for (let index = 0; index < 60; index++) last = await complete("");
+  assert.match(last, /Too many calls/);
+  for (const method of ["resources/list", "prompts/list", "tools/list", "resources/templates/list"]) {
+    assert.match(await sent(method, {}), /Too many calls/, method);
+  }
+  assert.match(await sent("ping", {}), /"result"/);
 });

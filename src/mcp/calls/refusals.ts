@@ -1,8 +1,8 @@
 /** Refusals before a call runs: for want of scopes, or because a limit is reached. */
 import { whenReady } from "../../lib/when_ready.ts";
 import type { McpAnswer } from "../answer.ts";
-import { errorText, refusalCode, type RpcId } from "../messages/jsonrpc.ts";
-import type { Call } from "./call.ts";
+import { errorText, refusalCode, rpcErrorCode, type RpcId } from "../messages/jsonrpc.ts";
+import { answerError, type Call } from "./call.ts";
 
 /** Refuses a call whose token lacks some of the scopes that it needs. */
 export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
@@ -30,6 +30,13 @@ export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | n
     call.code = "rate_limited";
     return tooManyCalls(call.request.id, admission.retryAfterSeconds);
   });
+}
+
+/** Refuses a request while calls of its principal are stopped; the words say so. */
+export function refuseStopped(call: Call, words: string): McpAnswer {
+  call.outcome = "stopped";
+  call.code = "stopped";
+  return answerError(call, rpcErrorCode.invalidRequest, words);
 }
 
 /** The refusal of a message that comes too soon; `id` is that of the request, if it was one. */

@@ -1,4 +1,5 @@
 /** The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has. */
+import { whenReady } from "../../lib/when_ready.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerResult, type Call } from "../calls/call.ts";
 import { complete } from "../offers/complete.ts";
@@ -11,6 +12,7 @@ import { readResource, type ResourceWatchOptions, watchResource } from "../offer
 import type { ResourceRegistry } from "../resource.ts";
 import { setLogLevel } from "../sessions/set_log_level.ts";
 import { cancelTask, getTask, updateTask } from "../tasks/task_methods.ts";
+import { refuseRate, refuseStopped } from "../calls/refusals.ts";
 import { callTool } from "../calls/tool_call.ts";
 import type { ToolRegistry } from "../offers/tool_registry.ts";
 
@@ -22,6 +24,19 @@ interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatc
 
 export type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
+/**
+ * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
+ * basic/utilities/ping).
+ */
+const counted = (serve: Handler): Handler => (call) => whenReady(refuseRate(call), (refusal) => refusal ?? serve(call));
+
+/** One that tells what there is, and so gives nothing while calls are stopped. */
+const stoppable = (serve: Handler): Handler =>
+  counted((call) => {
+    const refusal = call.runtime.callWatch.refusal(call.principal);
+    return refusal === null ? serve(call) : refuseStopped(call, refusal);
+  });
+
 /** Builds the table. Methods of features that the server does not have are left out. */
 export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
   const { features } = options;
@@ -29,27 +44,27 @@ export function createMethodTable(options: MethodTableOptions): ReadonlyMap<stri
     ["initialize", (call) => answerInitialize(options, call)],
     ["server/discover", (call) => answerDiscover(options, call)],
     ["ping", (call) => answerResult(call, "{}")],
-    ["tools/list", createToolsList(options.tools)],
+    ["tools/list", counted(createToolsList(options.tools))],
     ["tools/call", (call) => callTool(options, call)],
-    ["logging/setLevel", (call) => setLogLevel(options, call)],
-    ["subscriptions/listen", (call) => listen(options, call)],
-    ["tasks/get", getTask],
-    ["tasks/update", updateTask],
-    ["tasks/cancel", cancelTask],
+    ["logging/setLevel", counted((call) => setLogLevel(options, call))],
+    ["subscriptions/listen", stoppable((call) => listen(options, call))],
+    ["tasks/get", counted(getTask)],
+    ["tasks/update", stoppable(updateTask)],
+    ["tasks/cancel", counted(cancelTask)],
   ]);
   if (features.prompts) {
-    table.set("prompts/list", createPromptsList(options.prompts));
+    table.set("prompts/list", counted(createPromptsList(options.prompts)));
     table.set("prompts/get", (call) => getPrompt(options, call));
   }
   if (features.resources) {
-    table.set("resources/list", createResourcesList(options.resources));
-    table.set("resources/templates/list", createTemplatesList(options.resources));
+    table.set("resources/list", stoppable(createResourcesList(options.resources)));
+    table.set("resources/templates/list", counted(createTemplatesList(options.resources)));
     table.set("resources/read", (call) => readResource(options, call));
     table.set("resources/subscribe", (call) => watchResource(options, call, true));
     table.set("resources/unsubscribe", (call) => watchResource(options, call, false));
   }
   if (features.prompts || features.resources) {
-    table.set("completion/complete", (call) => complete(options, call));
+    table.set("completion/complete", stoppable((call) => complete(options, call)));
   }
   return table;
 }

@@ -7,7 +7,7 @@ import { rpcErrorCode } from "../messages/jsonrpc.ts";
 import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "../resource.ts";
 import { canonicalUri, familyOf, noticesOf } from "../streams/resource_watch.ts";
 import { runInContext } from "../calls/run_in_context.ts";
-import { refuseRate, refuseScopes } from "../calls/refusals.ts";
+import { refuseRate, refuseScopes, refuseStopped } from "../calls/refusals.ts";
 import type { Sessions } from "../sessions/session.ts";
 import type { SessionStreams } from "../streams/session_streams.ts";
 
@@ -71,6 +71,12 @@ export async function watchResource(
   const isSame = (other: string): boolean => canonicalUri(options.resources, other) === own;
   const refusal = await refuseRate(call);
   if (refusal !== null) return refusal;
+  const stopped = wanted ? call.runtime.callWatch.refusal(call.principal) : null;
+  if (stopped !== null) return refuseStopped(call, stopped);
+  // whether anything is there is not asked: an address of a judged place answers like any other
+  if (wanted && await family.mayWatch?.(uri, call.principal) === false) {
+    return answerError(call, rpcErrorCode.invalidParams, "The owner of this server does not allow this.", { uri });
+  }
   if (!await options.sessions.setSubscription(session, uri, wanted, isSame)) {
     const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
     return answerError(call, rpcErrorCode.invalidRequest, words);

@@ -2,6 +2,7 @@
 import type { Principal } from "../../lib/principal.ts";
 import type { McpAnswer } from "../answer.ts";
 import { answerError, type Call } from "../calls/call.ts";
+import { whenReady } from "../../lib/when_ready.ts";
 import { tooManyStreams } from "../calls/refusals.ts";
 import { type ChangeHub, listNames, type OfferChange } from "./change_hub.ts";
 import { isObject } from "../../lib/json.ts";
@@ -49,7 +50,7 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   const refusal = taskIds.length > 0 ? requireTasks(call) : null;
   if (refusal !== null) return refusal;
   const tasks = await ownTasks(call, taskIds);
-  const filter = honouredFilter(options, call, wanted, tasks);
+  const filter = await honouredFilter(options, call, wanted, tasks);
 
   const stream = runtime.streams.open({
     principal,
@@ -78,6 +79,9 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   const tell = (notice: string): void => {
     if (!stream.push(notice, true)) stream.abandon(); // it cannot keep up: let it come back
   };
+  const tellOfResource = (notice: string): void => {
+    if (runtime.callWatch.refusal(principal) === null) tell(notice);
+  };
   const hear = (change: OfferChange): void => {
     const notice = noticeOf(change, filter, principal, id);
     if (notice !== null) tell(notice);
@@ -89,9 +93,12 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   const stopWatching = watchFamilies(options.resources, principal, wantedChanges, ({ touches, isListChanged }) => {
     const _meta = subscriptionMeta(id);
     for (const uri of watched) {
-      if (touches(uri)) tell(notificationText("notifications/resources/updated", { _meta, uri }));
+      const notice = notificationText("notifications/resources/updated", { _meta, uri });
+      void whenReady(touches(uri), (isTouched) => isTouched && tellOfResource(notice));
     }
-    if (isListChanged && wantedChanges.lists) tell(notificationText("notifications/resources/list_changed", { _meta }));
+    if (isListChanged && wantedChanges.lists) {
+      tellOfResource(notificationText("notifications/resources/list_changed", { _meta }));
+    }
   });
   const stopFollowing = runtime.tasks.follow(tasks);
   const keepOpen = endWithToken(principal, runtime, end);
@@ -112,12 +119,12 @@ async function ownTasks(call: Call, taskIds: readonly string[]): Promise<readonl
   return found.filter((task) => task !== null);
 }
 
-function honouredFilter(
+async function honouredFilter(
   { features, resources }: ListenOptions,
   call: Call,
   wanted: Readonly<Record<string, unknown>>,
   tasks: readonly TaskView[],
-): Filter {
+): Promise<Filter> {
   const filter: Filter = {};
   if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
   if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
@@ -127,9 +134,11 @@ function honouredFilter(
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
   // equivalent addresses are one resource, of which the client is told by the first of its own spellings
   const spelled = new Map(uris.toReversed().map((uri) => [canonicalUri(resources, uri), uri]));
-  const watchable = uris.filter((uri) =>
-    spelled.get(canonicalUri(resources, uri)) === uri && mayWatch(resources, call.principal, uri)
-  );
+  const watchable: string[] = [];
+  for (const uri of uris) {
+    if (spelled.get(canonicalUri(resources, uri)) !== uri) continue;
+    if (await mayWatch(resources, call.principal, uri)) watchable.push(uri);
+  }
   if (watchable.length > 0) filter.resourceSubscriptions = watchable;
   if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);
   return filter;

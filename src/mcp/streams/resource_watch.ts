@@ -14,9 +14,10 @@ export function canonicalUri(resources: ResourceRegistry, uri: string): string {
 }
 
 /** Whether the principal may read what the address names, if it names anything, and can be told of its changes. */
-export function mayWatch(resources: ResourceRegistry, principal: Principal, uri: string): boolean {
+export async function mayWatch(resources: ResourceRegistry, principal: Principal, uri: string): Promise<boolean> {
   const family = familyOf(resources, uri);
-  return family?.watch !== undefined && hasScopes(principal, family.scopes);
+  return family?.watch !== undefined && hasScopes(principal, family.scopes) &&
+    (await family.mayWatch?.(uri, principal) ?? true);
 }
 
 /** Of what the families that there are now can give notice: a list only if all that may change it tell so. */

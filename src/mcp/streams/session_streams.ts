@@ -1,4 +1,6 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
+import { whenReady } from "../../lib/when_ready.ts";
+import { type CallWatch, noCallWatch } from "../calls/call_watch.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { Timers } from "../../lib/time/timers.ts";
@@ -29,6 +31,7 @@ interface SessionStreamsOptions {
   readonly resources: ResourceRegistry;
   readonly resumption: StreamResumption;
   readonly admit: Admit;
+  readonly callWatch?: CallWatch;
 }
 
 /** Serves GET and DELETE. */
@@ -63,11 +66,15 @@ interface OpenStream {
 }
 
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, features, resources, resumption, scopeNotices, admit } = options;
+  const { sessions, streams, changes, features, resources, resumption, scopeNotices, admit, callWatch = noCallWatch } =
+    options;
   const open = new Map<string, OpenStream>();
 
   const tellOfList = (stream: MessageStream, list: typeof listNames[number]): void => {
     if (features[list]) tell(stream, notificationText(`notifications/${list}/list_changed`));
+  };
+  const tellOfResource = ({ stream, principal }: OpenStream, notice: string): void => {
+    if (callWatch.refusal(principal) === null) tell(stream, notice);
   };
   changes.subscribe(({ kind }) => {
     if (kind === "task") return; // of the modern era
@@ -78,10 +85,11 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     const wanted = { uris: subscriptions, lists: noticesOf(resources).ofLists };
     entry.stopWatching = watchFamilies(resources, entry.principal, wanted, ({ touches, isListChanged }) => {
       for (const uri of subscriptions) {
-        if (touches(uri)) tell(entry.stream, notificationText("notifications/resources/updated", { uri }));
+        const notice = notificationText("notifications/resources/updated", { uri });
+        void whenReady(touches(uri), (isTouched) => isTouched && tellOfResource(entry, notice));
       }
       if (isListChanged && wanted.lists) {
-        tell(entry.stream, notificationText("notifications/resources/list_changed"));
+        tellOfResource(entry, notificationText("notifications/resources/list_changed"));
       }
     });
     stopBefore();
