@@ -120,7 +120,7 @@ const refused: readonly Row[] = [
   ["file_edit", {
     path: "d/a.ts",
     edits: [{ old_text: "one", new_text: "1" }, { old_text: "one", new_text: "2" }],
-  }, /no longer in the file after the edits before this one; give what they leave \(edit 2, d\/a\.ts; nothing/],
+  }, /no longer in the file after the edits before this one; give what they leave \(edit 2, d\/a\.ts\); nothing/],
   ["file_undo", { change: "none" }, /call file_undo without change for the list$/, ["file_undo", {}]],
   ["file_edit", { edits: [{ path: "d/a.ts", old_text: "one", new_text: "x", count: 1 }] }, /^edits\[0\] has no count/],
   ["file_search", { query: "one\n  two" }, /search for one of its lines, with context/, ["file_search", {
@@ -221,7 +221,7 @@ needing("workspace directory").test(
       assert.match(await text("README.md:9-"), /it has 1 line, so there is nothing at line 9/);
       assert.match(await text("large.txt:300001-"), /nothing from line 300001 on/);
       const found = await done("file_search", { query: "größe", path: "wide.txt", last: true, limit: 1 });
-      assert.match(found.text, /^wide\.txt\n60000: zeile größe\n\(the last 1 of 60000 hits/);
+      assert.match(found.text, /^wide\.txt\n60000: zeile größe\n\(the last 1 of 60000 lines/);
       for (const pattern of ["*résumé*", "**/re\u0301sum?.md", "{x,résumé.md}", "r[éè]sumé.md"]) {
         for (const tool of ["file_list", "file_search"]) {
           assert.match((await done(tool, { pattern })).text, /sume\u0301\.md/);

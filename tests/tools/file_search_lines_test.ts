@@ -67,8 +67,8 @@ Deno.test("file_search finds in a line of megabytes what a look at the whole lin
       for (const [request, lines] of cases) {
         for (const more of path === "crlf" ? [{ show: "count" }, { last: true, context: 1 }] : [{}]) {
           const { structured } = await answerOf(search, { path, ...request, ...more });
-          const matches = structured["matches"] as { line?: number; count?: number; before?: string[] }[];
-          const found = "show" in more ? matches.map(({ count }) => count) : matches.map(({ line }) => line);
+          const matches = structured["matches"] as { line?: number; lines?: number; before?: string[] }[];
+          const found = "show" in more ? matches.map(({ lines = 0 }) => lines) : matches.map(({ line }) => line);
           const expected = "show" in more ? (lines.length === 0 ? [] : [lines.length]) : lines;
           assert.deepEqual(found, expected, `${path} ${JSON.stringify({ ...request, ...more })}`);
           assert.ok(!("partly_searched" in structured));

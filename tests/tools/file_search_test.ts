@@ -19,9 +19,9 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
       "1: fox.fox",
       "d/a.txt",
       "2: one fox",
-      `(2 hits in 2 files; 3 searched; ${passed})`,
+      `(2 lines, 3 matches in 2 files; 3 searched; ${passed})`,
     ]);
-    const below = ["d/a.txt", "2: one fox", "(1 hit in 1 file; 1 searched)"];
+    const below = ["d/a.txt", "2: one fox", "(1 line in 1 file; 1 searched)"];
     assert.deepEqual(await linesOf({ query: "fox", path: "d" }), below);
     assert.deepEqual(await linesOf({ query: "fox", path: "d/a.txt" }), below);
     assert.deepEqual((await linesOf({ query: "FOX", ignore_case: true, pattern: "*.txt" })).slice(0, -1), [
@@ -37,7 +37,7 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
     assert.deepEqual((await linesOf({ query: "x.f", regex: false })).slice(0, -1), ["b.md", "1: fox.fox"]);
     assert.deepEqual(await linesOf({ query: "TOPSECRET" }), [
       "(nothing found)",
-      `(0 hits in 0 files; 3 searched; ${passed})`,
+      `(0 lines in 0 files; 3 searched; ${passed})`,
     ]);
     assert.deepEqual(await linesOf({ pattern: "*.{md,bin}" }), ["b.md", "c.bin", "(2 files found)"]);
     // other tools call the text that they search for a pattern
@@ -200,23 +200,23 @@ Deno.test("file_search shows names or counts instead of lines, the last hits, an
     const linesOf = async (request: Record<string, unknown>) =>
       (await answerOf(search, { query: "hit", ...request })).text.split("\n");
     assert.deepEqual(await linesOf({ show: "files" }), ["a", "b", "c", "(3 files; 3 searched)"]);
-    assert.deepEqual(await linesOf({ show: "count" }), ["a: 4", "b: 3", "c: 2", "(9 hits in 3 files; 3 searched)"]);
+    assert.deepEqual(await linesOf({ show: "count" }), ["a: 4", "b: 3", "c: 2", "(9 lines in 3 files; 3 searched)"]);
     assert.deepEqual(await linesOf({ last: true, limit: 3 }), [
       "b",
       "5: hit last b",
       "c",
       "1: hit 1 c",
       "3: hit last c",
-      "(the last 3 of 9 hits; 3 searched)",
+      "(the last 3 of 9 lines in 3 files; 3 searched)",
     ]);
     assert.deepEqual((await linesOf({ newest_first: true, show: "files" })).slice(0, 3), ["c", "b", "a"]);
     const { structured } = await answerOf(search, { query: "hit", newest_first: true, limit: 1 });
     assert.deepEqual(structured["matches"], [{ filename: "c", line: 1, text: "hit 1 c" }]);
     assert.ok(!("next_cursor" in structured));
     assert.deepEqual((await answerOf(search, { query: "hit", show: "count" })).structured["matches"], [
-      { filename: "a", count: 4 },
-      { filename: "b", count: 3 },
-      { filename: "c", count: 2 },
+      { filename: "a", count: 4, lines: 4 },
+      { filename: "b", count: 3, lines: 3 },
+      { filename: "c", count: 2, lines: 2 },
     ]);
   }));
 
@@ -297,7 +297,7 @@ Deno.test("file_search names the files that it could not search, and why", () =>
     const { text, structured } = await answerOf(search, { query: "x" });
     assert.equal(
       text,
-      "(nothing found)\n(0 hits in 0 files; 4 searched; passed over: 2 with several names (hard links): a, b; " +
+      "(nothing found)\n(0 lines in 0 files; 4 searched; passed over: 2 with several names (hard links): a, b; " +
         "1 binary: c; 1 too large: large)",
     );
     assert.deepEqual(structured["passed_over"], [

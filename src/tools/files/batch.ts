@@ -5,6 +5,10 @@ import type { Workspace } from "../../workspace/port.ts";
 
 export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 
+/** Paths of one call. */
+export const maxPaths = 100;
+/** Obstacles of one call up to which near names are looked for. */
+export const maxNamed = 5;
 /** Obstacles that one refusal names. */
 const maxNamedObstacles = 20;
 

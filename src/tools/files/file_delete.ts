@@ -8,7 +8,7 @@ import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts"
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { maxWalkDepth, walk } from "../../workspace/walk.ts";
 import { deleteNames, knownAs } from "./argument_names.ts";
-import { batchFailure, type Failure, hasVersion, onlyOneVersion } from "./batch.ts";
+import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion } from "./batch.ts";
 import { ifVersionInput, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
@@ -18,11 +18,6 @@ import { changingHints } from "../hints.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;
-
-/** Paths of one call. */
-const maxPaths = 100;
-/** Of these, near names are looked for. */
-const maxNamed = 5;
 
 interface FileDeleteOptions {
   /** Whether what is deleted goes to the trash. */

@@ -6,7 +6,7 @@ import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { createKeyedMutex } from "../../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { editNames, knownAs } from "./argument_names.ts";
-import { batchFailure, type Failure } from "./batch.ts";
+import { batchFailure, type Failure, maxNamed } from "./batch.ts";
 import { editAnswer, editRefusal } from "./edit/edit_answer.ts";
 import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit/edit_plan.ts";
 import { writeAll } from "./edit/edit_write.ts";
@@ -19,8 +19,6 @@ import { changingHints } from "../hints.ts";
 const action = "edit file";
 const maxEdits = 100;
 const maxEditedFiles = 50;
-/** Files of one call of which near names are looked for. */
-const maxNamed = 5;
 /** Files of one call together: they are held until all are written, in some eight times as much memory. */
 const maxEditedBytes = 16 * 1024 * 1024;
 

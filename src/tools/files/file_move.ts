@@ -8,17 +8,12 @@ import { knownAs, moveNames } from "./argument_names.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { destinationOf } from "./move_destination.ts";
 import { ifVersionInput } from "./input.ts";
-import { batchFailure, type Failure, hasVersion, onlyOneVersion } from "./batch.ts";
+import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion } from "./batch.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { previewMove } from "./preview/preview.ts";
 import { beginChange, takeBack } from "./undo/changing.ts";
 import { changingHints } from "../hints.ts";
-
-/** Paths of one call. */
-const maxPaths = 100;
-/** Of these, near names are looked for. */
-const maxNamed = 5;
 
 /** Moves, copies and makes entries of the workspace. */
 export function fileMoveTool(source: WorkspaceSource): Tool {

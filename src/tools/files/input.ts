@@ -52,6 +52,6 @@ export function toTimestamp(milliseconds: number): string {
 }
 
 /** A number of things: 1 file, 2 files. */
-export function count(number: number, unit: string): string {
-  return `${number} ${unit}${number === 1 ? "" : "s"}`;
+export function count(number: number, unit: string, units = `${unit}s`): string {
+  return `${number} ${number === 1 ? unit : units}`;
 }

@@ -4,20 +4,24 @@ import type { PassedOver } from "../../workspace/text/search_file.ts";
 import type { LineMatch } from "../../workspace/text/search_text.ts";
 import { pageBytes } from "./input.ts";
 
-/** What an answer shows: matching lines, files with a match, or matches counted by file. */
-export type SearchShow = "lines" | "files" | "count";
+/** What an answer shows: matching lines, files with a match, or matches counted by file or by their text. */
+export type SearchShow = "lines" | "files" | "count" | "texts";
 
 /** Characters of an answer as JSON, which repeats a file's name with each line. */
 const maxAnswerCharacters = 1_000_000;
 /** Names of files that an answer repeats for each reason. */
 const maxPassedOverNames = 3;
 const maxUnsureLines = 10;
+/** Different matched texts that are counted, and characters of each. */
+const maxTexts = 1_000;
+const maxTextCharacters = 200;
 
 /** A file with matches, or one that was found by its name. */
 export interface FoundFile {
   filename: string;
   matches: LineMatch[];
-  /** Matches, also those that are not kept. */
+  /** Matching lines, also those that are not kept, and the matches in them. */
+  lines: number;
   count: number;
 }
 
@@ -41,7 +45,13 @@ export interface SearchResult {
   readonly files: readonly FoundFile[];
   /** Files with a match, or of the name, also those that are not kept. */
   readonly found: number;
-  readonly hits: number;
+  readonly lines: number;
+  readonly matches: number;
+  /** Whether there may be more matches in these lines. */
+  readonly isLeast: boolean;
+  /** How many matches have which text; `othersCount` of texts beyond the bound, or in lines too long for it. */
+  readonly texts: ReadonlyMap<string, number>;
+  readonly othersCount: number;
   readonly searched: number;
   readonly passedOver: ReadonlyMap<PassedOver, PassedOverFiles>;
   readonly unsure: UnsureLines;
@@ -73,10 +83,17 @@ interface Collector {
 
 export function createCollector({ limit, context, show, last, pattern }: CollectorOptions): Collector {
   let files: FoundFile[] = [];
-  let current: FoundFile = { filename: "", matches: [], count: 0 };
+  let current: FoundFile = { filename: "", matches: [], lines: 0, count: 0 };
+  const texts = new Map<string, number>();
+  let [othersCount, isLeast] = [0, false];
   const passedOver = new Map<PassedOver, PassedOverFiles>();
   const unsure: UnsureLines = { count: 0, first: [] };
-  let [kept, found, hits, searched, textCharacters, jsonCharacters] = [0, 0, 0, 0, 0, 0];
+  let [kept, found, lines, total, searched, textCharacters, jsonCharacters] = [0, 0, 0, 0, 0, 0, 0];
+  const countText = (text: string): void => {
+    const short = text.length <= maxTextCharacters ? text : `${text.slice(0, maxTextCharacters).toWellFormed()}…`;
+    if (texts.size < maxTexts || texts.has(short)) texts.set(short, (texts.get(short) ?? 0) + 1);
+    else othersCount++;
+  };
   const measure = (filename: string, match: LineMatch, sign: 1 | -1): void => {
     for (const line of [...match.before, match.text, ...match.after]) {
       textCharacters += sign * (line.length + 8);
@@ -88,10 +105,11 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     jsonCharacters += sign * filename.length;
   };
   const isOverfull = (): boolean => textCharacters > pageBytes || jsonCharacters > maxAnswerCharacters;
-  const isFull = (): boolean => !last && (kept >= limit || isOverfull());
+  const isFull = (): boolean => !last && show !== "texts" && (kept >= limit || isOverfull());
   const hasLines = show === "lines" && pattern !== null;
   const addFile = (file: FoundFile): void => {
     found++;
+    if (show === "texts") return;
     files.push(file);
     measureName(file.filename, 1);
     if (!hasLines) kept++;
@@ -116,17 +134,22 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     },
     isFull,
     addName(filename) {
-      addFile({ filename, matches: [], count: 0 });
+      addFile({ filename, matches: [], lines: 0, count: 0 });
       makeRoom();
     },
     begin(filename) {
       searched++;
-      if (current.count > 0) current = { filename, matches: [], count: 0 };
+      if (current.lines > 0) current = { filename, matches: [], lines: 0, count: 0 };
       else current.filename = filename;
     },
     addMatch(match) {
-      hits++;
-      if (current.count++ === 0) addFile(current);
+      lines++;
+      total += match.found.count;
+      isLeast ||= match.found.isLeast === true;
+      if (current.lines++ === 0) addFile(current);
+      current.count += match.found.count;
+      match.texts?.forEach(countText);
+      if (show === "texts") othersCount += match.found.count - (match.texts?.length ?? 0);
       if (hasLines) {
         current.matches.push(match);
         kept++;
@@ -145,7 +168,7 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
         if (entry.count++ < maxPassedOverNames) entry.names.push(current.filename);
         return null;
       }
-      return show === "files" && current.count > 0 ? null : outcome.value.stoppedAfter;
+      return show === "files" && current.lines > 0 ? null : outcome.value.stoppedAfter;
     },
     result: () => {
       if (last) files = files.filter(({ matches }) => !hasLines || matches.length > 0);
@@ -155,7 +178,11 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
         byName: pattern === null,
         files,
         found,
-        hits,
+        lines,
+        matches: total,
+        isLeast,
+        texts,
+        othersCount,
         searched,
         passedOver,
         unsure,

@@ -101,6 +101,7 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
             const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
             const searching = searchFile(workspace, file, buffer, {
               pattern,
+              counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
               contextLines: task.show === "lines" ? task.context : 0,
               afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
               onMatch: collector.addMatch,
@@ -123,13 +124,15 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
     ahead.end();
   }
   // an order other than that of names has no place to go on from
-  const canGoOn = !task.newestFirst && !task.last && !(next?.finished === undefined && next?.partial === undefined);
+  const canGoOn = task.show !== "texts" && !task.newestFirst && !task.last &&
+    !(next?.finished === undefined && next?.partial === undefined);
   return toAnswer(collector.result(), {
     next: canGoOn ? next : null,
     isCut: next !== null || isTreeCut,
     ignored: task.ignored,
     tag: task.tag,
     hint: task.hint,
+    limit: task.limit,
   });
 }
 

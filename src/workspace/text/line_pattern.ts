@@ -5,7 +5,7 @@
 import { loadOnce } from "../../lib/program/load_once.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type ByteScan, createByteScan } from "./screen/byte_scan.ts";
-import { endOfLine, startOfLine } from "./byte_text.ts";
+import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
 import { createTextFinder, wordClass } from "./finder.ts";
 import {
   asserts,
@@ -28,12 +28,24 @@ import {
   toExpression,
 } from "./screen/byte_screen.ts";
 
+/** Where a match begins and ends in a line. */
+export interface Match {
+  readonly start: number;
+  readonly end: number;
+}
+
 /** Finds lines that match. */
 export interface LinePattern {
   /** The offset of a byte in the first line that may match, of the lines from one offset to another (byte_text.ts); or -1. */
   findCandidate(characters: string, from: number, to: number): number;
   /** The offset of the first match in a line, or -1. */
   find(line: string): number;
+  /** The first match at or after an offset of the line. */
+  next(line: string, from: number): Match | null;
+  /** Whether finding a match may take as long as the rest of the line is. */
+  readonly isExpression: boolean;
+  /** A text that is found as it is, in bytes (byte_text.ts); `null` for any other query. */
+  readonly literal: string | null;
   /** How many characters `find` searches in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
   /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
@@ -89,12 +101,37 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
     findByScreen(screen, characters, from, to);
   const finder = createTextFinder(text);
   // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
-  const literal = new RegExp(escape(text), "iu");
-  const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => line.search(literal);
+  const expression = new RegExp(escape(text), "giu");
+  const nextCaseless = (line: string, from: number): Match | null => {
+    expression.lastIndex = from;
+    const [found] = expression.exec(line) ?? [];
+    return found === undefined ? null : { start: expression.lastIndex - found.length, end: expression.lastIndex };
+  };
+  const nextPlain = (line: string, from: number): Match | null => {
+    const start = finder(line, from);
+    return start === -1 ? null : { start, end: start + text.length };
+  };
+  const next = isPlain ? nextPlain : nextCaseless;
+  const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => next(line, 0)?.start ?? -1;
   const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
   const screens = screen === null ? [] : [screen];
   const scan = createByteScan(rarestPlaces(possible === null ? [] : [possible]));
-  return success({ findCandidate, find, stepCharacters: maxStepCharacters, seesReturns, screens, scan, searchLong });
+  const literal = isPlain ? toByteCharacters(text) : null;
+  const stepCharacters = maxStepCharacters;
+  return success({
+    ...{
+      findCandidate,
+      find,
+      next,
+      isExpression: false,
+      literal,
+      stepCharacters,
+      seesReturns,
+      screens,
+      scan,
+      searchLong,
+    },
+  });
 }
 
 const loadRe2 = loadOnce(() => import("re2js"));
@@ -125,13 +162,19 @@ async function createExpressionPattern(
     const automaton = createLineAutomaton(program);
     const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
     const shownGroup = wholeWord ? 1 : 0;
-    const findFrom = (line: string, from: number): { readonly start: number; readonly end: number } | null => {
+    const findFrom = (line: string, from: number): Match | null => {
       const matcher = expression.matcher(line);
       return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end() } : null;
     };
     return success({
       findCandidate: screenLines(screens, automaton),
       find: (line) => findFrom(line, 0)?.start ?? -1,
+      next(line, from) { // what stands behind a whole word may stand before the next
+        const matcher = expression.matcher(line);
+        return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end(shownGroup) } : null;
+      },
+      isExpression: true,
+      literal: null,
       stepCharacters,
       seesReturns,
       screens,

@@ -3,12 +3,15 @@ import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
 import type { NextTurn } from "../../lib/time/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineSearch } from "./long_line.ts";
+import { createLiteralCount, type LiteralCount } from "./match_count.ts";
 import { createMatchQueue } from "./match_queue.ts";
 import { cutLongLine, type LineMatch, linesAfter, linesBefore, searchText } from "./search_text.ts";
 
 /** What a search asks of each file. */
 export interface FileSearch {
   readonly pattern: LinePattern;
+  /** See search_text.ts. */
+  readonly counts?: "none" | "all" | "texts";
   readonly contextLines: number;
   /** Only lines after this one. */
   readonly afterLine: number;
@@ -32,6 +35,9 @@ interface SearchPiece {
   readonly isLast: boolean;
 }
 
+/** Of a long line, in one step. */
+const countedBytes = 64 * 1024;
+
 interface LineSearch {
   /** The last line that was searched, where the search is to stop; `null` to go on. */
   take(piece: SearchPiece): Promise<number | null>;
@@ -45,10 +51,13 @@ interface LongLine {
   readonly shown: readonly string[];
   /** `null` when the line has matched, or is not asked for. */
   search: LongLineSearch | null;
+  /** The first match, until the others are counted. */
+  match: LineMatch | null;
+  readonly counter: LiteralCount | null;
 }
 
 export function createLineSearch(
-  { pattern, contextLines, afterLine, onMatch, onUnsure, nextTurn, isOver, mayStopAtOnce }: FileSearch,
+  { pattern, counts = "none", contextLines, afterLine, onMatch, onUnsure, nextTurn, isOver, mayStopAtOnce }: FileSearch,
 ): LineSearch {
   const queue = createMatchQueue(contextLines, onMatch);
   let firstLine = 1;
@@ -63,8 +72,11 @@ export function createLineSearch(
   const stopAfter = (line: number): number | null =>
     line <= afterLine && !mayStopAtOnce ? null : queue.flush() ?? Math.max(line, afterLine);
   /** The next call begins with this line, unless this one did, and had no time for it. */
-  const stopInLine = ({ search }: LongLine): number | null => {
-    if (search === null) return stopAfter(firstLine);
+  const stopInLine = ({ search, match, counter }: LongLine): number | null => {
+    if (search === null) {
+      if (match !== null && queue.push(countedMatch(match, counter, true), true)) return queue.last;
+      return stopAfter(firstLine);
+    }
     const stopped = stopAfter(firstLine - 1);
     if (stopped !== null) return stopped;
     onUnsure(firstLine);
@@ -79,8 +91,18 @@ export function createLineSearch(
       if (stopped !== null) return stopped;
     }
     if (step?.value) {
-      const match = { line: firstLine, ...cutLongLine(step.value), before: earlier, after: [] };
+      const found = { count: 1, isLeast: counts !== "none" };
+      line.match = { line: firstLine, ...cutLongLine(step.value), found, before: earlier, after: [] };
       line.search = null;
+    }
+    for (let at = 0; line.counter !== null && at < piece.length; at += countedBytes) {
+      line.counter.add(piece.slice(at, at + countedBytes));
+      const pause = nextTurn();
+      if (pause !== undefined) await pause;
+    }
+    if (line.match !== null && (isEnd || line.counter === null)) {
+      const match = countedMatch(line.match, line.counter, !isEnd);
+      line.match = null;
       if (queue.push(match, true)) return queue.last;
     }
     const pause = isEnd ? undefined : nextTurn();
@@ -88,7 +110,7 @@ export function createLineSearch(
   };
   const takeLines = async (text: ByteText, from: number, isLast: boolean): Promise<number | null> => {
     const { characters } = text;
-    const options = { pattern, from, contextLines, linesBefore: earlier, firstLine, afterLine };
+    const options = { pattern, counts, from, contextLines, linesBefore: earlier, firstLine, afterLine };
     for (const { matches, unsure, end } of searchText(text, options)) {
       unsure.forEach(onUnsure);
       for (const match of matches) if (queue.push(match, !isLast)) return queue.last;
@@ -108,7 +130,13 @@ export function createLineSearch(
       const { characters } = text;
       if (long === null && queue.add(linesAfter(text, 0, contextLines))) return queue.last;
       if (!goesOn && long === null) return await takeLines(text, 0, isLast);
-      long ??= { shown: linesAfter(text, 0, 1), search: firstLine > afterLine ? pattern.searchLong() : null };
+      const isWanted = firstLine > afterLine;
+      long ??= {
+        shown: linesAfter(text, 0, 1),
+        search: isWanted ? pattern.searchLong() : null,
+        match: null,
+        counter: isWanted && counts !== "none" && pattern.literal !== null ? createLiteralCount(pattern.literal) : null,
+      };
       const end = goesOn ? characters.length : endOfLine(characters, 0);
       const stopped = await takeLong(long, characters.slice(0, end), !goesOn);
       if (stopped !== null || goesOn) return stopped;
@@ -121,4 +149,8 @@ export function createLineSearch(
     },
     end: () => queue.flush(),
   };
+}
+
+function countedMatch(match: LineMatch, counter: LiteralCount | null, isLeast: boolean): LineMatch {
+  return counter === null ? match : { ...match, found: { ...counter.found, isLeast }, texts: [] };
 }

@@ -2,6 +2,7 @@
 import { type ByteText, countLineEnds, endOfLine, startOfLine } from "./byte_text.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineMatch } from "./long_line.ts";
+import { createLiteralCount, type MatchCount, matchesOf, maxNamedPlaces } from "./match_count.ts";
 
 /** A line that matches, with its neighbours. */
 export interface LineMatch {
@@ -13,10 +14,16 @@ export interface LineMatch {
   readonly text: string;
   readonly before: readonly string[];
   readonly after: readonly string[];
+  /** Of all matches in the line. */
+  readonly found: MatchCount;
+  /** What matched, where that is asked for. */
+  readonly texts?: readonly string[];
 }
 
 interface SearchOptions {
   readonly pattern: LinePattern;
+  /** Whether matches are counted, and their texts given; else only the first of each line is looked for. */
+  readonly counts?: "none" | "all" | "texts";
   /** Where the first line to search starts; default 0. */
   readonly from?: number;
   /** How many lines to give before and after each match. */
@@ -50,7 +57,7 @@ const shownBytes = 4 * (maxShownCharacters + 1);
  */
 export function* searchText(text: ByteText, options: SearchOptions): Generator<Stretch> {
   const { characters } = text;
-  const { pattern, from = 0, contextLines, firstLine, afterLine } = options;
+  const { pattern, counts = "none", from = 0, contextLines, firstLine, afterLine } = options;
   let lineStart = from;
   let line = firstLine; // the number of the line at `lineStart`
   for (; line <= afterLine && lineStart < characters.length; line++) lineStart = endOfLine(characters, lineStart) + 1;
@@ -70,6 +77,7 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
       line += countLineEnds(characters, lineStart, start);
       lineStart = start;
       let shown: ShownLine | null = null;
+      let found: Found = { found: { count: 1, isLeast: counts !== "none" } };
       if (end - start > pattern.stepCharacters) {
         const search = pattern.searchLong();
         const steps = search.feed(characters.slice(start, end), true);
@@ -79,22 +87,47 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
           matches = [];
         }
         left = 0;
-        if (step.value !== null) shown = cutLongLine(step.value);
-        else if (search.isUnsure) unsure.push(line);
+        if (step.value !== null) {
+          shown = cutLongLine(step.value);
+          if (pattern.literal !== null && counts !== "none") {
+            const counter = createLiteralCount(pattern.literal);
+            for (let at = start; at < end; at += stretchBytes) {
+              counter.add(characters.slice(at, Math.min(end, at + stretchBytes)));
+              yield { matches, unsure: [], end: start };
+              matches = [];
+            }
+            found = { found: counter.found, texts: [] };
+          }
+        } else if (search.isUnsure) unsure.push(line);
       } else {
         const whole = text.decode(start, end);
         left -= whole.length + 1;
-        const found = pattern.find(whole);
-        if (found !== -1) shown = cutLine(whole, found);
+        const first = pattern.find(whole);
+        if (first !== -1) {
+          shown = cutLine(whole, first);
+          found = foundIn(whole, pattern, counts);
+        }
       }
       if (shown !== null) {
         const before = linesBefore(text, { from, to: start, count: contextLines, earlier: options.linesBefore });
-        matches.push({ line, ...shown, before, after: linesAfter(text, end + 1, contextLines) });
+        matches.push({ line, ...shown, ...found, before, after: linesAfter(text, end + 1, contextLines) });
       }
       at = end + 1;
     }
     yield { matches, unsure, end: Math.min(at, characters.length) };
   }
+}
+
+type Found = Pick<LineMatch, "found" | "texts">;
+
+function foundIn(line: string, pattern: LinePattern, counts: NonNullable<SearchOptions["counts"]>): Found {
+  if (counts === "none") return { found: { count: 1 } };
+  const { matches, isLeast } = matchesOf(pattern, line);
+  const columns = line.length <= maxShownCharacters
+    ? []
+    : matches.slice(1, 1 + maxNamedPlaces).map(({ start }) => Array.from(line.slice(0, start)).length + 1);
+  const found = { count: Math.max(1, matches.length), isLeast, columns };
+  return counts === "all" ? { found } : { found, texts: matches.map(({ start, end }) => line.slice(start, end)) };
 }
 
 /** The last lines, cut, from one offset to another; `earlier` come before the first of them. */

@@ -1,0 +1,62 @@
+/** Counts the matches of lines, of which a search shows the first. */
+import { countCharacters } from "./byte_text.ts";
+import { createTextFinder } from "./finder.ts";
+import type { LinePattern, Match } from "./line_pattern.ts";
+
+/** Places of one line that are named beside the first. */
+export const maxNamedPlaces = 5;
+/** Characters that an expression may look at to count the matches of one line, each match as far as the line goes. */
+const maxCountedCharacters = 100_000;
+
+/** Matches of one line. */
+export interface MatchCount {
+  readonly count: number;
+  /** Whether there may be more. */
+  readonly isLeast?: boolean;
+  /** Of a long line: where the matches after the first begin, in characters from 1; only some. */
+  readonly columns?: readonly number[];
+}
+
+/** The matches of a line that do not overlap, from the left; of expressions as many as the bound allows. */
+export function matchesOf(pattern: LinePattern, line: string): { matches: readonly Match[]; isLeast: boolean } {
+  const matches: Match[] = [];
+  let left = pattern.isExpression ? maxCountedCharacters : Infinity;
+  for (let from = 0; from <= line.length;) {
+    if (left < 0) return { matches, isLeast: true };
+    const match = pattern.next(line, from);
+    if (match === null) break;
+    left -= line.length - from;
+    matches.push(match);
+    from = Math.max(match.end, from + (match.end === match.start ? 1 : 0));
+  }
+  return { matches, isLeast: false };
+}
+
+/** Counts a text in a line that comes in pieces, in bytes (byte_text.ts). */
+export interface LiteralCount {
+  add(piece: string): void;
+  readonly found: MatchCount;
+}
+
+export function createLiteralCount(literal: string): LiteralCount {
+  const find = createTextFinder(literal);
+  const columns: number[] = [];
+  let [count, kept, charactersBefore] = [0, "", 0];
+  return {
+    add(piece) {
+      const text = [kept, piece].join("");
+      let from = 0;
+      for (let at = find(text, 0); at !== -1; at = find(text, from)) {
+        const isNamed = count++ > 0 && columns.length < maxNamedPlaces;
+        if (isNamed) columns.push(charactersBefore + countCharacters(text, 0, at) + 1);
+        from = at + literal.length;
+      }
+      from = Math.max(from, text.length - literal.length + 1);
+      charactersBefore += countCharacters(text, 0, from);
+      kept = text.slice(from);
+    },
+    get found() {
+      return { count, columns };
+    },
+  };
+}

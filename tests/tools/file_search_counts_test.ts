@@ -1,0 +1,79 @@
+/** What `file_search` counts: lines, the matches in them, and matched texts. */
+import assert from "node:assert/strict";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { answerOf, withWorkspace } from "./with_workspace.ts";
+
+Deno.test("file_search counts what file_edit replaces, in lines of any length", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    const edit = fileEditTool(workspace);
+    const texts = {
+      short: "var a=1,var,vary; var\nnone\nvar\n",
+      odd: `${"é".repeat(300)} var var ${"x".repeat(300)}var\n`,
+      long: `${"var é=1;".repeat(6_999)}\nvar\n`,
+      longer: `${"x".repeat(100_000)}${"varvar, ".repeat(20_000)}end\nvar\n`,
+    };
+    for (const [name, text] of Object.entries(texts)) {
+      Deno.writeTextFileSync(`${root}/${name}`, text);
+      const isShort = text.length < 2_000;
+      for (const whole_word of [false, ...isShort ? [true] : []]) {
+        const { structured, text: shown } = await answerOf(search, {
+          query: "var",
+          path: name,
+          show: "count",
+          whole_word,
+        });
+        const replaced = await answerOf(edit, {
+          ...{ path: name, old_text: "var", new_text: "x", replace_all: true, whole_word, dry_run: true },
+        });
+        assert.equal(structured["hits"], replaced.structured["replacements"], `${name} ${whole_word}`);
+        assert.equal(structured["lines"], name === "odd" ? 1 : 2);
+        assert.match(shown, new RegExp(`^${name}: ${structured["hits"]} \\(\\d lines?\\)\\n`));
+      }
+    }
+    const { text } = await answerOf(search, { query: "var", path: "long" });
+    assert.match(
+      text,
+      / \(also at :9, :17, :25, :33, :41, \.\.\. 6999 in all\)\n2: var\n\(2 lines, 7000 matches in 1 file/,
+    );
+    const first = await answerOf(search, { query: "var", path: "longer" });
+    const [match] = first.structured["matches"] as { readonly columns: readonly number[] }[];
+    for (const column of match?.columns ?? assert.fail()) {
+      const there = await answerOf(fileReadTool(workspace), { filename: `longer:1:${column}-${column + 2}` });
+      assert.equal(there.structured["content"], "var");
+    }
+    // an expression may look at a whole long line for each match: then it says that there may be more
+    const some = await answerOf(search, { query: "var|end", regex: true, path: "longer", show: "count" });
+    assert.match(some.text, /2 lines, at least 2 matches in 1 file/);
+  }, { limits: { maxReadBytes: 64 * 1024 } }));
+
+Deno.test("file_search counts how often which text matched, the most frequent first", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const search = fileSearchTool(workspace);
+    const states = ["open", "closed", "open", "held", "open", "closed"];
+    Deno.writeTextFileSync(
+      `${root}/a.json`,
+      states.map((state) => `{"status":"${state}"} {"status":"new"}\n`).join(""),
+    );
+    const { text, structured } = await answerOf(search, { query: '"status":"\\w+"', regex: true, show: "texts" });
+    assert.deepEqual(text.split("\n"), [
+      '6: "status":"new"',
+      '3: "status":"open"',
+      '2: "status":"closed"',
+      '1: "status":"held"',
+      "(6 lines, 12 matches in 1 file; 1 searched)",
+    ]);
+    assert.deepEqual((structured["texts"] as unknown[])[1], { text: '"status":"open"', count: 3 });
+    const most = await answerOf(search, { query: '"status":"\\w+"', regex: true, show: "texts", limit: 1 });
+    assert.match(most.text, /^6: "status":"new"\n6: \(other texts\)\n/);
+    // texts of any number and length
+    Deno.writeTextFileSync(
+      `${root}/many`,
+      Array.from({ length: 1_500 }, (_, n) => `k${n}=${"v".repeat(500)}\n`).join(""),
+    );
+    const many = await answerOf(search, { query: "k\\d+=v+", regex: true, path: "many", show: "texts", limit: 1000 });
+    assert.match(many.text, /\n500: \(other texts\)\n\(1500 lines in 1 file/);
+    assert.match((await answerOf(search, { query: "none", show: "texts" })).text, /^\(nothing found\)\n/);
+  }));
