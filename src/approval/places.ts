@@ -27,7 +27,14 @@ const maxPlaces = 500;
 const maxDepth = 4;
 
 /** Parameters whose values are paths; tools name them alike. */
-const pathParameters: ReadonlySet<string> = new Set(["path", "filename", "destination", "save_as", "output"]);
+const pathParameters: ReadonlySet<string> = new Set([
+  "path",
+  "filename",
+  "against",
+  "destination",
+  "save_as",
+  "output",
+]);
 const targetParameters: ReadonlySet<string> = new Set(["destination", "save_as", "output"]);
 /** Parameters that hold paths, or objects with them. */
 const listParameters: ReadonlySet<string> = new Set(["files", "paths", "edits", "images", "messages"]);

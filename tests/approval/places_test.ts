@@ -45,6 +45,7 @@ Deno.test("a rule about a file stops every parameter and spelling that may mean 
       ["file_read", { filename: "secret/a.txt:1-9" }],
       ["file_read", { filename: "b.txt", files: ["secret/a.txt:-3"] }],
       ["file_read", { filename: "secret/a.txt:1:9" }],
+      ["file_read", { filename: "b.txt", against: "secret/a.txt" }],
       ["llm_generate", { prompt: "p", files: ["secret/a.txt:1:9-90"] }],
       ["file_read", { filename: "ſecret/a.txt" }],
       ["file_read", { filename: "se\u200bcret/a.txt" }],

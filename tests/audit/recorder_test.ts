@@ -48,6 +48,7 @@ Deno.test("what a caller chose is cut, and holds no contents", () => {
       [[], null],
       ["private", null],
       [{ paths: ["a", "b"] }, "a, b"],
+      [{ filename: "a", against: "b" }, "a, b"],
       [{ paths: ["a", "b"], destination: "d" }, "a, b > d"],
     ] as const
   ) assert.equal(touchedBy({ arguments: input }), touched);

@@ -19,6 +19,7 @@ export const readNames: Meanings = {
   ...otherNames({
     filename: but("filename"),
     files: "paths filenames file_paths",
+    against: "compare compare_to compare_with diff diff_with other_file",
     end_line: "end to_line line_end end_line_one_indexed_inclusive",
     limit: "head length num_lines max_lines line_count",
     tail: "last tail_lines last_lines",

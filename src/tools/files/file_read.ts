@@ -1,6 +1,6 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath } from "../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
@@ -12,6 +12,7 @@ import { combineReads, type FileRead, refusedRead } from "./read_answer.ts";
 import { type LineRequest, parseNamedParts } from "./read_request.ts";
 import { createKeptReads, type KeptReads } from "./reads/kept_reads.ts";
 import { readPath, type ReadRequest } from "./reads/read_path.ts";
+import { compareFiles } from "./forms/compare.ts";
 import { readEmbedded } from "./forms/embedded.ts";
 import { linkedRead, linkInput, linkOutput } from "./forms/link.ts";
 import { suggestNear, suggestRelative } from "./near_names.ts";
@@ -42,6 +43,9 @@ const plainInput = () =>
       unlisted,
     ),
     embed: z.boolean().optional().describe("The whole file, of any kind, as an embedded resource").meta(unlisted),
+    against: z.string().optional().describe(
+      "Only show how the file differs from this one, or from its version before a change",
+    ).meta(emptyIsAbsent),
     max_bytes: z.int().min(1).default(pageBytes).describe("Of text"),
     cursor: cursorInput(),
   });
@@ -59,6 +63,7 @@ const oneFile = () => ({
   start_column: z.int().optional(),
   total_lines: z.int().optional(),
   next_cursor: z.string().optional(),
+  diff: z.string().optional(),
   size_bytes: z.int().optional(),
   version: versionOutput().optional(),
   sha256: sha256Output().optional(),
@@ -94,6 +99,9 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
       const { files = [], embed } = request;
       const fault = faultOf(request);
       if (fault !== null) return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${fault}` };
+      if (request.against !== undefined) {
+        return compareFiles(workspace, principal, { filename: request.filename, against: request.against });
+      }
       if (embed) return readEmbedded(workspace, request.filename);
       if (request.link && links !== null) return linkedRead(workspace, links, principal, request.filename);
       const first = readNamed({ workspace, ...reading }, request.filename, request, request.max_bytes);
@@ -115,7 +123,7 @@ interface Reader {
 }
 
 function faultOf(
-  { files = [], start_line: startLine, end_line: endLine, limit, tail, cursor, embed, link }: Input,
+  { files = [], start_line: startLine, end_line: endLine, limit, tail, cursor, embed, link, against }: Input,
 ): string | null {
   const ways = [tail, startLine ?? endLine ?? limit, cursor].filter((way) => way !== undefined);
   if (ways.length > 1) return "use only one of tail, cursor, and start_line with end_line";
@@ -123,6 +131,9 @@ function faultOf(
   if (endLine !== undefined && limit !== undefined) return "use only one of end_line and limit";
   if (cursor !== undefined && files.length > 0) return "a cursor goes on in one file; leave out files";
   if (cursor !== undefined && toReadCursor(cursor) === null) return "the cursor is not one of an earlier result";
+  if (against !== undefined && (ways.length > 0 || files.length > 0 || embed || link)) {
+    return "against compares two whole files; leave out the rest";
+  }
   if (link && (ways.length > 0 || files.length > 0 || embed)) return "link is of one whole file; leave out the rest";
   if (embed && (ways.length > 0 || files.length > 0)) return "embed gives one whole file; leave it out to get a part";
   return null;

@@ -7,7 +7,7 @@ export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
 export type MarkedEncoding = "utf-16le" | "utf-16be";
 
 /** A decoded file. A byte order mark is the first character of the text, so that what is written back stays the same. */
-interface DecodedText {
+export interface DecodedText {
   readonly text: string;
   readonly encoding: TextEncoding;
 }

@@ -209,7 +209,8 @@ function isAbout(changed: string, path: string): boolean {
   return changed === path || changed.startsWith(`${path}/`) || path.startsWith(`${changed}/`);
 }
 
-async function* ownChanges(trash: Trash, principal: Principal): AsyncGenerator<Change> {
+/** The changes of the same user and client, the newest first. */
+export async function* ownChanges(trash: Trash, principal: Principal): AsyncGenerator<Change> {
   let lookedAt = 0;
   for await (const change of trash.changes()) {
     if (isOwn(change, principal) && change.steps.length > 0) yield change;
