@@ -114,7 +114,7 @@ export interface ToolContext {
 export type Meaning = string | {
   /** The parameter; absent for what says nothing that is not so anyway. */
   readonly to?: string;
-  /** Values by their text; `undefined` for those that are passed over. Without `to`, any other is refused. */
+  /** Values by their text in lower case; `undefined` for those that are passed over. Without `to`, any other is refused. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** `lines`: a range such as `2-4`, for `start_line` and `end_line`; `largest`: of several names, the largest counts. */
   readonly as?: "opposite" | "largest" | "lines";

@@ -151,6 +151,8 @@ export interface DraftOptions extends ReceiveOptions {
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
+  /** Absolute paths of the directory, where it is one of the machine's: as the owner named it, and as links lead to it. */
+  readonly directories?: readonly string[];
   /**
    * The content of a regular file, at most `maxReadBytes` of it; a whole file that is larger is refused. Small files
    * are answered without a promise. Where a small file's bytes and time are those of `known`, that itself is given.

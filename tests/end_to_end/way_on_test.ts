@@ -45,9 +45,9 @@ const refused: readonly Row[] = [
   ["file_read", { filename: "d/../../README.md" }, /path traversal not allowed$/],
   ["file_read", { filename: "readme.md" }, /did you mean README\.md\?/, ["file_read", { filename: "README.md" }]],
   ["file_read", { filename: "a.ts" }, /did you mean d\/a\.ts\?/, ["file_read", { filename: "d/a.ts" }]],
-  ["file_read", { filename: "binary" }, /binary: .*embed: true gives files of any kind/, ["file_read", {
+  ["file_read", { filename: "binary" }, /binary: .*link: true gives a URL/, ["file_read", {
     filename: "binary",
-    embed: true,
+    link: true,
   }]],
   [
     "file_read",
@@ -133,7 +133,6 @@ const refused: readonly Row[] = [
     path: "d/a.ts",
   }]],
   ["file_search", { path: "d" }, /give query, pattern or both/, ["file_search", { path: "d", query: "one" }]],
-  ["file_list", { path: "d", recursive: true }, /file_list has no recursive; it takes .*depth/],
   ["file_move", { path: "README.md", destination: "d" }, /did you mean d\/README\.md\?/, ["file_move", {
     path: "README.md",
     destination: "d/README.md",

@@ -1,7 +1,9 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import { parseToolInput } from "../../src/mcp/calls/tool_input.ts";
 import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { toFlatSchema } from "../../src/mcp/offers/tool_schema.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
 import { fileEditTool } from "../../src/tools/files/file_edit.ts";
@@ -10,11 +12,18 @@ import { fileMoveTool } from "../../src/tools/files/file_move.ts";
 import { fileReadTool } from "../../src/tools/files/file_read.ts";
 import { fileSearchTool } from "../../src/tools/files/file_search.ts";
 import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
 import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
 
 const unused = {} as never; // no tool is run
 const makers = [fileReadTool, fileWriteTool, fileEditTool, fileListTool, fileSearchTool, fileMoveTool, fileDeleteTool];
-const tools: readonly Tool[] = [...makers.map((make) => make(unused)), fileUndoTool(unused)];
+const tools: readonly Tool[] = [
+  ...makers.map((make) => make(unused)),
+  fileUndoTool(unused),
+  ...llmTools({ model: unused, models: ["tiny"], embeddingModels: ["e"], workspace: unused, clock: systemClock }),
+  ...servicenowTools({ linking: unused } as never, { files: unused, writing: true }),
+];
 const registry = createToolRegistry(tools);
 
 type Arguments = Record<string, unknown>;
@@ -42,8 +51,23 @@ Deno.test("null is absent in every optional parameter of every tool, in entries 
     file_move: { destination: "a" },
     file_delete: { path: "a" },
     file_undo: {},
+    llm_generate: { prompt: "a" },
+    llm_models: {},
+    llm_embed: { path: "a" },
+    servicenow_search: { table: "incident" },
+    servicenow_count: { table: "incident" },
+    servicenow_get_record: { id: "a" },
+    servicenow_describe: {},
+    servicenow_fetch_attachment: { id: "a" },
+    servicenow_create: { table: "incident" },
+    servicenow_update: { id: "a" },
+    servicenow_add_note: { id: "a", audience: "team", text: "b" },
+    servicenow_order: {},
+    servicenow_approve: { id: "a", decision: "approve" },
+    servicenow_attach: { id: "a", filename: "b" },
   };
-  for (const { tool: { name }, parameters } of registry.all()) {
+  for (const { tool: { name, unlisted }, parameters } of registry.all()) {
+    if (unlisted === true) continue; // names that tools had before
     const args = least[name] ?? assert.fail(name);
     const nulls = Object.fromEntries([...parameters].map((parameter) => [parameter, null]));
     assertSame(name, { ...nulls, ...args }, args);
@@ -232,6 +256,87 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_undo", { change_id: "a" }, { change: "a" }],
   ];
   for (const [name, sent, meant] of cases) assertSame(name, sent, meant);
+});
+
+Deno.test("the local model's and ServiceNow's tools take other names and forms too", () => {
+  const schema = { type: "object", properties: { a: { type: "string", default: null } } };
+  const cases: readonly [string, Arguments, Arguments][] = [
+    ["llm_generate", { question: "a", files: "b", think: "false" }, {
+      prompt: "a",
+      files: ["b"],
+      options: { think: false },
+    }],
+    ["llm_generate", { prompt: "a", options: { think: "true", seed: "7" } }, {
+      prompt: "a",
+      options: { think: true, seed: 7 },
+    }],
+    ["llm_generate", { prompt: "a", options: '{"think":"high","stop":"x"}' }, {
+      ...{ prompt: "a", options: { think: "high", stop: ["x"] } },
+    }],
+    ["llm_generate", { prompt: "a", options: { think: null, top_k: "" } }, { prompt: "a", options: {} }],
+    ["llm_generate", { prompt: "a", json_schema: JSON.stringify(schema) }, { prompt: "a", json_schema: schema }],
+    ["llm_generate", { prompt: "a", format: "json", maxTokens: 5, stream: false }, {
+      ...{ prompt: "a", json_schema: {}, max_tokens: 5 },
+    }],
+    ["llm_generate", { prompt: "a", messages: { role: "User", content: "b", files: null } }, {
+      ...{ prompt: "a", messages: [{ role: "user", content: "b" }] },
+    }],
+    ["llm_embed", { file_path: "a", query: "", top_k: 3 }, { path: "a", limit: 3 }],
+    ["servicenow_search", { table: "incident", where: ["state=New", "assigned_to=me"], fields: ["number", "state"] }, {
+      ...{ table: "incident", where: "state=New\nassigned_to=me", fields: "number,state" },
+    }],
+    ["servicenow_search", { table: "incident", where: { state: ["New", "Open"], active: true }, priority: 1 }, {
+      ...{ table: "incident", where: "state=New|Open\nactive=true", priority: "1" },
+    }],
+    ["servicenow_count", { tableName: "incident", filter: "state=New", groupBy: "state" }, {
+      ...{ table: "incident", where: "state=New", group_by: "state" },
+    }],
+    ["servicenow_get_record", { number: "INC1", include: ["journal", "tasks"] }, {
+      id: "INC1",
+      include: "journal,tasks",
+    }],
+    ["servicenow_create", { table: "incident", values: { short_description: "a", urgency: 1 } }, {
+      ...{ table: "incident", values: '{"short_description":"a","urgency":1}' },
+    }],
+    ["servicenow_update", { sys_id: "a", fields: { state: "New" }, dryRun: "true" }, {
+      ...{ id: "a", values: '{"state":"New"}', dry_run: true },
+    }],
+    ["servicenow_update", { id: "a", values: ["state=New", "urgency=1"] }, { id: "a", values: "state=New\nurgency=1" }],
+    ["servicenow_add_note", { number: "INC1", work_notes: "a" }, { id: "INC1", text: "a", audience: "team" }],
+    ["servicenow_add_note", { number: "INC1", text: "a", audience: "work_notes" }, {
+      id: "INC1",
+      text: "a",
+      audience: "team",
+    }],
+    ["servicenow_approve", { id: "a", decision: "Approved" }, { id: "a", decision: "approve" }],
+    ["servicenow_order", { item: "a", action: "sendMessage", answers: { size: "L" } }, {
+      item: "a",
+      answers: '{"size":"L"}',
+    }],
+    ["servicenow_attach", { id: "a", file_path: "b" }, { id: "a", filename: "b" }],
+  ];
+  for (const [name, sent, meant] of cases) assertSame(name, sent, meant);
+  for (const where of [{ state: null }, { state: { is: "New" } }, [1]]) {
+    assert.equal(taken("servicenow_search", { table: "incident", where }), "where must be a string");
+  }
+  assert.equal(taken("servicenow_search", { table: "incident", where: { "a\nb": "c\nd=e" } }) instanceof Object, true);
+});
+
+Deno.test("the listed schemas have no object without properties, no empty required, and are closed at their root", () => {
+  const look = (schema: unknown, path: string): void => {
+    if (typeof schema !== "object" || schema === null) return;
+    const { type, properties, required } = schema as { type?: unknown; properties?: object; required?: unknown[] };
+    if (type === "object") {
+      assert.ok(properties !== undefined && (path.split(".").length === 1 || Object.keys(properties).length > 0), path);
+    }
+    assert.ok(required === undefined || required.length > 0, path);
+    for (const [name, member] of Object.entries(schema)) look(member, `${path}.${name}`);
+  };
+  for (const { tool: { name }, inputSchema } of registry.all()) {
+    look(inputSchema, name);
+    assert.equal(inputSchema["additionalProperties"], false, name);
+    look(toFlatSchema(inputSchema), name);
+  }
 });
 
 Deno.test("two names for one parameter with different values are refused and named", () => {

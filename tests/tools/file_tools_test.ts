@@ -76,8 +76,7 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   [
     "read",
     { filename: "binary" },
-    "Failed to read file: it is binary: no text, and no known image or audio format; " +
-    "embed: true gives files of any kind (binary)",
+    "Failed to read file: it is binary: no text, and no known image or audio format (binary)",
   ],
   [
     "read",

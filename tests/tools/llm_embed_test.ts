@@ -169,7 +169,7 @@ Deno.test("llm_embed refuses in words that say what to do", async () => {
     ollama.play("silent");
     assert.equal(codeOf(await callTool(impatient.tool, { path: "a.txt", query }, reader())), "timeout_first_byte");
     for (
-      const input of [{}, { path: "" }, { path: "a", query: "" }, { path: "a", query, limit: 51 }, { texts: ["a"] }]
+      const input of [{}, { path: "" }, { path: "a", query, limit: 0 }, { texts: ["a"] }]
     ) {
       assert.ok(!parseInput(it.tool, input).ok, JSON.stringify(input));
     }

@@ -23,6 +23,7 @@ import type { Log } from "../../lib/log/log.ts";
 import type { Timers } from "../../lib/time/timers.ts";
 import type { ResourceFamily } from "../../mcp/resource.ts";
 import type { Tool } from "../../mcp/tool.ts";
+import { takingMachinePaths } from "../workspaces/machine_paths.ts";
 import type { WorkspaceSource } from "../../workspace/port.ts";
 import type { Storage } from "../../storage/port.ts";
 
@@ -78,7 +79,7 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
     judge: (call, principal) =>
       judgeByNames(call, { principal, rules: rules.current, now: parts.clock(), find: options.findTrueNames }),
     decisions: createDecisions({ ...parts, rules }),
-    gate: (tool) => gateTool(tool, options),
+    gate: (tool) => takingMachinePaths(gateTool(tool, options), parts.workspace),
     gateResources: (family) =>
       gateResources(family, {
         ...options,

@@ -90,7 +90,7 @@ export function understandArguments(tool: Tool, schema: Members, given: Members)
     };
     const take = (name: string, meaning: Meaning, sent: unknown): void => {
       const { to, values = {}, as, sets = {} } = typeof meaning === "string" ? { to: meaning } : meaning;
-      const key = String(sent);
+      const key = String(sent).toLowerCase();
       const value = Object.hasOwn(values, key) ? values[key] : sent;
       if (value === undefined) return; // says what is so anyway
       const [parameter, member] = to?.split(".") ?? [];
@@ -277,7 +277,9 @@ function asText({ written, enum: values }: Members, value: unknown): unknown {
   if (isLines) return value.join(written === "commas" ? "," : "\n");
   if (!isObject(value) || written === "commas") return value;
   if (written === "values") return jsonText(value) ?? value;
-  return Object.entries(value).map(([name, wanted]) => `${name}=${String(wanted)}`).join("\n");
+  const lines = Object.entries(value).map(([name, wanted]) => [name, [wanted].flat()] as const);
+  if (lines.some(([, wanted]) => wanted.some((each) => each === null || typeof each === "object"))) return value;
+  return lines.map(([name, wanted]) => `${name}=${wanted.join("|")}`.replace(/\s+/g, " ")).join("\n");
 }
 
 /** `undefined` where a value is nested too deeply to be written. */

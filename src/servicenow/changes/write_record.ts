@@ -31,6 +31,7 @@ export async function updateRecord(
   if (ifVersion !== undefined && ifVersion !== version) {
     const by = shownValue(before, "sys_updated_by");
     const at = shownValue(before, "sys_updated_on");
+    if (ifVersion === "") return invalidInput(`if_version is empty; the record's version is ${version}`);
     return invalidInput(`the record has changed: version ${version}, by ${by}, ${at}. Read it again`);
   }
   return await writeChange(parts, { found: found.value, given: given.value, dryRun }, person);

@@ -57,7 +57,7 @@ export const writeNames: Meanings = {
   append: { to: "mode", values: { true: "append", false: undefined } },
   files: { first: "filename" },
   ...{ create_directories: only(true), create_parents: only(true), create_dirs: only(true), parents: only(true) },
-  ...{ encoding: only("utf-8", "utf8", "UTF-8"), command: only("create") },
+  ...{ encoding: only("utf-8", "utf8"), command: only("create") },
 };
 
 /** claude-code Edit and MultiEdit, Gemini CLI replace, Desktop Commander, the text editor tool. */

@@ -1,7 +1,10 @@
 /** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
 import type { ToolOutcome } from "../../mcp/tool.ts";
-import type { WorkspacePath } from "../../workspace/path.ts";
+import { showName } from "../../workspace/file_display.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
+import { toVersion } from "./input.ts";
+import { inStoredForm } from "./near_names.ts";
 
 export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
 
@@ -28,6 +31,21 @@ export function batchFailure(obstacles: readonly Failure[], stay: readonly strin
 export function onlyOneVersion(action: string): Failure {
   const message = `Failed to ${action}: a version is that of one file; leave it out, or take one path a call`;
   return { ok: false, code: "invalid_arguments", message };
+}
+
+/** The refusal of an empty version, which names the file's; `null` where none is empty. */
+export async function refuseEmptyVersion(
+  workspace: Workspace,
+  action: string,
+  given: readonly { readonly path: string | undefined; readonly version: string | undefined }[],
+): Promise<Failure | null> {
+  const empty = given.find(({ version }) => version === "");
+  if (empty === undefined) return null;
+  const parsed = parseDirectoryPath(empty.path ?? "");
+  const read = parsed.ok ? await workspace.read(await inStoredForm(workspace, parsed.value)) : null;
+  const version = read?.ok && read.value.sha256 !== null ? toVersion(read.value.sha256) : null;
+  const remedy = version === null ? "leave it out" : `that of ${showName(empty.path ?? "")} is ${version}`;
+  return { ok: false, code: "invalid_arguments", message: `Failed to ${action}: if_version is empty; ${remedy}` };
 }
 
 /** Whether a file has the version that the caller saw, as far as one was given; a version is that of one file. */

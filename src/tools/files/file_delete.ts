@@ -8,7 +8,15 @@ import { parseDirectoryPath, type WorkspacePath } from "../../workspace/path.ts"
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { maxWalkDepth, walk } from "../../workspace/walk.ts";
 import { deleteNames, knownAs } from "./argument_names.ts";
-import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion } from "./batch.ts";
+import {
+  batchFailure,
+  type Failure,
+  hasVersion,
+  maxNamed,
+  maxPaths,
+  onlyOneVersion,
+  refuseEmptyVersion,
+} from "./batch.ts";
 import { ifVersionInput, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
@@ -61,6 +69,8 @@ export function fileDeleteTool(
       const changing = beginChange(source, context, "file_delete");
       const { workspace } = changing;
       const texts = one === undefined ? given : [one, ...given];
+      const empty = await refuseEmptyVersion(workspace, "delete", [{ path: texts[0], version: ifVersion }]);
+      if (empty !== null) return empty;
       const obstacles: Failure[] = [];
       const found = new Map<string, WorkspacePath>();
       for (const text of texts.length === 0 ? [""] : texts) {

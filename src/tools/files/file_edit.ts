@@ -6,7 +6,7 @@ import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import { createKeyedMutex } from "../../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../../workspace/port.ts";
 import { editNames, knownAs } from "./argument_names.ts";
-import { batchFailure, type Failure, maxNamed } from "./batch.ts";
+import { batchFailure, type Failure, maxNamed, refuseEmptyVersion } from "./batch.ts";
 import { editAnswer, editRefusal } from "./edit/edit_answer.ts";
 import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit/edit_plan.ts";
 import { writeAll } from "./edit/edit_write.ts";
@@ -80,6 +80,9 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       const edits = wantedEdits(request);
       if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
       const workspace = beginChange(source, context, "file_edit").workspace;
+      const versions = edits.flatMap(({ path, ifVersions }) => ifVersions.map((version) => ({ path, version })));
+      const empty = await refuseEmptyVersion(workspace, action, versions);
+      if (empty !== null) return empty;
       const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
       const obstacles: Failure[] = [];
       for (const each of edits) {

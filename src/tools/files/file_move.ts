@@ -8,7 +8,15 @@ import { knownAs, moveNames } from "./argument_names.ts";
 import { copyDirectory } from "./copy_directory.ts";
 import { destinationOf } from "./move_destination.ts";
 import { ifVersionInput } from "./input.ts";
-import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion } from "./batch.ts";
+import {
+  batchFailure,
+  type Failure,
+  hasVersion,
+  maxNamed,
+  maxPaths,
+  onlyOneVersion,
+  refuseEmptyVersion,
+} from "./batch.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { previewMove } from "./preview/preview.ts";
@@ -53,6 +61,8 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       if (!to.ok) return toPathFailure("destination", to.error, destination);
       const changing = beginChange(source, context, "file_move");
       const { workspace } = changing;
+      const empty = await refuseEmptyVersion(workspace, "move", [{ path: path ?? paths[0], version: ifVersion }]);
+      if (empty !== null) return empty;
       const manner = { copy, overwrite, signal: context.signal };
       if (paths.length > 0) {
         if (ifVersion !== undefined) return onlyOneVersion("move");

@@ -16,7 +16,7 @@ import { putBytes } from "./edit/edit_write.ts";
 import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { hasOpenLine, storedFormOf } from "../../workspace/text/stored_form.ts";
 import { readWholeFile } from "../../workspace/text/whole_file.ts";
-import { batchFailure, depthThere, type Failure, hashOfVersion, removeMade } from "./batch.ts";
+import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
 import { noteOf } from "./forms/write_note.ts";
@@ -101,8 +101,11 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     async run(request: Input, context) {
       const { filename, content = "", files = [] } = request;
       const { workspace } = beginChange(source, context, "file_write");
-      if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
       const given = [{ filename, content, mode: request.mode, if_version: request.if_version }, ...files];
+      const versions = given.map(({ filename: path, if_version: version }) => ({ path, version }));
+      const empty = await refuseEmptyVersion(workspace, "write file", versions);
+      if (empty !== null) return empty;
+      if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
       const wanted: WantedFile[] = [];
       const obstacles: Failure[] = [];
       for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {

@@ -36,7 +36,7 @@ export const sha256Output = (): z.ZodString =>
 /** The condition of a conditional write: the beginning of the content's SHA-256, or all of it. */
 export const ifVersionInput = (): z.ZodOptional<z.ZodString> =>
   z.string().regex(
-    /^[0-9A-Fa-f]{8,64}$/,
+    /^(?:[0-9A-Fa-f]{8,64})?$/, // a tool refuses an empty one, and names the file's
     "if_version must be the version that an earlier result named",
   ).optional().describe("Refuse unless this is still the version");
 

@@ -32,8 +32,11 @@ export function parseNamedParts(text: string): readonly NamedPart[] {
   return [parseNamedLines(text), parseNamedCharacters(text)].filter((part) => part !== null);
 }
 
+/** `a:2-4`, `a:2-`, `a:7`, `a:-50`; also as others write ranges: `a:L2-L4`, `a#L2-L4`, `a:2,4`, `a:2..4`. */
+const namedLines = /^([^]+)(?::-(\d{1,10})|(?::L?|#L)(\d{1,10})(?:(?:-|,|\.\.)L?(\d{0,10}))?)$/i;
+
 function parseNamedLines(text: string): NamedPart | null {
-  const [, filename, last, first, end] = /^([^]+):(?:-(\d{1,10})|(\d{1,10})(?:-(\d{0,10}))?)$/.exec(text) ?? [];
+  const [, filename, last, first, end] = namedLines.exec(text) ?? [];
   if (filename === undefined) return null;
   if (last !== undefined) return isNumber(last) ? { filename, lines: { tail: Number(last) } } : null;
   if (!isNumber(first) && Number(first) !== 0) return null;

@@ -1,5 +1,6 @@
 /** Parameters of the tools that ask the local model, and the options they make. */
 import * as z from "zod";
+import { clamped, type Meaning, otherNames } from "../../mcp/tool.ts";
 import type { AnswerFormat, SamplingOptions, Think } from "../../ollama/port.ts";
 import { filesParameter } from "./files.ts";
 
@@ -34,19 +35,18 @@ function durationSeconds(value: unknown): unknown {
   return Math.round(seconds);
 }
 
-const unlisted = { unlisted: true }; // the descriptions of `options` and `messages` name them
 const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
 const options = z.lazy(() =>
   z.strictObject(
     {
-      temperature: z.number().min(0).max(2).optional().meta(unlisted),
-      seed: z.int().optional().meta(unlisted),
-      top_p: z.number().min(0).max(1).optional().meta(unlisted),
-      top_k: z.int().min(1).max(1000).optional().meta(unlisted),
-      stop: z.array(z.string().min(1).max(200)).max(8).optional().meta(unlisted),
-      think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional().meta(unlisted),
-      keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().meta(unlisted),
-      timeout_ms: z.int().min(1).optional().meta(unlisted),
+      temperature: z.number().min(0).max(2).optional(),
+      seed: z.int().optional(),
+      top_p: z.number().min(0).max(1).optional(),
+      top_k: z.int().min(1).max(1000).optional(),
+      stop: z.array(z.string().min(1).max(200)).max(8).optional(),
+      think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
+      keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().describe("Seconds"),
+      timeout_ms: z.int().min(1).optional(),
     } satisfies Record<typeof optionNames[number], z.ZodType>,
   )
 );
@@ -55,9 +55,9 @@ const options = z.lazy(() =>
 const maxTurns = 100;
 const turn = z.lazy(() =>
   z.strictObject({
-    role: z.enum(["system", "user", "assistant"]).meta(unlisted),
-    content: z.string().meta(unlisted),
-    files: filesParameter.meta(unlisted),
+    role: z.enum(["system", "user", "assistant"]),
+    content: z.string(),
+    files: filesParameter.meta({ unlisted: true }),
   })
 );
 
@@ -68,24 +68,27 @@ export function generateInput(models: readonly [string, ...string[]]) {
     files: filesParameter.describe("Text files, also in part (app.log:-200), or images, for it to read"),
     model: modelParameter(models),
     system: z.string().optional().describe("Role"),
-    messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns: role, content, files"),
+    messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns"),
     json_schema: z.preprocess((value) => value === "json" ? {} : value, z.record(z.string(), z.unknown()).optional())
-      .describe("For an answer in JSON; {} for any"),
-    max_tokens: z.int().min(1).max(4096).default(512).describe("Of the answer"),
-    options: options.optional().describe(
-      "temperature, seed, top_p, top_k, stop, think, keep_alive (seconds), timeout_ms",
-    ),
+      // no client refuses it for want of properties (Gemini's do), and a list of tools needs none
+      .describe("JSON Schema for an answer in JSON; {} for any").meta({ listedAs: "string" }),
+    max_tokens: z.int().min(1).max(4096).default(512).describe("Of the answer").meta(clamped),
+    options: options.optional().describe("Sampling, thinking, time"),
   });
 }
 
 /** Names that the parameters of `llm_generate` had before, or that callers guess. */
-export const generateAliases: Readonly<Record<string, string>> = {
-  images: "files",
-  file: "files",
-  path: "files",
-  filename: "files",
-  format: "json_schema",
-  schema: "json_schema",
+export const generateAliases: Readonly<Record<string, Meaning>> = {
+  ...otherNames({
+    prompt: "question message input query text",
+    files: "images file path filename paths file_path file_paths filenames",
+    json_schema: "format schema response_schema response_format",
+    system: "system_prompt instructions",
+    messages: "history",
+    model: "model_name",
+    max_tokens: "num_predict max_output_tokens max_new_tokens max_completion_tokens",
+  }),
+  stream: { values: { true: undefined, false: undefined } },
   ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
 };
 

@@ -1,7 +1,15 @@
 /** The tool `llm_embed`: finds passages of files by meaning, or writes their vectors to a file; none reach the caller. */
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import {
+  clamped,
+  defineTool,
+  emptyIsAbsent,
+  otherNames,
+  type Tool,
+  type ToolContext,
+  type ToolOutcome,
+} from "../../mcp/tool.ts";
 import type { LocalModel } from "../../ollama/port.ts";
 import { escapeText, showName } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
@@ -41,10 +49,12 @@ const input = (models: LlmEmbedOptions["embeddingModels"]) =>
   z.object({
     path: z.string().min(1).describe("Text file, also in part: notes.md:1-400"),
     files: filesParameter.describe("Further files"),
-    query: z.string().min(1).optional().describe("What to look for: the nearest passages are the answer"),
-    limit: z.int().min(1).max(maxMatches).default(10).describe("Passages in the answer"),
+    query: z.string().min(1).optional().describe("What to look for: the nearest passages are the answer").meta(
+      emptyIsAbsent,
+    ),
+    limit: z.int().min(1).max(maxMatches).default(10).describe("Passages in the answer").meta(clamped),
     output: z.string().min(1).optional()
-      .describe("New file for the vectors, as JSON Lines, a passage each; needs files:write"),
+      .describe("New file for the vectors, as JSON Lines, a passage each; needs files:write").meta(emptyIsAbsent),
     model: modelParameter(models),
   });
 type Input = z.output<ReturnType<typeof input>>;
@@ -63,7 +73,13 @@ export function llmEmbedTool(options: LlmEmbedOptions): Tool {
       idempotentHint: false,
       openWorldHint: false,
     },
-    aliases: { filename: "path", file: "path", output_file: "output" },
+    aliases: otherNames({
+      path: "filename file file_path",
+      files: "paths file_paths",
+      query: "text search q",
+      output: "output_file save_as",
+      limit: "max_results top_k top",
+    }),
     input: z.lazy(() => input(options.embeddingModels)),
     output: z.lazy(() =>
       z.object({

@@ -42,6 +42,7 @@ export function llmGenerateTool(options: LlmGenerateOptions): Tool {
       openWorldHint: false,
     },
     aliases: generateAliases,
+    knownAs: "llm_ask generate ask_llm ask_model chat complete ollama_generate ollama_chat local_llm",
     input: z.lazy(() => generateInput(options.models)),
     output: answerOutput,
     run: (input, context) => generate(options, input, context),

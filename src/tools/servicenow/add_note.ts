@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { noteNames } from "./argument_names.ts";
 import { answerWithReport } from "./change_lines.ts";
 import { callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
 
@@ -12,7 +13,7 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     description: "Writes into a record's journal, for good.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-    aliases: { number: "id", sys_id: "id", note: "text", comment: "text" },
+    aliases: noteNames,
     input: z.object({
       id: idParameter(),
       table: optionalTable(),

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { approveNames } from "./argument_names.ts";
 import { answerWithReport } from "./change_lines.ts";
 import { callerOf, dryRunParameter, given } from "./outcome.ts";
 
@@ -14,7 +15,7 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
       "state=Requested.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-    aliases: { number: "id", sys_id: "id" },
+    aliases: approveNames,
     places: ["sysapproval_approver"],
     input: z.object({
       id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),

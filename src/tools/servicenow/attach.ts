@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { showName } from "../../workspace/file_display.ts";
+import { fileNames } from "./argument_names.ts";
 import type { AttachmentFiles } from "./files.ts";
 import {
   callerOf,
@@ -36,7 +37,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     description: "Attaches a workspace file. Everyone who sees the record can read it.",
     scopes: ["servicenow:write", "files:read"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-    aliases: { number: "id", sys_id: "id", path: "filename" },
+    aliases: fileNames,
     input: z.object({
       id: idParameter(),
       table: optionalTable(),

@@ -5,9 +5,9 @@ import { given } from "./outcome.ts";
 export const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
   "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
-);
+).meta({ written: "lines" });
 
-const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true });
+const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
 
 /** Understood and not listed; each stands for a line of `where`. */
 export const conditionParameters = {

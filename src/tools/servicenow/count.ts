@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { countNames } from "./argument_names.ts";
 import { conditionParameters, whereOf } from "./conditions.ts";
 import { callerOf, given, present, toFailureOutcome, toTextOutcome } from "./outcome.ts";
 
@@ -14,11 +15,11 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: { text: "words", query: "words", filter: "where", conditions: "where", by: "group_by" },
+    aliases: countNames,
     input: z.object({
       table: z.string(),
-      words: z.string().optional(),
-      where: z.string().optional(),
+      words: z.string().optional().meta({ written: "text" }),
+      where: z.string().optional().meta({ written: "lines" }),
       group_by: z.string().optional().describe("Field"),
       ...conditionParameters,
     }),

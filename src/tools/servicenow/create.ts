@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { createNames } from "./argument_names.ts";
 import { reportLines } from "./change_lines.ts";
 import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
 import { valueParameters, valuesOf, valuesParameter } from "./values.ts";
@@ -14,6 +15,7 @@ export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
       "Creates a record in the user's name. Search first: it may be there already. Catalog: servicenow_order.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    aliases: createNames,
     input: z.object({
       table: z.string(),
       values: valuesParameter,

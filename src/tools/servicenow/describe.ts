@@ -4,6 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { CatalogItem, ItemQuestion } from "../../servicenow/catalog/port.ts";
 import type { DescribedField, TableDescription } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { describeNames } from "./argument_names.ts";
 import { answerWith, callerOf, given, toTextOutcome } from "./outcome.ts";
 
 export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
@@ -14,6 +15,7 @@ export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
       "Fields of a table: true names, types, choices, mandatory ones. Without table: which tables there are.",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    aliases: describeNames,
     input: z.object({
       table: z.string().optional(),
       field: z.string().optional().describe("This field alone, with all choices"),

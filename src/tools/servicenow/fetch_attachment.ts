@@ -4,6 +4,7 @@ import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../..
 import type { AttachmentContent } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
 import { showName } from "../../workspace/file_display.ts";
+import { fileNames } from "./argument_names.ts";
 import type { AttachmentFiles } from "./files.ts";
 import { callerOf, given, idParameter, optionalTable, toFailureOutcome, toTextOutcome } from "./outcome.ts";
 
@@ -14,7 +15,7 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     description: "Saves a record's file to the workspace. Replaces a file that filename names.",
     scopes: ["servicenow:read", "files:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-    aliases: { number: "id", sys_id: "id", path: "filename" },
+    aliases: fileNames,
     input: z.object({
       id: idParameter(),
       table: optionalTable(),

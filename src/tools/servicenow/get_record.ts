@@ -4,6 +4,7 @@ import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import type { RecordView } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { recordNames } from "./argument_names.ts";
 import { answerWith, callerOf, contentWarning, given, idParameter, listOf, optionalTable } from "./outcome.ts";
 import { answerLines, fieldLines, journalLines, relatedLines } from "./record_lines.ts";
 
@@ -18,14 +19,14 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     description: `Reads one record; ${contentWarning}.`,
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: { number: "id", sys_id: "id" },
+    aliases: recordNames,
     input: z.object({
       id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
       table: optionalTable(),
-      fields: z.string().optional().describe("Field names, by commas; * for all"),
+      fields: z.string().optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
       include: z.string().optional().describe(
         "By commas: journal, attachments, tasks, items, answers, approvals, ci (with relations), slas, work, members, on_call",
-      ),
+      ).meta({ written: "commas" }),
     }),
     async run({ id, table, fields, include }, context) {
       const names = listOf(fields);

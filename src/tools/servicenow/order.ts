@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { OrderReport } from "../../servicenow/catalog/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { orderNames } from "./argument_names.ts";
 import { answerWith, callerOf, dryRunParameter, given } from "./outcome.ts";
 import { oneLine } from "./record_lines.ts";
 
@@ -15,10 +16,13 @@ export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
     description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
+    aliases: orderNames,
     places: ["sc_cat_item", "sc_request", "sc_req_item"],
     input: z.object({
       item: z.string().optional().describe("Name, sys_id or link"),
-      answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person"),
+      answers: z.string().optional().describe("As values in servicenow_create; requested_for for another person").meta({
+        written: "values",
+      }),
       quantity: z.int().min(1).max(maxQuantity).default(1),
       action: z.enum(["order", "add_to_cart", "show_cart", "submit_cart"]).default("order"),
       dry_run: dryRunParameter(),

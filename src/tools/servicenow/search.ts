@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import { maxSearchResults } from "../../servicenow/desk/port.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { searchNames } from "./argument_names.ts";
 import { conditionParameters, whereOf, whereParameter } from "./conditions.ts";
 import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome.ts";
 import { listLines } from "./record_lines.ts";
@@ -19,12 +20,12 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "sys_user, sys_user_group…",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: { text: "words", query: "words", filter: "where", conditions: "where" },
+    aliases: searchNames,
     input: z.object({
       table: z.string(),
-      words: z.string().optional().describe("Each has to occur, in any order"),
+      words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
       where: whereParameter,
-      fields: z.string().optional().describe("Field names, by commas"),
+      fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
       order_by: z.string().optional().describe('Field; "-field" descends'),
       limit: z.int().min(1).max(1_000_000).default(defaultLimit).meta({ maximum: maxSearchResults }),
       cursor: z.string().optional().describe("From the page before"),

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../../mcp/tool.ts";
 import type { ServicenowRecords } from "../../servicenow/port.ts";
+import { updateNames } from "./argument_names.ts";
 import { answerWithReport } from "./change_lines.ts";
 import { callerOf, dryRunParameter, given, idParameter, optionalTable } from "./outcome.ts";
 import { valueParameters, valuesOf, valuesParameter } from "./values.ts";
@@ -14,7 +15,7 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
       "Changes fields of a record: assign, resolve, close, reopen, reschedule. Answers what ServiceNow took.",
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
-    aliases: { number: "id", sys_id: "id" },
+    aliases: updateNames,
     input: z.object({
       id: idParameter(),
       table: optionalTable(),
@@ -31,7 +32,7 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
         id,
         table: given(input.table),
         values: values.value,
-        ifVersion: given(input.if_version),
+        ifVersion: input.if_version,
         dryRun,
       };
       return await answerWithReport(servicenow, servicenow.desk.update(request, callerOf(context)));

@@ -5,9 +5,9 @@ import { given } from "./outcome.ts";
 
 export const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
   'One name=value a line, in labels, or a JSON object: {"state": "Resolved", "assigned_to": "ada"}',
-);
+).meta({ written: "values" });
 
-const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true });
+const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
 
 /** Understood and not listed; each stands for one of `values`. */
 export const valueParameters = {

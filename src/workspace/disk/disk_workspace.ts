@@ -23,6 +23,7 @@ import { readDiskFile, readDiskFileInto } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { openPlain, readPlain } from "./open.ts";
+import { resolve } from "node:path";
 import { findInside } from "./resolve.ts";
 import { screenDiskFiles } from "./screen.ts";
 import { trueNamesOf } from "./true_names.ts";
@@ -94,11 +95,12 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   };
   sweepDiskDrafts(disk, clock());
   if (opened !== null && isThereTrash(access)) void opened.tidy(clock());
-  return workspaceWith(disk, async () => {
+  const close = async (): Promise<void> => {
     await opened?.close();
     staging.close();
     access.close();
-  });
+  };
+  return { ...workspaceWith(disk, close), directories: [...new Set([path, resolve(options.root)])] };
 }
 
 /** The workspace whose changes are steps of the disk's change, or where that has none, changes of their own. */

@@ -45,6 +45,7 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
   const sizeBytes = read.ok ? read.value.sizeBytes : 0;
   const { maxReadBytes } = workspace.limits;
   const media = read.ok ? sniffMedia(head.subarray(0, read.value.lengthBytes)) : null;
+  const isPdf = read.ok && head[0] === 0x25 && head[1] === 0x50 && head[2] === 0x44 && head[3] === 0x46; // %PDF
   const remedy = hasLinks ? "; link: true gives a URL to download it" : "";
   const what = encoding !== undefined
     ? `it is no text in ${encoding}; leave encoding out to have it detected`
@@ -52,6 +53,8 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     ? `it is ${media.mimeType} of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
     : sizeBytes > maxReadBytes
     ? `it is binary, of ${sizeBytes} bytes, and the limit is ${maxReadBytes}${remedy}`
-    : "it is binary: no text, and no known image or audio format; embed: true gives files of any kind";
+    : isPdf
+    ? `it is a PDF, which is not read as text${remedy}`
+    : `it is binary: no text, and no known image or audio format${remedy}`;
   return readFailure(path, "not_text", what);
 }

@@ -1,0 +1,204 @@
+/** Each remedy that a refusal of a file tool names works when the call is repeated with it. */
+import assert from "node:assert/strict";
+import { takingMachinePaths } from "../../src/composition/workspaces/machine_paths.ts";
+import { parseToolInput } from "../../src/mcp/calls/tool_input.ts";
+import { createToolRegistry, type ToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileListTool } from "../../src/tools/files/file_list.ts";
+import { fileMoveTool } from "../../src/tools/files/file_move.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
+import type { Workspace } from "../../src/workspace/port.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
+import { principalOf } from "../workspace/call_tool.ts";
+import { withWorkspace } from "./with_workspace.ts";
+
+type Arguments = Record<string, unknown>;
+/** From the refusal's text to the arguments that it names, and perhaps another tool. */
+type Repeat = (found: RegExpExecArray, args: Arguments) => Arguments | readonly [string, Arguments];
+
+/** `null` for a success, else the refusal. */
+async function refusalOf(registry: ToolRegistry, name: string, args: Arguments): Promise<string | null> {
+  const registered = registry.get(name) ?? assert.fail(name);
+  const parsed = parseToolInput(registered, args);
+  if (!parsed.ok) return parsed.error;
+  const context = {
+    principal: principalOf("owner"),
+    signal: new AbortController().signal,
+    progress: () => {},
+    ...quietCaller,
+  };
+  const outcome = await registered.tool.run(parsed.value as never, context);
+  return outcome.ok ? null : outcome.message;
+}
+
+function registryOf(workspace: Workspace): ToolRegistry {
+  const makers = [
+    fileReadTool,
+    fileWriteTool,
+    fileEditTool,
+    fileListTool,
+    fileSearchTool,
+    fileMoveTool,
+    fileDeleteTool,
+  ];
+  const tools = [...makers.map((make) => make(workspace)), fileUndoTool(workspace)];
+  return createToolRegistry(tools.map((tool) => takingMachinePaths(tool, () => workspace)));
+}
+
+/** The value of an unknown name under the parameter that the refusal names. */
+const renamed: Repeat = ([, name = "", meant = ""], args) => {
+  const { [name]: value, ...others } = args;
+  return { ...others, [meant]: value };
+};
+const without = (name: string): Repeat => (_found, { [name]: _left, ...args }) => args;
+const set = (more: Arguments): Repeat => (_found, args) => ({ ...args, ...more });
+const call = (tool: string, args: Arguments): Repeat => () => [tool, args];
+/** The number that it names, for the argument that it names. */
+const bounded: Repeat = ([, name = "", bound = ""], args) => ({ ...args, [name]: Number(bound) });
+const oneOf: Repeat = ([, name = "", first = ""], args) => ({ ...args, [name]: first });
+const toPath = (name: string): Repeat => ([, path = ""], args) => ({ ...args, [name]: path });
+
+const edit = { path: "notes/a.txt", old_text: "one", new_text: "1" };
+const unknown = /has no (\S+); did you mean (\w+)\?/;
+const least = /^(\S+) must be at least (\d+)/;
+const values = /^(\S+) must be one of: (\w+)/;
+const meantPath = /did you mean ([^ ?]+)\?/;
+const relative = /paths are relative to the workspace: (\S+)/;
+const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
+  // arguments
+  ["file_read", { filname: "notes/a.txt" }, unknown, renamed],
+  ["file_write", { filename: "new.txt", contnt: "a" }, unknown, renamed],
+  ["file_edit", { ...edit, replace_al: true }, unknown, renamed],
+  ["file_list", { pth: "notes" }, unknown, renamed],
+  ["file_search", { query: "one", limt: 3 }, unknown, renamed],
+  ["file_search", { query: "one", top: 3 }, unknown, renamed],
+  ["file_move", { path: "notes/a.txt", destinaton: "notes/z.txt" }, unknown, renamed],
+  ["file_delete", { pah: "notes/a.txt" }, unknown, renamed],
+  ["file_read", { filename: "notes/a.txt", offset: -1 }, least, bounded],
+  ["file_read", { filename: "notes/a.txt", head: 0 }, least, bounded],
+  ["file_list", { depth: 0 }, least, bounded],
+  ["file_search", { query: "one", "-C": -1 }, least, bounded],
+  ["file_write", { filename: "new.txt", content: "a", mode: "insert" }, values, oneOf],
+  ["file_list", { sort: "colour" }, values, oneOf],
+  ["file_search", { query: "one", output_mode: "all" }, values, oneOf],
+  ["file_read", {}, /^filename parameter is required$/, set({ filename: "notes/a.txt" })],
+  ["file_read", { files: [] }, /^filename parameter is required$/, set({ filename: "notes/a.txt" })],
+  ["file_write", { filename: "new.txt" }, /^content parameter is required$/, set({ content: "a" })],
+  ["file_move", { path: "notes/a.txt" }, /^destination parameter is required$/, set({ destination: "b" })],
+  ["file_search", {}, /give query, pattern or both/, set({ pattern: "*.txt" })],
+  ["file_read", { path: "notes/a.txt", filename: "b" }, /give one of them/, without("filename")],
+  [
+    "file_read",
+    { filename: "notes/a.txt", lines: "top" },
+    /such as (\d-\d)/,
+    ([, lines], args) => ({ ...args, lines }),
+  ],
+  ["file_read", { filename: "notes/a.txt", tail: 1, offset: 1 }, /use only one of tail/, without("tail")],
+  ["file_edit", { path: "notes/a.txt", new_text: "1" }, /give old_text/, set({ old_text: "one" })],
+  [
+    "file_edit",
+    { ...edit, if_version: "" },
+    /that of notes\/a\.txt is (\w{12})/,
+    ([, if_version], args) => ({ ...args, if_version }),
+  ],
+  [
+    "file_write",
+    { filename: "notes/a.txt", content: "a", if_version: "" },
+    /is (\w{12})/,
+    ([, if_version], args) => ({ ...args, if_version }),
+  ],
+  [
+    "file_move",
+    { path: "notes/a.txt", destination: "z", if_version: "" },
+    /is (\w{12})/,
+    ([, if_version], args) => ({ ...args, if_version }),
+  ],
+  [
+    "file_delete",
+    { path: "notes/a.txt", if_version: "" },
+    /is (\w{12})/,
+    ([, if_version], args) => ({ ...args, if_version }),
+  ],
+  [
+    "file_edit",
+    { edits: [{ ...edit, if_version: "" }] },
+    /is (\w{12})/,
+    ([, if_version]) => ({ edits: [{ ...edit, if_version }] }),
+  ],
+  ["file_write", { filename: "new.txt", content: "a", if_version: "" }, /leave it out/, without("if_version")],
+  ["file_search", { query: "one(", regex: true }, /leave out regex/, without("regex")],
+  ["file_search", { query: "one\ntwo" }, /search for one of its lines/, set({ query: "one" })],
+  [
+    "file_list",
+    { modified_after: "soon" },
+    /write it as (\S+)/,
+    ([, modified_after], args) => ({ ...args, modified_after }),
+  ],
+  ["file_list", { cursor: "x" }, /is not one of an earlier result/, without("cursor")],
+  ["file_undo", { change: "x" }, /call file_undo without change/, without("change")],
+  // paths
+  ["file_read", { filename: "/notes/a.txt" }, relative, toPath("filename")],
+  ["file_read", { filename: "/home/me/notes/a.txt" }, relative, toPath("filename")],
+  ["file_read", { filename: "C:\\notes\\a.txt" }, relative, toPath("filename")],
+  ["file_read", { filename: "notes/../notes/a.txt" }, /write it without \.\.: (\S+)/, toPath("filename")],
+  ["file_list", { path: "/" }, /the workspace itself is (\S+)/, toPath("path")],
+  ["file_read", { filename: "notes/A.TXT" }, meantPath, toPath("filename")],
+  ["file_read", { filename: "a.txt" }, meantPath, toPath("filename")],
+  ["file_edit", { ...edit, path: "nots/a.txt" }, meantPath, toPath("path")],
+  ["file_delete", { path: "notes/a.txd" }, meantPath, toPath("path")],
+  ["file_search", { query: "one", path: "notse" }, meantPath, toPath("path")],
+  ["file_list", { path: "note" }, meantPath, toPath("path")],
+  ["file_read", { filename: "report-2026.md" }, meantPath, toPath("filename")],
+  ["file_read", { filename: "notes" }, /file_list lists it/, call("file_list", { path: "notes" })],
+  [
+    "file_read",
+    { filename: "data.bin" },
+    /no known image or audio format \(data\.bin\)$/,
+    call("file_list", { path: ".", show: "details", pattern: "data.bin" }),
+  ],
+  ["file_write", { filename: "notes", content: "a" }, /name a file in it/, set({ filename: "notes/new" })],
+  ["file_write", { filename: "notes/a.txt", content: "a", mode: "create" }, /leave mode out/, without("mode")],
+  ["file_move", { path: "notes/a.txt", destination: "notes/b.txt" }, /or set overwrite/, set({ overwrite: true })],
+  ["file_move", { path: "notes/a.txt", destination: "full" }, meantPath, toPath("destination")],
+  ["file_delete", { path: "full" }, /set recursive/, set({ recursive: true })],
+  // edits
+  ["file_edit", { ...edit, old_text: "two" }, /set replace_all/, set({ replace_all: true })],
+  [
+    "file_edit",
+    { ...edit, old_text: "" },
+    /append with file_write/,
+    call("file_write", { filename: "notes/a.txt", content: "x", mode: "append" }),
+  ],
+  ["file_edit", { ...edit, old_text: "on", whole_word: true }, /leave whole_word out/, without("whole_word")],
+  [
+    "file_edit",
+    { ...edit, path: "new.txt" },
+    /file_write creates files/,
+    call("file_write", { filename: "new.txt", content: "x" }),
+  ],
+];
+
+Deno.test("the remedy that a refusal names works at the first repeat, for every kind of refusal", async () => {
+  for (const [name, args, says, repeat] of cases) {
+    await withWorkspace(async ({ root, workspace }) => {
+      Deno.mkdirSync(`${root}/notes`);
+      Deno.mkdirSync(`${root}/full`);
+      Deno.writeTextFileSync(`${root}/full/c.txt`, "three\n");
+      Deno.writeTextFileSync(`${root}/notes/a.txt`, "one\ntwo\ntwo\n");
+      Deno.writeTextFileSync(`${root}/notes/b.txt`, "two\n");
+      Deno.writeTextFileSync(`${root}/report-2025.md`, "r\n");
+      Deno.writeFileSync(`${root}/data.bin`, Uint8Array.of(0xff, 0, 1, 2));
+      const registry = registryOf(workspace);
+      const refusal = await refusalOf(registry, name, args);
+      const found = says.exec(refusal ?? "(none)");
+      assert.ok(found !== null, `${name} ${JSON.stringify(args)}: ${refusal}`);
+      const next = repeat(found, args);
+      const [tool, again] = Array.isArray(next) ? next : [name, next];
+      assert.equal(await refusalOf(registry, tool, again), null, `${refusal} -> ${tool} ${JSON.stringify(again)}`);
+    }, { trash: { keepMs: 60_000, maxBytes: 1_000_000 } });
+  }
+});
