@@ -381,7 +381,7 @@ Deno.test("a refusal names the caller's own argument", () => {
     ["file_edit", { changes: [{ path: "a", oldText: 1 }] }, "changes[0].oldText must be a string"],
     ["file_edit", { edits: [{ pth: "a" }] }, "edits[0] has no pth; did you mean path?"],
     ["file_list", { sort_by: "colour" }, "sort_by must be one of: name, size, modified"],
-    ["file_search", { query: "a", output_mode: "all" }, "output_mode must be one of: lines, files, count"],
+    ["file_search", { query: "a", output_mode: "all" }, "output_mode must be one of: lines, files, count, texts"],
   ];
   for (const [name, sent, message] of cases) assert.equal(taken(name, sent), message);
 });
