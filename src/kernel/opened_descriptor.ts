@@ -30,6 +30,7 @@ const maxInterruptions = 100;
 
 const toBigInt = BigInt;
 const { apply } = Reflect;
+const { freeze } = Object;
 const { then } = Promise.prototype;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
@@ -51,6 +52,9 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
     must(count);
     return bytes.subarray(count);
   };
+  let numberOf: (descriptor: Descriptor) => number;
+  /** Gives the number away, and with it the duty to close it. */
+  let takeNumber: (descriptor: Descriptor) => number;
   class OpenDescriptor implements Descriptor {
     #number: number;
     #running = 0; // calls of it on other threads
@@ -214,20 +218,22 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
       return this.#number;
     }
 
-    static numberOf(descriptor: Descriptor): number {
-      if (!(#number in descriptor)) throw new KernelError("EBADF");
-      return descriptor.#open();
-    }
-
-    /** Gives the number away, and with it the duty to close it. */
-    static takeNumber(descriptor: Descriptor): number {
-      if (!(#number in descriptor) || descriptor.#running > 0) throw new KernelError("EBADF");
-      const number = descriptor.#open();
-      descriptor.#number = -1;
-      return number;
+    // on no object that is handed out: the class can be reached from each of them
+    static {
+      numberOf = (descriptor) => {
+        if (!(#number in descriptor)) throw new KernelError("EBADF");
+        return descriptor.#open();
+      };
+      takeNumber = (descriptor) => {
+        if (!(#number in descriptor) || descriptor.#running > 0) throw new KernelError("EBADF");
+        const number = descriptor.#open();
+        descriptor.#number = -1;
+        return number;
+      };
+      freeze(this.prototype);
+      freeze(this);
     }
   }
-  const { numberOf, takeNumber } = OpenDescriptor;
 
   return {
     screen: keeper === null ? null : createScreening({ take: takeNumber, close: libc.close }, keeper),

@@ -5,8 +5,11 @@ import { contentDisposition, fileType } from "./file_headers.ts";
 import { maxSentParts, pieceBytes } from "./limits.ts";
 import { type DownloadRecord, goingOn } from "./link_record.ts";
 import type { Running, TransferEnd } from "./running.ts";
-import { addPart, isWhole, type Part } from "./sent_parts.ts";
+import { addPart, bytesSentOf, isWhole, type Part } from "./sent_parts.ts";
 import type { LinkTarget, TransferParts } from "./transfer_parts.ts";
+
+/** Bytes of all answers by one link, as a multiple of the file: what is lost on the way is sent again. */
+const maxTimesSent = 2;
 
 interface LinkedFile extends LinkTarget {
   readonly record: DownloadRecord;
@@ -35,7 +38,7 @@ export async function planDownload(
   const ranged = request.method === "GET" && (ifRange === null || ifRange === etag);
   const range = ranged ? parseRange(request.headers.get("range"), sizeBytes) : "whole";
   if (range === "unsatisfiable") {
-    return refuseTransfer(416, `The file has ${sizeBytes} bytes.`, { "content-range": `bytes */${sizeBytes}`, etag });
+    return refuseTransfer(416, `The file has ${sizeBytes} bytes.`, { "content-range": `bytes */${sizeBytes}` });
   }
   if (range === "whole") {
     return { status: 200, part: [0, sizeBytes], headers: { ...headers, "content-length": String(sizeBytes) } };
@@ -125,7 +128,8 @@ async function noteSent(
     const sent = addPart(record.sent, part);
     isDone = isWhole(sent, record.sizeBytes);
     if (sent.length > maxSentParts) return "delete";
-    const noted = { ...record, sent, holder: record.holder === holder ? null : record.holder };
+    const handedOver = (record.handedOver ?? 0) + part[1] - part[0];
+    const noted = { ...record, sent, handedOver, holder: record.holder === holder ? null : record.holder };
     return isDone ? noted : goingOn(noted, clock(), limits);
   });
   return isDone;
@@ -137,9 +141,13 @@ function etagOf({ tag }: DownloadRecord): string {
 
 /**
  * Whether a download is over for this request. Bytes may be lost behind us after the last was sent, in a proxy or in a
- * socket's buffer. Who began the transfer knows its ETag, and with that can get again what it has got already.
+ * socket's buffer. Who began the transfer knows its ETag, and with that can get again what it has got already. Without
+ * it a script may go on a little before the end of what was sent: more is new in its part than was sent before.
  */
-export function isUsedUp(record: DownloadRecord, { headers }: Request): boolean {
-  if (!isWhole(record.sent, record.sizeBytes)) return false;
-  return headers.get("if-range") !== etagOf(record) || !headers.has("range");
+export function isUsedUp(record: DownloadRecord, { headers }: Request, part?: Part): boolean {
+  if ((record.handedOver ?? 0) >= maxTimesSent * record.sizeBytes && record.sizeBytes > 0) return true;
+  if (headers.get("if-range") === etagOf(record) && headers.has("range")) return false;
+  if (isWhole(record.sent, record.sizeBytes)) return true;
+  const again = part === undefined ? 0 : bytesSentOf(record.sent, part);
+  return part !== undefined && again > part[1] - part[0] - again;
 }

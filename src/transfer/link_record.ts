@@ -32,6 +32,8 @@ const downloadSchema = z.object({
   tag: z.string(),
   /** The parts that were sent, each from its first byte to the one after its last. */
   sent: z.array(z.tuple([z.number(), z.number()])),
+  /** Bytes of all answers, with those that were sent again. */
+  handedOver: z.number().optional(),
 });
 const uploadSchema = z.object({
   ...shared,

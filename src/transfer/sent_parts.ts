@@ -14,6 +14,11 @@ export function addPart(parts: readonly Part[], added: Part): Part[] {
   return joined;
 }
 
+/** How many bytes of a part were sent already. */
+export function bytesSentOf(parts: readonly Part[], [from, to]: Part): number {
+  return parts.reduce((sum, [start, end]) => sum + Math.max(0, Math.min(to, end) - Math.max(from, start)), 0);
+}
+
 /** Whether they are a whole file of this size. */
 export function isWhole(parts: readonly Part[], sizeBytes: number): boolean {
   const [first] = parts;

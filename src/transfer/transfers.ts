@@ -112,9 +112,13 @@ export function createTransfers(
     if (plan instanceof Response) return plan;
     if (request.method === "HEAD") return answer(200, null, plan.headers);
     const download = await running.begin(id, record, peer);
-    return typeof download === "string"
-      ? refuseToBegin(download)
-      : sendPart(parts, { ...file, record }, plan, download);
+    if (typeof download === "string") return refuseToBegin(download);
+    const now = await links.read(id); // with what the request before this one has sent
+    if (now?.direction === "download" && !isUsedUp(now, request, plan.part)) {
+      return sendPart(parts, { ...file, record }, plan, download);
+    }
+    download.end("used_up", 0);
+    return refuseTransfer(404, unknownLink);
   };
 
   const answerRequest = async (request: Request, peer: Peer): Promise<Response> => {

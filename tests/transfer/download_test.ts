@@ -91,6 +91,37 @@ Deno.test("a script goes on without an ETag while the file is not sent whole, as
     await until("the link is used up", async () => (await ask(url)).status === 404);
   }));
 
+Deno.test("a link gives its bytes once, whatever ranges ask for, one after the other or at once", () =>
+  withFileServer({ fill: (root) => Deno.writeTextFileSync(`${root}/f`, "0123456789") }, async (files) => {
+    for (
+      const ranges of [["bytes=0-8"], ["bytes=1-"], ["bytes=0-8", "bytes=1-"], ["bytes=0-4", "bytes=4-8", "bytes=-9"]]
+    ) {
+      for (const isAtOnce of [false, true]) {
+        const url = await downloadLink(files, "f");
+        const asked = Array.from({ length: 20 }, (_, index) => ranges[index % ranges.length] ?? "");
+        const one = (range: string) => ask(url, { headers: { range } });
+        const answers = isAtOnce ? await Promise.all(asked.map((range) => one(range).catch(() => null))) : [];
+        if (!isAtOnce) { for (const range of asked) answers.push(await one(range)); }
+        const sizes = answers.map((answer) => answer !== null && answer.status < 300 ? answer.text.length : 0);
+        const sum = sizes.reduce((a, b) => a + b, 0);
+        assert.ok(sum < 20, `${ranges} ${isAtOnce ? "at once " : ""}gave ${sizes}`);
+      }
+    }
+  }));
+
+Deno.test("who knows the ETag gets what was lost, and not the file again and again", () =>
+  withFileServer({ fill: (root) => Deno.writeTextFileSync(`${root}/f`, "0123456789") }, async (files) => {
+    const url = await downloadLink(files, "f");
+    assert.equal((await ask(url, { headers: { range: "bytes=99-" } })).headers.get("etag"), null);
+    const etag = (await ask(url, { headers: { range: "bytes=0-0" } })).headers.get("etag") ?? "";
+    let sum = 1;
+    for (let index = 0; index < 20; index++) {
+      const answer = await ask(url, { headers: { range: "bytes=0-8", "if-range": etag } });
+      if (answer.status === 206) sum += answer.text.length;
+    }
+    assert.ok(sum >= 10 && sum < 30, `${sum}`);
+  }));
+
 Deno.test("ranges as RFC 9110 §14 has them; what is not a range of one part gets the whole file", () =>
   withFileServer({ fill: (root) => Deno.writeTextFileSync(`${root}/f`, "0123456789") }, async (files) => {
     const rows: readonly (readonly [string, number, string])[] = [
