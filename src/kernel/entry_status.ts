@@ -19,6 +19,7 @@ import { cPath, pathMax } from "./path_bytes.ts";
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
 const toBigInt = BigInt; // other code could replace it
 const bitsOfWord = 32n;
+const { freeze } = Object;
 const noPath = new Uint8Array(1);
 
 /** The words of a `struct statx`; reused from call to call. */
@@ -76,6 +77,9 @@ export class EntryStatus {
     return new Date(this.#birthtimeMs);
   }
 }
+
+freeze(EntryStatus.prototype);
+freeze(EntryStatus);
 
 /** What is at a path, a link itself; `null` when there is nothing. */
 export function statusAt(libc: Libc, directory: number, path: Uint8Array<ArrayBuffer>): EntryStatus | null {

@@ -48,14 +48,14 @@ export function loadKernel(keeper: ScreenerKeeper | null = null): KernelAccess {
       return unavailable(`the system refuses ${call} (${error.code}): Linux before 5.6, or a seccomp profile`);
     }
   }
-  return {
+  return Object.freeze<KernelAccess>({
     available: true,
     roots,
     watchCommits: createCommitWatch(libc),
     watchPlace: createPlaceWatch(libc),
     freeSpace: createFreeSpaceReader(libc),
     returnFreedMemory: () => void libc.trimLater?.(0n),
-  };
+  });
 }
 
 function unavailable(reason: string): KernelAccess {

@@ -69,3 +69,6 @@ export class KernelError extends Error {
     super(`the system refused a file operation: ${code}`);
   }
 }
+
+Object.freeze(KernelError.prototype);
+Object.freeze(KernelError);

@@ -52,9 +52,9 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
     must(count);
     return bytes.subarray(count);
   };
-  let numberOf: (descriptor: Descriptor) => number;
+  let numberOf!: (descriptor: Descriptor) => number;
   /** Gives the number away, and with it the duty to close it. */
-  let takeNumber: (descriptor: Descriptor) => number;
+  let takeNumber!: (descriptor: Descriptor) => number;
   class OpenDescriptor implements Descriptor {
     #number: number;
     #running = 0; // calls of it on other threads
@@ -235,9 +235,9 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
     }
   }
 
-  return {
+  return freeze({
     screen: keeper === null ? null : createScreening({ take: takeNumber, close: libc.close }, keeper),
-    open(path) {
+    open(path: string): Descriptor {
       return new OpenDescriptor(
         maker,
         must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
@@ -245,5 +245,5 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
     },
     statusOf: createPathStatus(libc),
     readWhole: createWholeRead(libc, hows.read, numberOf),
-  };
+  });
 }

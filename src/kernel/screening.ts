@@ -20,6 +20,7 @@ interface Numbers {
 /** What later code could replace. */
 const { add, compareExchange, load, notify, store } = Atomics;
 const { stringify } = JSON;
+const { freeze } = Object;
 const { stateAt, wakeAt, asleepAt, roundAt, screensLengthAt, maxScreensLength, placesAt, placeWords, places } =
   memoryLayout;
 /** Waking a thread costs as much as opening a few files. */
@@ -62,7 +63,7 @@ export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper
     isBusy = false;
   };
 
-  const screening: Screening = {
+  const screening: Screening = freeze<Screening>({
     isFull: () => !hasPlace() || !isRunning(),
     hand(file, sizeBytes) {
       if (typeof sizeBytes !== "number") throw new TypeError("a size is a number"); // valueOf() could hand another over
@@ -90,7 +91,7 @@ export function createScreening({ take, close }: Numbers, keeper: ScreenerKeeper
       end();
       return () => load(words, roundAt) === round && isHeld(at); // the next search begins once nothing is held
     },
-  };
+  });
 
   return (screens) => {
     if (isBusy) return null;

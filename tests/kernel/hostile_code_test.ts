@@ -228,3 +228,39 @@ function test(name: string, body: (root: Descriptor, path: string) => unknown): 
     },
   });
 }
+
+test("nothing that is handed out leads to a number, or to a class whose methods can be replaced", (root, path) => {
+  assert.ok(kernel.available);
+  Deno.writeTextFileSync(`${path}/f`, "x");
+  const file = root.open("f", "read");
+  const refused = (): unknown => {
+    try {
+      return root.open("none", "read");
+    } catch (error) {
+      return error;
+    }
+  };
+  const own = new Set<unknown>([Object, Function, Error, Object.prototype, Function.prototype, Error.prototype, null]);
+  const looked = new Set<object>();
+  const look = (value: unknown, words: string, mustBeFrozen: boolean): void => {
+    if ((typeof value !== "object" && typeof value !== "function") || value === null || own.has(value)) return;
+    if (looked.has(value) || value instanceof Date) return;
+    looked.add(value);
+    if (mustBeFrozen) assert.ok(Object.isFrozen(value), `${words} can be changed`);
+    for (const key of Reflect.ownKeys(value)) {
+      assert.doesNotMatch(String(key), /number/i, `${words}.${String(key)}`);
+      const member = Reflect.getOwnPropertyDescriptor(value, key);
+      if (key === "constructor" || key === "prototype") look(member?.value, `${words}.${key}`, true);
+    }
+    look(Reflect.getPrototypeOf(value), `the prototype of ${words}`, true);
+  };
+  look(kernel, "the kernel", true);
+  look(kernel.roots, "its roots", true);
+  for (const [words, value] of Object.entries({ root, file, status: file.status(), error: refused() })) {
+    look(value, words, false);
+  }
+  const before = Reflect.get(file, "read");
+  Reflect.set(Reflect.getPrototypeOf(file) ?? {}, "read", () => 0);
+  assert.equal(Reflect.get(file, "read"), before);
+  file.close();
+});
