@@ -59,6 +59,8 @@ export type Segment = z.infer<typeof segment>;
 export type Chain = z.infer<typeof chain>;
 export type Checkpoint = z.infer<typeof checkpoint>;
 
+/** There since the first line: without chains, all of them were removed. Named so that it is not removed with them. */
+export const recordedKey: StorageKey = ["recorded", "calls"];
 export const chainsKey: StorageKey = ["audit_chain"];
 export const chainKey = (name: string): StorageKey => ["audit_chain", name];
 export const segmentsKey = (name: string): StorageKey => ["audit", name];

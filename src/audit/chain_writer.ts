@@ -20,6 +20,7 @@ import {
   maxChains,
   oldestEntryKey,
   parseChain,
+  recordedKey,
   sealHead,
   segmentKey,
 } from "./chain.ts";
@@ -60,6 +61,7 @@ export interface AuditParts {
 /** A chain that was not added to for so long belongs to a process that was killed. */
 const staleMs = 600_000;
 const maxAttempts = 20;
+const recorded = { key: recordedKey, value: true };
 /** Small batches are gathered when there are so many; two deletes each have to fit into one commit. */
 const maxTailBatches = 40;
 /** Within one value of Deno KV. */
@@ -92,7 +94,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       const head = { ...chain, holder, at: now };
       const taken = await storage.commit({
         checks: [{ key, version }],
-        puts: [{ key, value: head }],
+        puts: [{ key, value: head }, recorded],
       });
       return taken ? { name, head, tail: [], attempt: null } : null;
     }
@@ -101,7 +103,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     const head = sealHead(secrets, name, { ...emptyChain, holder, at: now });
     const made = await storage.commit({
       checks: [{ key: chainKey(name), version: null }],
-      puts: [{ key: chainKey(name), value: head }],
+      puts: [{ key: chainKey(name), value: head }, recorded],
     });
     return made ? { name, head, tail: [], attempt: null } : null;
   };

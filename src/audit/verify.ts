@@ -11,6 +11,7 @@ import {
   lineCountOf,
   maxChains,
   parseChain,
+  recordedKey,
 } from "./chain.ts";
 import type { KeptHead } from "./head.ts";
 import { batchesOf, listSegments } from "./stored_batches.ts";
@@ -56,6 +57,13 @@ export async function verifyAudit(
     lines += await verifyChain({ storage, secrets }, { name, heads, problems, notes });
   }
   return { chains: names.length, lines, problems: problems.slice(0, maxProblems), notes };
+}
+
+/** Why no line is there, in words; `null` where none has been recorded yet. */
+export async function whyNoLine(storage: Storage): Promise<string | null> {
+  if (await storage.get(recordedKey) !== null) return "every line is gone: this server has recorded some";
+  const keys = await storage.list(["signing_key"], { limit: 1 });
+  return keys.length > 0 ? null : "no line is there, and no key of the server: it has not run yet, or all was removed";
 }
 
 interface ChainCheck {

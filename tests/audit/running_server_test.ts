@@ -23,6 +23,25 @@ async function makeToken(place: ServerPlace, scope: string): Promise<string> {
   return (await runCommand(["token", "create", "--scope", scope, "--data-dir", place.dataDir])).stdout.trim();
 }
 
+Deno.test("audit verify notices that every line, and that every row at all, is gone", async () => {
+  for (const where of ["key LIKE 'audit%'", "true"]) {
+    await using place = await makeServerPlace();
+    const token = await makeToken(place, "files:write");
+    {
+      await using server = await startServer(place, { env });
+      await (await postMcp(server.url, toolCall("file_write", { filename: "a.md", content: "x" }), { token })).text();
+      await until("a line is stored", async () => (await lines(place)).length > 0);
+    }
+    assert.equal((await audit(place, "verify")).code, 0);
+    const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+    database.exec(`DELETE FROM entry WHERE ${where}`);
+    database.close();
+    const { code, stdout } = await audit(place, "verify");
+    assert.equal(code, 1, stdout);
+    assert.doesNotMatch(stdout, /none was removed/);
+  }
+});
+
 const secret = "the contents of this file are private";
 
 Deno.test("audit: what was called is found by tool, path, outcome and time while the server runs, and verified", async () => {

@@ -32,6 +32,7 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "audit",
     "audit_oldest",
     "audit_calls",
+    "recorded",
     "call_switches",
     "approval_rules",
     "held_call",

@@ -95,7 +95,7 @@ async function exportAll(
 }
 
 async function verify(
-  { verifyAudit, parseHead }: Operations,
+  { verifyAudit, whyNoLine, parseHead }: Operations,
   installation: OpenInstallation,
   { flags: { head: text = "" }, print, say }: CommandContext,
 ): Promise<ExitStatus> {
@@ -108,7 +108,9 @@ async function verify(
       2,
     );
   }
-  const { chains, lines, problems, notes } = await verifyAudit(installation, kept);
+  const { chains, lines, problems: found, notes } = await verifyAudit(installation, kept);
+  const none = chains === 0 ? await whyNoLine(installation.storage) : null;
+  const problems = none === null ? found : [none, ...found];
   for (const note of notes) say(`note: ${note}\n`);
   if (problems.length > 0) {
     await print(problems.map((problem) => `${problem}\n`).join(""));
