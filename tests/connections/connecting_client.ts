@@ -20,7 +20,7 @@ export interface ConnectingClient {
   refreshToken: string;
   send(path: string, init?: RequestInit): Promise<Response>;
   /** POST to /mcp, with the token where there is one. */
-  post(method?: string, headers?: Readonly<Record<string, string>>): Promise<Response>;
+  post(method?: string, headers?: Readonly<Record<string, string>>, params?: unknown): Promise<Response>;
   discover(): Promise<void>;
   register(changes?: Readonly<Record<string, unknown>>): Promise<Response>;
   authorizationUrl(changes?: Changes): URL;
@@ -36,25 +36,31 @@ export interface ConnectingClient {
   callTool(): Promise<Response>;
 }
 
-/** `address` and `browserAddress` are what a trusted proxy says of the connection. */
+/**
+ * `address` and `browserAddress` are what a trusted proxy says of the connection. With `local` there is no proxy: the
+ * connections come from these addresses of this machine.
+ */
 export function createConnectingClient(
   origin: string,
-  { name, agent = `${name}/1.0`, address, browserAddress = address }: {
+  { name, agent = `${name}/1.0`, address, browserAddress = address, local }: {
     readonly name: string;
     readonly agent?: string;
     readonly address: string;
     readonly browserAddress?: string;
+    readonly local?: Deno.HttpClient;
   },
 ): ConnectingClient {
-  const headers = new Headers({ "user-agent": agent, "x-forwarded-for": address });
-  const browserHeaders = {
+  const through = local === undefined ? {} : { client: local };
+  const forwarded = (from: string): Record<string, string> => local === undefined ? { "x-forwarded-for": from } : {};
+  const headers = new Headers({ "user-agent": agent, ...forwarded(address) });
+  const browserHeaders: Record<string, string> = {
     "user-agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Safari/537.36",
-    "x-forwarded-for": browserAddress,
+    ...forwarded(browserAddress),
   };
   const browser = createPerson(origin, (url, init) => {
     const all = new Headers(init.headers);
     for (const [key, value] of Object.entries(browserHeaders)) all.set(key, value);
-    return fetch(url, { ...init, headers: all });
+    return fetch(url, { ...init, ...through, headers: all });
   });
   const form = (values: Changes): RequestInit => ({
     method: "POST",
@@ -80,10 +86,12 @@ export function createConnectingClient(
     async send(path, init = {}) {
       const all = new Headers(headers);
       for (const [key, value] of new Headers(init.headers)) all.set(key, value);
-      return await fetch(new URL(path, client.origin), { redirect: "manual", ...init, headers: all });
+      return await fetch(new URL(path, client.origin), { redirect: "manual", ...through, ...init, headers: all });
     },
-    async post(method = "initialize", more = {}) {
-      const params = method === "initialize"
+    async post(method = "initialize", more = {}, given = undefined) {
+      const params = given !== undefined
+        ? given
+        : method === "initialize"
         ? { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name, version: "1" } }
         : method === "tools/call"
         ? { name: "file_list", arguments: {} }

@@ -7,6 +7,10 @@ export interface Fault {
   /** The id of the cause. */
   readonly cause: string;
   readonly isNoFault?: true;
+  /** The same, where no proxy is in front of the server. */
+  readonly direct?: { readonly cause: string; readonly isNoFault?: true };
+  /** What its steps say. */
+  readonly step?: RegExp;
   readonly agent?: string;
   /** The person's browser is elsewhere than the client, as with clients in the cloud. */
   readonly isInCloud?: true;
@@ -82,7 +86,12 @@ export const arrivalFaults: readonly Fault[] = [
       await client.send("/.well-known/oauth-protected-resource/mcp");
     },
   },
-  { name: "oauth-path-blocked", cause: "oauth_path_blocked", run: (client) => client.discover() },
+  {
+    name: "oauth-path-blocked",
+    cause: "oauth_path_blocked",
+    direct: { cause: "waits_for_person", isNoFault: true },
+    run: (client) => client.discover(),
+  },
   {
     name: "basic-credentials",
     cause: "other_credentials",
@@ -453,6 +462,7 @@ export const tokenFaults: readonly Fault[] = [
   {
     name: "edge-blocks-cloud",
     cause: "edge_blocks_agent",
+    direct: { cause: "path_not_passed" },
     agent: "python-httpx/0.28",
     isInCloud: true,
     run: (client) => client.connect(),
@@ -543,3 +553,263 @@ export const callFaults: readonly Fault[] = [
     },
   },
 ];
+
+const bearer = (token: string) => async (client: ConnectingClient): Promise<void> => {
+  client.token = token;
+  await refused(client.post("tools/list"), 401);
+};
+const encoded = (value: unknown): string => btoa(JSON.stringify(value)).replaceAll("=", "");
+const foreignJwt = (claims: unknown, header: unknown = { alg: "RS256", typ: "JWT", kid: "a" }): string =>
+  `${encoded(header)}.${encoded(claims)}.${"A".repeat(86)}`;
+
+/** Tokens that are not this server's, or not as a client sends them. */
+export const foreignTokenFaults: readonly Fault[] = [
+  {
+    name: "token-of-entra",
+    cause: "token_of_other_server",
+    step: /came with a token of login\.microsoftonline\.com: another server issued it/,
+    run: bearer(foreignJwt({ iss: "https://login.microsoftonline.com/t/v2.0", aud: "api://x", exp: 1 })),
+  },
+  {
+    name: "token-of-another-portcullis",
+    cause: "token_of_other_server",
+    step: /of mcp\.elsewhere\.example/,
+    run: bearer(
+      foreignJwt({ iss: "https://mcp.elsewhere.example", aud: "https://mcp.elsewhere.example/mcp" }, {
+        alg: "EdDSA",
+        typ: "at+jwt",
+        kid: "b",
+      }),
+    ),
+  },
+  {
+    name: "token-for-another-resource",
+    cause: "wrong_audience",
+    run: (client) => bearer(foreignJwt({ iss: client.origin, aud: "https://elsewhere.example/mcp" }))(client),
+  },
+  {
+    name: "token-of-github",
+    cause: "token_of_other_server",
+    step: /it is no token of this server/,
+    run: bearer("ghp_0123456789abcdefghijklmnopqrstuvwxyz"),
+  },
+  { name: "key-of-openai", cause: "token_of_other_server", run: bearer("sk-proj-0123456789") },
+  { name: "token-encrypted", cause: "token_of_other_server", run: bearer("eyJhbGciOiJkaXIifQ..a.b.c") },
+  { name: "operator-token-gone", cause: "token_revoked", run: bearer(`pct_${"a".repeat(43)}`) },
+  { name: "token-quoted", cause: "header_mangled", run: bearer('"eyJhbGciOiJFZERTQSJ9.e30.AA"') },
+  { name: "token-with-two-schemes", cause: "header_mangled", run: bearer("Bearer abc") },
+  {
+    name: "token-without-scheme",
+    cause: "other_credentials",
+    run: (client) => client.post("tools/list", { authorization: "abcdefgh" }),
+  },
+];
+
+/** What real clients do besides. */
+export const clientFaults: readonly Fault[] = [
+  {
+    name: "claude-mcp-list",
+    agent: "claude-code/2.1.7",
+    cause: "waits_for_person",
+    direct: { cause: "waits_for_person", isNoFault: true },
+    run: (client) => client.discover(),
+  },
+  {
+    name: "sse-signed-out",
+    cause: "old_transport",
+    run: (client) => refused(client.send("/mcp", { headers: { accept: "text/event-stream" } }), 401),
+  },
+  {
+    name: "sse-signed-in",
+    cause: "old_transport",
+    async run(client) {
+      await client.connect();
+      for (let times = 0; times < 5; times += 1) await refused(client.send("/mcp", eventStream(client)), 405);
+    },
+  },
+  {
+    name: "sse-messages",
+    cause: "wrong_path",
+    step: /not found \(HTTP 404\)/,
+    run: (client) => client.send("/messages?sessionId=1", { method: "POST", body: "{}" }),
+  },
+  {
+    name: "streams-left",
+    cause: "streams_given_up",
+    async run(client) {
+      await client.connect();
+      const session = (await client.post("initialize")).headers.get("mcp-session-id") ?? "";
+      for (let times = 0; times < 2; times += 1) {
+        const stream = await client.send("/mcp", eventStream(client, { "mcp-session-id": session }));
+        assert.equal(stream.status, 200);
+        await stream.body?.cancel();
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
+  },
+  {
+    name: "stream-refused-and-well",
+    cause: "went_well",
+    isNoFault: true,
+    async run(client) {
+      await client.connect();
+      await refused(client.callTool(), 200);
+      await refused(client.send("/mcp", eventStream(client)), 405);
+    },
+  },
+  {
+    name: "document-at-a-private-address",
+    cause: "client_document_private",
+    step: /forbidden url/,
+    async run(client) {
+      await client.discover();
+      client.clientId = "https://localhost/client.json";
+      await client.open();
+    },
+  },
+  {
+    name: "document-without-a-host",
+    cause: "client_document_unreachable",
+    step: /unresolvable host/,
+    async run(client) {
+      await client.discover();
+      client.clientId = "https://mcp.invalid/client.json";
+      await client.open();
+    },
+  },
+  {
+    name: "scope-not-ticked",
+    cause: "scope_missing",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.redeem(await client.allow({ scope: "files:read" }));
+      await refused(client.post("tools/list"), 200);
+      await refused(
+        client.post("tools/call", {}, { name: "file_write", arguments: { filename: "a", content: "b" } }),
+        403,
+      );
+    },
+  },
+  {
+    name: "tool-that-is-not-there",
+    cause: "call_refused",
+    step: /called tools\/call: protocol error/,
+    async run(client) {
+      await client.connect();
+      await refused(client.post("tools/list"), 200);
+      await client.post("tools/call", {}, { name: "no_such_tool", arguments: {} });
+    },
+  },
+  {
+    name: "no-json",
+    cause: "body_refused",
+    async run(client) {
+      await client.connect();
+      const headers = { authorization: `Bearer ${client.token}`, "content-type": "application/json" };
+      await refused(client.send("/mcp", { method: "POST", headers, body: "{" }), 400);
+    },
+  },
+  {
+    name: "stale-client-at-the-alias",
+    cause: "unknown_client",
+    async run(client) {
+      await client.discover();
+      client.clientId = "pcc_of_another_day";
+      const url = client.authorizationUrl();
+      url.pathname = "/authorize";
+      await client.browser.open(url);
+    },
+  },
+  {
+    name: "secret-of-a-public-client",
+    cause: "client_secret",
+    run: withCode({ client_secret: "needless" }, 401),
+  },
+  {
+    name: "copilot-client-credentials",
+    cause: "token_refused",
+    async run(client) {
+      await client.discover();
+      await client.register({ token_endpoint_auth_method: "client_secret_post" });
+      await client.redeem("", { grant_type: "client_credentials", client_secret: "wrong" });
+      await client.redeem("", { grant_type: "urn:ietf:params:oauth:grant-type:device_code" });
+    },
+  },
+  {
+    name: "refresh-for-another-resource",
+    cause: "wrong_resource",
+    async run(client) {
+      await client.connect();
+      await refused(client.refresh({ resource: "https://elsewhere.example/mcp" }), 400);
+    },
+  },
+  {
+    name: "registers-unknown-method",
+    cause: "metadata_refused",
+    step: /unsupported authentication method/,
+    async run(client) {
+      await client.discover();
+      await refused(client.register({ token_endpoint_auth_method: "tls_client_auth" }), 400);
+    },
+  },
+  {
+    name: "registers-without-codes",
+    cause: "metadata_refused",
+    async run(client) {
+      await client.discover();
+      await refused(client.register({ grant_types: ["client_credentials"] }), 400);
+    },
+  },
+  {
+    name: "registers-by-form",
+    cause: "request_changed",
+    async run(client) {
+      await client.discover();
+      await refused(client.send("/oauth/register", { method: "POST", body: new URLSearchParams({ a: "b" }) }), 415);
+    },
+  },
+  {
+    name: "token-by-get",
+    cause: "request_changed",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await refused(client.send("/oauth/token?code=x"), 405);
+    },
+  },
+  {
+    name: "form-post",
+    cause: "authorization_refused",
+    step: /response mode not query/,
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ response_mode: "form_post" });
+    },
+  },
+  {
+    name: "request-object",
+    cause: "authorization_refused",
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.open({ request: "eyJhbGciOiJub25lIn0.e30." });
+    },
+  },
+  {
+    name: "unknown-scopes-alone",
+    cause: "went_well",
+    isNoFault: true,
+    async run(client) {
+      await client.discover();
+      await client.register();
+      await client.redeem(await client.allow({ scope: "openid profile offline_access" }));
+      await refused(client.callTool(), 200);
+    },
+  },
+];
+
+function eventStream({ token }: ConnectingClient, more: Readonly<Record<string, string>> = {}): RequestInit {
+  return { headers: { authorization: `Bearer ${token}`, accept: "text/event-stream", ...more } };
+}

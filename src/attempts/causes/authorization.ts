@@ -75,7 +75,7 @@ export const authorizationCauses: readonly Cause[] = [
     at: "authorization",
     reasons: ["forbidden_address", "forbidden_url"],
     words:
-      "The client's id is the address of a document on a private network or an odd port, which the server does not fetch for safety.",
+      "The client's id is the address of a document that is not public: on a private network, or not at a plain https address.",
     remedy: "Publish the document at a public https address, or let the client register by itself (REGISTRATION=open).",
   },
   {

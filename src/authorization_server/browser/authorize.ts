@@ -39,6 +39,9 @@ interface AuthorizeOptions extends InteractionOptions {
   readonly offeredScopes: readonly string[];
 }
 
+/** Why no document is fetched from a client's id that is a URL. */
+type UrlProblem = "client_documents_off" | "forbidden_url";
+
 export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
   const { issuer, log, browsers, users, findForAuthorization } = options;
   return async (request, peer) => {
@@ -46,11 +49,11 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);
-    const refused = (reason: string, problem?: AuthorizationProblem | "client_documents_off"): void =>
+    const refused = (reason: string, problem?: AuthorizationProblem | UrlProblem): void =>
       logStep({ log, peer }, "authorization", { outcome: "refused", reason, problem, client: loggedClient }, {
         reason: problem ?? reason,
       });
-    const deadEnd = (reason: DeadEnd, problem?: "client_documents_off"): Response => {
+    const deadEnd = (reason: DeadEnd, problem?: UrlProblem): Response => {
       refused(reason, problem);
       return errorPage(reason);
     };
@@ -64,7 +67,8 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     const found = await findForAuthorization(clientId, addressKey(peer.address));
     if (!found.ok) {
       if (found.error === "unknown_client") {
-        return deadEnd("unknown_client", isClientDocumentUrl(clientId) ? "client_documents_off" : undefined);
+        const asUrl = isClientDocumentUrl(clientId) ? "client_documents_off" : "forbidden_url";
+        return deadEnd("unknown_client", /^https?:/.test(clientId) ? asUrl : undefined);
       }
       refused(found.error);
       return clientDocumentPage(found.error);
