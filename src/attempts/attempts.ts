@@ -136,7 +136,7 @@ function mayPrecedeBrowser(kind: Step["kind"]): boolean {
 }
 
 /** The log hides an id that no client has, or that was not looked up. */
-function isHidden(client: string | null): boolean {
+export function isHidden(client: string | null): boolean {
   return client?.startsWith("(") === true;
 }
 

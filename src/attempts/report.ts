@@ -1,6 +1,6 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import type { Storage } from "../storage/port.ts";
-import { attemptsOf } from "./attempts.ts";
+import { attemptsOf, isHidden } from "./attempts.ts";
 import { browserAgent } from "./shown_text.ts";
 import { diagnose, type Diagnosis } from "./diagnosis.ts";
 import { readStoredSteps } from "./step_log.ts";
@@ -46,10 +46,10 @@ export async function reportAttempts(
       startedAt: all[0]?.time ?? lastAt,
       lastAt,
       name: registered ?? all.findLast(({ name }) => name !== null)?.name ?? agentOf(all),
-      client,
+      client: isHidden(client) ? null : client,
       redirectHost: all.findLast(({ kind, host }) => kind === "authorization" && host !== null)?.host ?? null,
       addresses: distinct(all.map(({ address }) => address)),
-      people: distinct(all.map((step) => step.person)),
+      people: distinct(all.map(({ person: each }) => isHidden(each) ? null : each)),
       steps: all.slice(-maxShownSteps),
       diagnosis: diagnose(attempt, now),
     };

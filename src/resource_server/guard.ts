@@ -55,11 +55,7 @@ export function createGuard(options: {
       return entry.outcome;
     }
     cache.delete(header);
-    const parsed = parseAuthorization(header);
-    const again = parsed.kind === "bearer" ? await verify(request, header, parsed.token) : null;
-    // What was good before is revoked, even where nothing is left of it.
-    const isGone = again === null || (again.kind === "refused" && again.reason === "unknown_operator_token");
-    return isGone ? refuse(request, "revoked_token") : again;
+    return refuse(request, await verifier.whyEnded(entry.outcome.principal));
   };
   const judge = (
     request: Request,

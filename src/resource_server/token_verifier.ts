@@ -8,6 +8,8 @@ export interface TokenVerifier {
   verify(token: string): Promise<Result<Principal, string>>;
   /** Whether the principal's token is still not revoked. */
   isLive(principal: Principal): Promise<boolean>;
+  /** Of a principal that is not live: a stable name for the reason. */
+  whyEnded(principal: Principal): Promise<string>;
   /** Differs from an earlier one whenever anything that {@link TokenVerifier.isLive} depends on may have changed. */
   changeCount(): number | Promise<number>;
 }

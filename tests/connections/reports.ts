@@ -8,6 +8,7 @@ export interface AttemptLine {
   readonly name: string;
   readonly state: string;
   readonly text?: string;
+  readonly people: readonly string[];
   readonly causes: readonly { readonly id: string; readonly words: string; readonly remedy: string }[];
   readonly steps: readonly { readonly agent?: string; readonly kind: string }[];
 }

@@ -28,6 +28,7 @@ export interface Verifier {
   verify(token: string): Promise<Result<Principal, TokenProblem>>;
   /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
   isLive(principal: Principal): Promise<boolean>;
+  whyEnded(principal: Principal): Promise<"disabled_user" | "revoked_token">;
   /** Tells when {@link Verifier.isLive} turns false. */
   readonly watch: TokenWatch;
   /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
@@ -69,10 +70,10 @@ export function createVerifier(
     const token = await operatorTokens.read(storage, principal.tokenId);
     return token !== null && await users.isLiveToken(token.value);
   };
-  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> => {
-    if (await isLive(principal)) return success(principal);
-    return failure(await users.isDisabled(principal.subject) ? "disabled_user" : "revoked_token");
-  };
+  const whyEnded: Verifier["whyEnded"] = async ({ subject }) =>
+    await users.isDisabled(subject) ? "disabled_user" : "revoked_token";
+  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> =>
+    await isLive(principal) ? success(principal) : failure(await whyEnded(principal));
   const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
     const found = await findOperatorToken(storage, token);
     if (found === null) return failure("unknown_operator_token");
@@ -107,6 +108,7 @@ export function createVerifier(
       return await whileLive(principal);
     },
     isLive,
+    whyEnded,
     watch: createTokenWatch({ storage, isLive, log, timers }),
     changeCount: () => storage.changeCount(),
   };
