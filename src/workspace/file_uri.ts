@@ -28,7 +28,7 @@ export function parseFileUri(uri: string): WorkspacePath | null {
 }
 
 /** Whether an address is of the workspace's files, whatever it names. */
-export function isFileUri(uri: string): boolean {
+function isFileUri(uri: string): boolean {
   return uri.slice(0, origin.length).toLowerCase() === origin; // RFC 3986 §3.1
 }
 

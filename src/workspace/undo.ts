@@ -6,7 +6,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { Change, ChangeStep, NumberedStep, PutStep } from "./change.ts";
 import type { WorkspacePath } from "./path.ts";
 import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "./port.ts";
-import { decodeBytes, encodeText } from "./text/encoding.ts";
+import { decodeText } from "./text/detect.ts";
+import { encodeEdited } from "./text/encoding.ts";
 import { revertPassages } from "./text/passages.ts";
 
 /** Why a change, or a step of it, is not undone. */
@@ -154,9 +155,10 @@ async function wayBackOfPassages(
   const changed = failure({ reason: "changed_since", path: text } as const);
   const read = passages.length === 0 ? null : await workspace.read(path);
   if (!read?.ok || read.value.sha256 === null) return changed;
-  const decoded = decodeBytes(read.value.bytes);
+  const { bytes: now } = read.value;
+  const decoded = await decodeText(now);
   const reverted = decoded === null ? null : revertPassages(decoded.text, passages);
-  const bytes = decoded === null || reverted === null ? null : encodeText(reverted, decoded.encoding);
+  const bytes = decoded === null || reverted === null ? null : encodeEdited({ ...decoded, bytes: now }, reverted);
   if (bytes === null) return changed;
   const ifMatch = read.value.sha256;
   return success(() => workspace.write(path, bytes, { ifMatch }));

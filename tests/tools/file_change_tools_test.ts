@@ -106,7 +106,10 @@ Deno.test("what file_write adds to Latin-1 is Latin-1, and refused where Latin-1
     assert.equal(Buffer.from(Deno.readFileSync(file)).toString("latin1"), "Köln\nMünchen\nplain\n");
     const refusal = await failureOf(write, { filename: "latin", content: "東京", mode: "append" });
     assert.equal(refusal.code, "not_encodable");
-    assert.match(refusal.message, /\(latin1\) lacks; write it whole for UTF-8 \(latin\)$/);
+    assert.match(
+      refusal.message,
+      /encoding \(latin1\) has no "東"; leave that out, or delete the file first to have UTF-8 \(latin\)$/,
+    );
     for (const [name, before] of [["plain", "Rome\n"], ["wide", "Köln\n"], ["none", ""]] as const) {
       if (before !== "") Deno.writeTextFileSync(`${root}/${name}`, before);
       await answerOf(write, { filename: name, content: "東京\n", mode: "append" });
@@ -114,20 +117,54 @@ Deno.test("what file_write adds to Latin-1 is Latin-1, and refused where Latin-1
     }
   }));
 
-Deno.test("file_write says which line ends or encoding a file loses, and writes what it is given", () =>
+Deno.test("file_write keeps line ends, byte order mark and encoding of the file, and says so", () =>
   withWorkspace(async ({ root, workspace }) => {
     const write = fileWriteTool(workspace);
     const plain = "line\n".repeat(100_000); // the first letter beyond ASCII is far from the beginning
-    const cases: [before: Buffer, input: { content: string; mode?: string }, note: string | undefined][] = [
-      [Buffer.from("a\r\nb\r\n"), { content: "a\nc\n" }, "it was CRLF, now LF; file_edit would keep that"],
-      [Buffer.from("a\n"), { content: "a\r\nb\n" }, "it was LF, now mixed line ends; file_edit would keep that"],
-      [Buffer.from("a\r\n"), { content: "b\n", mode: "append" }, "its line ends were CRLF, those added are LF"],
-      [Buffer.from("\ufeffa\r\n", "utf16le"), { content: "b\n" }, "it was CRLF, now LF; file_edit would keep that"],
-      [Buffer.from("Köln\n", "latin1"), { content: "Bonn ü\n" }, "it was LATIN1, now UTF-8; file_edit would keep that"],
+    const cases: [
+      before: Buffer,
+      input: { content: string; mode?: string },
+      note: string | undefined,
+      after?: Buffer,
+    ][] = [
+      [
+        Buffer.from("a\r\nb\r\n"),
+        { content: "a\nc\n" },
+        "it keeps its CRLF line ends",
+        Buffer.from("a\r\nc\r\n"),
+      ],
+      [Buffer.from("a\rb\r"), { content: "a\nc\n" }, "it keeps its CR line ends", Buffer.from("a\rc\r")],
+      [Buffer.from("a\n"), { content: "a\r\nb\n" }, "its line ends were LF, those written are mixed line ends"],
+      [
+        Buffer.from("a\r\n"),
+        { content: "b\n", mode: "append" },
+        "it keeps its CRLF line ends",
+        Buffer.from("a\r\nb\r\n"),
+      ],
+      [
+        Buffer.from("\ufeffa\r\n", "utf16le"),
+        { content: "b\n" },
+        "it keeps its encoding UTF-16LE, byte order mark, CRLF line ends",
+        Buffer.from("\ufeffb\r\n", "utf16le"),
+      ],
+      [
+        Buffer.from("a b c\n", "utf16le").swap16(),
+        { content: "ü\n" },
+        "it keeps its encoding UTF-16BE",
+        Buffer.from("ü\n", "utf16le").swap16(),
+      ],
+      [
+        Buffer.from("Köln\n", "latin1"),
+        { content: "Bonn ü\n" },
+        "it keeps its encoding LATIN1",
+        Buffer.from("Bonn ü\n", "latin1"),
+      ],
+      [Buffer.from("Köln\n", "latin1"), { content: "\ufeffBonn €\n" }, undefined, Buffer.from("\ufeffBonn €\n")],
       [
         Buffer.from(`${plain}Köln\r\n`, "latin1"),
         { content: "ü\r\n" },
-        "it was LF and LATIN1, now CRLF and UTF-8; file_edit would keep that",
+        "its line ends were LF, those written are CRLF; it keeps its encoding LATIN1",
+        Buffer.from("ü\r\n", "latin1"),
       ],
       [
         Buffer.from("Köln\n", "latin1"),
@@ -137,7 +174,8 @@ Deno.test("file_write says which line ends or encoding a file loses, and writes 
       [
         Buffer.from("\ufeffa\n"),
         { content: "b\n" },
-        "it was with a byte order mark, now without; file_edit would keep that",
+        "it keeps its byte order mark",
+        Buffer.from("\ufeffb\n"),
       ],
       [
         Buffer.from("a\nb"),
@@ -162,11 +200,12 @@ Deno.test("file_write says which line ends or encoding a file loses, and writes 
       [Buffer.from("a"), { content: "b\r\n" }, undefined],
       [Buffer.of(0, 0xff), { content: "ü\n" }, undefined],
     ];
-    for (const [before, input, note] of cases) {
+    for (const [before, input, note, after] of cases) {
       Deno.writeFileSync(`${root}/f`, before);
       const answer = await answerOf(write, { filename: "f", ...input });
       assert.equal(answer.structured["note"], note, JSON.stringify(input));
       assert.ok(answer.text.endsWith(note ?? ")"), answer.text);
+      if (after !== undefined) assert.deepEqual(Buffer.from(Deno.readFileSync(`${root}/f`)), after);
     }
     const large = Buffer.from(`${"plain line\n".repeat(200_000)}Köln\n`, "latin1");
     Deno.writeFileSync(`${root}/large.log`, large);

@@ -8,7 +8,7 @@ import type { Change, NumberedStep } from "../../workspace/change.ts";
 import { showName, showText } from "../../workspace/file_display.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import { differenceOf } from "../../workspace/text/diff.ts";
-import { decodeBytes } from "../../workspace/text/encoding.ts";
+import { decodeText } from "../../workspace/text/detect.ts";
 import { pathOf, undoChange } from "../../workspace/undo.ts";
 
 const maxShownSteps = 20;
@@ -107,16 +107,16 @@ async function stepText(
   }
   if (step.kind !== "file") return `put ${name}`;
   const now = await workspace.read(pathOf(step.path));
-  const after = now.ok ? textOf(now.value.bytes) : null;
+  const after = now.ok ? await textOf(now.value.bytes) : null;
   const kept = step.kept === null
     ? null
     : await trash.read({ change: change.id, number }, { offsetBytes: 0, lengthBytes: maxTextBytes });
-  const before = step.created ? "" : kept?.ok ? textOf(kept.value) : null;
+  const before = step.created ? "" : kept?.ok ? await textOf(kept.value) : null;
   const verb = step.created ? "created" : "replaced";
   if (before === null || after === null) return `${verb} ${name}`;
   return `${verb} ${name}, against what is there now:\n${showText(await differenceOf(before, after))}`;
 }
 
-function textOf(bytes: Uint8Array): string | null {
-  return bytes.byteLength > maxTextBytes ? null : decodeBytes(bytes)?.text ?? null;
+async function textOf(bytes: Uint8Array): Promise<string | null> {
+  return bytes.byteLength > maxTextBytes ? null : (await decodeText(bytes))?.text ?? null;
 }

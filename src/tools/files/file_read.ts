@@ -3,6 +3,7 @@ import * as z from "zod";
 import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath } from "../../workspace/path.ts";
+import { textEncodings } from "../../workspace/text/encoding.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../workspace/port.ts";
 import type { TransferLinks } from "../../transfer/port.ts";
 import { knownAs, readNames } from "./argument_names.ts";
@@ -39,7 +40,7 @@ const plainInput = () =>
     limit: lineNumber().describe("Lines from the first one on").meta(unlisted),
     tail: lineNumber().describe("Only this many last lines").meta(unlisted),
     numbered: z.boolean().optional().describe("Number the lines; true by default for ranges").meta(unlisted),
-    encoding: z.enum(["utf-8", "utf-16le", "utf-16be", "latin1"]).optional().describe("Detected if absent").meta(
+    encoding: z.enum(textEncodings).optional().describe("Detected if absent").meta(
       unlisted,
     ),
     embed: z.boolean().optional().describe("The whole file, of any kind, as an embedded resource").meta(unlisted),

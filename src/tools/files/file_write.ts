@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { showName, toPathText } from "../../workspace/file_display.ts";
+import { showName, showText, toPathText } from "../../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../../workspace/path.ts";
 import {
   type Workspace,
@@ -13,13 +13,13 @@ import {
 } from "../../workspace/port.ts";
 import { knownAs, writeNames } from "./argument_names.ts";
 import { putBytes } from "./edit/edit_write.ts";
-import { encodeText, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { encodeText, lackingIn, type TextEncoding } from "../../workspace/text/encoding.ts";
 import { hasOpenLine, storedFormOf } from "../../workspace/text/stored_form.ts";
 import { readWholeFile } from "../../workspace/text/whole_file.ts";
 import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
 import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { linkedWrite, linkInput, linkOutput } from "./forms/link.ts";
-import { noteOf } from "./forms/write_note.ts";
+import { inFormOf } from "./forms/write_note.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
@@ -263,30 +263,24 @@ async function writeOne(
 ): Promise<Result<Written, Failure>> {
   const stored = mode === "create" ? null : await storedFormOf(workspace, path, beyondAscii.test(content));
   const isAdded = mode === "append";
-  const kept = stored?.encoding ?? "utf-8";
-  const encoding = kept === "latin1" && !isAdded ? "utf-8" : kept; // that of UTF-16 is certain, by its mark
   const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
     await hasOpenLine(workspace, path, stored);
-  const isMarked = isAdded || encoding === "utf-8" || content.startsWith("\ufeff");
-  const bytes = encodeText(isMarked ? content : `\ufeff${content}`, encoding);
-  if (bytes === null) return failure(notEncodable(encoding, path));
+  const { text, encoding, note } = inFormOf(stored, { content, isAdded, isContinued });
+  const bytes = encodeText(text, encoding);
+  if (bytes === null) return failure(notEncodable(encoding, path, lackingIn(text, encoding) ?? ""));
   const ifMatch = ifVersion === undefined || ifVersion.length === 64
     ? ifVersion
     : await hashOfVersion(workspace, path, ifVersion);
   if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
   if (!written.ok) return failure(toFailure("write file", path, written.error));
-  return success({
-    ...written.value,
-    path,
-    mode,
-    note: stored === null ? "" : noteOf(stored, { content, encoding, isAdded, isContinued }),
-  });
+  return success({ ...written.value, path, mode, note });
 }
 
 const beyondAscii = /[^\0-\x7f]/;
 
-function notEncodable(encoding: TextEncoding, path: WorkspacePath): Failure {
-  const words = `the content has characters that the file's encoding (${encoding}) lacks; write it whole for UTF-8`;
+function notEncodable(encoding: TextEncoding, path: WorkspacePath, lacking: string): Failure {
+  const words = `the file's encoding (${encoding}) has no "${showText(lacking)}"; ` +
+    "leave that out, or delete the file first to have UTF-8";
   return { ok: false, code: "not_encodable", message: `Failed to write file: ${words} (${showName(path.text)})` };
 }

@@ -3,7 +3,7 @@ import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { Workspace } from "../../workspace/port.ts";
-import { type MarkedEncoding, markedEncoding } from "../../workspace/text/encoding.ts";
+import { type WideEncoding, wideEncoding } from "../../workspace/text/wide_encoding.ts";
 import { nextTurn } from "../../lib/time/turns.ts";
 import { count } from "./input.ts";
 import { toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
@@ -98,12 +98,12 @@ async function countLines(
   let lines = 0;
   let offsetBytes = 0;
   let isEnded = true;
-  let encoding: MarkedEncoding | null = null;
+  let encoding: WideEncoding | null = null;
   for (;;) {
     const read = await workspace.readInto(path, buffer, offsetBytes);
     if (!read.ok) return null;
     const part = buffer.subarray(0, read.value.lengthBytes);
-    if (offsetBytes === 0) encoding = markedEncoding(part);
+    if (offsetBytes === 0) encoding = wideEncoding(part);
     if (offsetBytes === 0 && encoding === null && part.subarray(0, sniffedBytes).includes(0)) return 0;
     if (part.byteLength > 0) isEnded = false;
     for (let at = part.indexOf(newline); at !== -1; at = part.indexOf(newline, at + 1)) {

@@ -3,7 +3,9 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { escapeText } from "../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../../workspace/port.ts";
-import { decodeBytes, markedEncoding, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { encodingOfFile } from "../../workspace/text/detect.ts";
+import { decodeBytes, type TextEncoding } from "../../workspace/text/encoding.ts";
+import { isMultiByte } from "../../workspace/text/legacy_encoding.ts";
 import { charactersOf, readCharacters } from "../../workspace/text/line_characters.ts";
 import {
   countLines,
@@ -14,11 +16,14 @@ import {
   readLines,
   type TextPosition,
 } from "../../workspace/text/lines.ts";
+import { wideEncoding } from "../../workspace/text/wide_encoding.ts";
 import { readWholeFile } from "../../workspace/text/whole_file.ts";
 import type { ReadCursor } from "./cursor.ts";
 import type { LineRequest } from "./read_request.ts";
 
-/** UTF-16 of which lines are read; some five times as much is in memory then. */
+/** Of a file, what tells UTF-16. */
+const headBytes = 4_096;
+/** Text of several bytes a character of which lines are read; some five times as much is in memory then. */
 const maxWideBytes = 16 * 1024 * 1024;
 
 /** What to read of a file. */
@@ -109,16 +114,27 @@ export async function readTextPart(
   path: WorkspacePath,
   request: TextRequest,
 ): Promise<Result<LargePart, TextProblem>> {
-  const mark = new Uint8Array(2);
-  const start = await workspace.readInto(path, mark, 0);
+  const head = new Uint8Array(headBytes);
+  const start = await workspace.readInto(path, head, 0);
   if (!start.ok) return start;
-  const isWide = request.encoding?.startsWith("utf-16") ?? markedEncoding(mark) !== null;
-  if (isWide) return await readWidePart(workspace, path, request);
-  const { lines: { characters }, encoding = null } = request;
+  const encoding = request.encoding ?? wideEncoding(head.subarray(0, start.value.lengthBytes)) ?? "utf-8";
+  const part = await readPartIn(workspace, path, { ...request, encoding });
+  if (part.ok || part.error.reason !== "not_text" || request.encoding !== undefined) return part;
+  const found = await encodingOfFile(workspace, path);
+  return await readPartIn(workspace, path, { ...request, encoding: found === "utf-8" ? "windows-1252" : found });
+}
+
+async function readPartIn(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest & { readonly encoding: TextEncoding },
+): Promise<Result<LargePart, TextProblem>> {
+  const { lines: { characters }, encoding } = request;
+  if (encoding.startsWith("utf-16") || isMultiByte(encoding)) return await readWidePart(workspace, path, request);
   if (characters === undefined) return await readBytePart(workspace, path, request);
   const line = request.lines.startLine ?? 1;
-  const asked = { line, ...characters, maxBytes: request.maxBytes, encoding: encoding === "utf-8" ? encoding : null };
-  const found = await readCharacters(workspace, path, encoding === "latin1" ? { ...asked, encoding } : asked);
+  const asked = { line, ...characters, maxBytes: request.maxBytes, isLatin1: encoding !== "utf-8" };
+  const found = await readCharacters(workspace, path, asked);
   if (!found.ok) return found;
   const decoded = decodeBytes(found.value.bytes, encoding);
   if (decoded === null) return failure({ reason: "not_text" });
@@ -158,7 +174,7 @@ function charactersPart(
   });
 }
 
-/** UTF-16 is decoded whole: its line ends are not those of bytes. */
+/** Decoded whole: line ends of UTF-16 are not those of bytes, and a cut may be within a character. */
 async function readWidePart(
   workspace: Workspace,
   path: WorkspacePath,

@@ -1,10 +1,10 @@
-/** Encodings of text files: told apart by their bytes, and written back as they were. */
+/** Encodings of text files: their bytes as text, and written back as they were. */
+import { decodeLegacy, encodeLegacy, legacyEncodings } from "./legacy_encoding.ts";
+import { decodeWide, wideEncoding } from "./wide_encoding.ts";
 
-/** What a text file is encoded in. `latin1` is what is no UTF-8, holds no NUL, and reads as text. */
-export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "latin1";
-
-/** What a byte order mark tells. */
-export type MarkedEncoding = "utf-16le" | "utf-16be";
+/** What a text file is encoded in. `latin1` is what is the same in Windows-1252. */
+export const textEncodings = ["utf-8", "utf-16le", "utf-16be", "latin1", ...legacyEncodings] as const;
+export type TextEncoding = typeof textEncodings[number];
 
 /** A decoded file. A byte order mark is the first character of the text, so that what is written back stays the same. */
 export interface DecodedText {
@@ -12,27 +12,30 @@ export interface DecodedText {
   readonly encoding: TextEncoding;
 }
 
-/** Of a text in Latin-1: control characters, of which binary files are full. */
+/** Of a text: control characters, of which binary files are full. */
 const maxControlShare = 0.02;
 
-/** The text of these bytes in `encoding`, or in the one that they show; `null` when they are no text in it. */
+/** The text of these bytes in `encoding`, or in UTF-8 or UTF-16 as they show; `null` when they are no text in it. */
 export function decodeBytes(bytes: Uint8Array, encoding: TextEncoding | null = null): DecodedText | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const chosen = encoding ?? markedEncoding(buffer) ?? "utf-8";
+  const chosen = encoding ?? wideEncoding(buffer) ?? "utf-8";
   switch (chosen) {
     case "utf-8": {
       const text = asciiText(buffer) ?? utf8Text(buffer);
-      if (text !== null) return { text, encoding: chosen };
-      return encoding === null && looksLikeLatin1(buffer) ? decodeBytes(buffer, "latin1") : null;
+      return text === null ? null : { text, encoding: chosen };
     }
     case "utf-16le":
     case "utf-16be": {
       if (buffer.length % 2 !== 0) return null;
-      const text = (chosen === "utf-16le" ? buffer : Buffer.from(buffer).swap16()).toString("utf16le");
+      const text = decodeWide(buffer, chosen);
       return text.isWellFormed() ? { text, encoding: chosen } : null;
     }
     case "latin1":
       return { text: buffer.toString("latin1"), encoding: chosen };
+    default: {
+      const text = decodeLegacy(bytes, chosen);
+      return text === null ? null : { text, encoding: chosen };
+    }
   }
 }
 
@@ -72,22 +75,51 @@ export function encodeText(text: string, encoding: TextEncoding): Uint8Array<Arr
       return new Uint8Array(Buffer.from(text, "utf16le").swap16());
     case "latin1":
       return /^[\0-\xff]*$/.test(text) ? new Uint8Array(Buffer.from(text, "latin1")) : null;
+    default:
+      return encodeLegacy(text, encoding);
   }
 }
 
-/** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
-export function markedEncoding(start: Uint8Array): MarkedEncoding | null {
-  if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
-  return start[0] === 0xfe && start[1] === 0xff ? "utf-16be" : null;
+/** The first character that the encoding lacks. */
+export function lackingIn(text: string, encoding: TextEncoding): string | undefined {
+  return Array.from(text).find((character) => encodeText(character, encoding) === null);
+}
+
+/**
+ * The bytes of a text that was made of another by edits: lines that are the same keep their bytes, which an encoding may
+ * have several of. `null` as in {@link encodeText}.
+ */
+export function encodeEdited(
+  before: DecodedText & { readonly bytes: Uint8Array },
+  text: string,
+): Uint8Array<ArrayBuffer> | null {
+  const { encoding } = before;
+  if (encoding === "utf-8" || encoding.startsWith("utf-16")) return encodeText(text, encoding);
+  const [was, now] = [before.text, text].map((each) => each.split("\n")) as [string[], string[]];
+  const most = Math.min(was.length, now.length);
+  let head = 0;
+  while (head < most && was[head] === now[head]) head++;
+  let tail = 0;
+  while (tail < most - head && was.at(-1 - tail) === now.at(-1 - tail)) tail++;
+  const changed = encodeText(now.slice(head, now.length - tail).join("\n"), encoding);
+  if (changed === null) return null;
+  const lines = Buffer.from(before.bytes).toString("latin1").split("\n"); // a newline is no part of a character
+  const bytes = (part: readonly string[]): Buffer => Buffer.from(part.join("\n"), "latin1");
+  const parts = [
+    ...head === 0 ? [] : [bytes(lines.slice(0, head))],
+    ...head + tail === now.length ? [] : [changed],
+    ...tail === 0 ? [] : [bytes(lines.slice(lines.length - tail))],
+  ];
+  const newline = Buffer.from("\n");
+  return new Uint8Array(Buffer.concat(parts.flatMap((part, index) => index === 0 ? [part] : [newline, part])));
 }
 
 /** Whether bytes that are not UTF-8 read as text: without NUL, and with few control characters. */
-export function looksLikeLatin1(bytes: Uint8Array): boolean {
+export function looksLikeText(bytes: Uint8Array): boolean {
   let controls = 0;
   for (const byte of bytes) {
     if (byte === 0) return false;
-    const isControl = byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte >= 0x7f && byte < 0xa0;
-    if (isControl) controls++;
+    if (byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte === 0x7f) controls++;
   }
   return controls <= bytes.length * maxControlShare;
 }

@@ -1,8 +1,7 @@
-/** Finds characters of one line by their number, in bytes of UTF-8 or Latin-1, which may come in pieces. */
+/** Finds characters of one line by their number, in bytes of UTF-8 or of one byte a character, which may come in pieces. */
 import { success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Workspace } from "../port.ts";
-import { utf8Text } from "./encoding.ts";
 import { cutAtBoundary, readLines } from "./lines.ts";
 
 /** Some characters of a line. */
@@ -46,13 +45,13 @@ export function charactersOf(
 export async function readCharacters(
   workspace: Workspace,
   path: WorkspacePath,
-  { line, first, last, maxBytes, encoding }: {
+  { line, first, last, maxBytes, isLatin1 }: {
     readonly line: number;
     readonly first: number;
     readonly last: number;
     readonly maxBytes: number;
-    /** `null`: as the bytes show. */
-    readonly encoding: "utf-8" | "latin1" | null;
+    /** Whether each byte is a character. */
+    readonly isLatin1: boolean;
   },
 ) {
   const start = await readLines(workspace, path, { startLine: line, endLine: line, maxBytes: 1 });
@@ -73,7 +72,6 @@ export async function readCharacters(
     const lineEnd = bytes.indexOf(newline);
     const isLast = lineEnd !== -1 || offsetBytes + bytes.byteLength >= sizeBytes;
     const piece = bytes.subarray(0, lineEnd !== -1 ? lineEnd + 1 : isLast ? undefined : cutInLine(bytes));
-    const isLatin1 = encoding === "latin1" || (encoding === null && utf8Text(piece) === null);
     const isStart = offsetBytes === 0;
     const here = passOver(piece, markBytes(piece, isStart), first - 1 - passed, isLatin1);
     // what is asked for deserves a read of its own

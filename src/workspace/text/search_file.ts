@@ -1,11 +1,13 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer, isUtf8 } from "node:buffer";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type MarkedEncoding, markedEncoding } from "./encoding.ts";
+import { detectEncoding } from "./detect.ts";
+import type { TextEncoding } from "./encoding.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import { scannedBytes } from "./screen/byte_scan.ts";
 import { createLineSearch, type FileSearch } from "./line_search.ts";
 import { toSearchable } from "./searchable.ts";
+import { wideEncoding } from "./wide_encoding.ts";
 import type { WorkspacePath } from "../path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../port.ts";
 
@@ -85,7 +87,7 @@ function searchHead(
   if (isLast && search.pattern.scan(bytes)) return nothingFound; // takes hardly longer than asking for a turn
   const searchOn = (): Eventually<Result<FileSearched, PassedOver>> => {
     if (isLast && holdsNothing(bytes, search.pattern)) return nothingFound;
-    if (!isLast && bytes.includes(0) && markedEncoding(bytes) === null) return failure("binary");
+    if (!isLast && bytes.includes(0) && wideEncoding(bytes) === null) return failure("binary");
     return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
   };
   const pause = search.nextTurn();
@@ -125,14 +127,19 @@ async function searchPieces(
 ): Promise<Result<FileSearched, PassedOver>> {
   const keepsReturns = search.pattern.seesReturns;
   const lines = createLineSearch(search);
-  let encoding: MarkedEncoding | null = null;
+  let encoding: TextEncoding = "utf-8";
   for (let offset = 0;;) {
     const read = whole ?? await readPiece(workspace, path, buffer, offset);
     if (typeof read === "string") return failure(read);
     const { bytes, isLast } = read;
     const isFirst = offset === 0;
-    if (isFirst) encoding = markedEncoding(bytes);
-    const searchable = toSearchable(bytes, { encoding, isFirst, isLast, keepsReturns });
+    if (isFirst) encoding = wideEncoding(bytes) ?? encoding;
+    const cut = { isFirst, isLast, keepsReturns };
+    let searchable = toSearchable(bytes, { encoding, ...cut });
+    if (searchable === null && encoding === "utf-8") {
+      encoding = await detectEncoding(bytes) ?? encoding; // before it was ASCII, or at least UTF-8
+      searchable = toSearchable(bytes, { encoding, ...cut });
+    }
     if (searchable === null) return failure("binary");
     const { text, sourceBytes } = searchable;
     const goesOn = !isLast && !text.characters.endsWith("\n");

@@ -1,13 +1,14 @@
 /** What edits make of one file, before anything is written. */
 import { failure, type Result, success } from "../../../lib/result.ts";
-import { showName } from "../../../workspace/file_display.ts";
+import { showName, showText } from "../../../workspace/file_display.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../../../workspace/port.ts";
 import { nextTurn } from "../../../lib/time/turns.ts";
 import { readWholeFile } from "../../../workspace/text/whole_file.ts";
 import type { Alike } from "../../../workspace/text/alike.ts";
 import { type EditRefusal, replaceText } from "../../../workspace/text/edit.ts";
-import { decodeBytes, encodeText } from "../../../workspace/text/encoding.ts";
+import { decodeText } from "../../../workspace/text/detect.ts";
+import { encodeEdited, lackingIn } from "../../../workspace/text/encoding.ts";
 
 /** One edit of a call. */
 export interface WantedEdit {
@@ -72,9 +73,9 @@ export async function planFile(
   const { bytes, sha256 } = read.value;
   const [first] = edits;
   if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
-  const decoded = decodeBytes(bytes);
+  const decoded = await decodeText(bytes);
   if (decoded === null) {
-    const words = `its content is no text in UTF-8, UTF-16 or Latin-1 (${showName(path.text)})`;
+    const words = `its content is no text in a known encoding (${showName(path.text)})`;
     return failure({ edits: [{ edit: first, code: "not_text", words }] });
   }
   const { maxWriteBytes } = workspace.limits;
@@ -98,10 +99,13 @@ export async function planFile(
     replacements += edited.value.count;
   }
   if (problems.length > 0) return failure({ edits: problems });
-  const after = encodeText(text, decoded.encoding);
+  const after = encodeEdited({ ...decoded, bytes }, text);
   if (after === null) {
-    const words = `new_text has characters that the file's encoding (${decoded.encoding}) lacks`;
-    return failure({ edits: [{ edit: first, code: "not_encodable", words }] });
+    const { encoding } = decoded;
+    const edit = edits.find(({ newText }) => lackingIn(newText, encoding) !== undefined) ?? first;
+    const lacking = showText(lackingIn(edit.newText, encoding) ?? "");
+    const words = `the file's encoding (${encoding}) has no "${lacking}", which new_text holds`;
+    return failure({ edits: [{ edit, code: "not_encodable", words }] });
   }
   return success({
     path,

@@ -4,7 +4,7 @@ import { showName, showText } from "../../../workspace/file_display.ts";
 import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../../../workspace/port.ts";
 import { differenceOf } from "../../../workspace/text/diff.ts";
-import { decodeBytes } from "../../../workspace/text/encoding.ts";
+import { decodeText } from "../../../workspace/text/detect.ts";
 import { maxWalkDepth, walk } from "../../../workspace/walk.ts";
 import { toVersion } from "../input.ts";
 import { destinationOf } from "../move_destination.ts";
@@ -51,7 +51,7 @@ async function stateOf(
   const read = await workspace.read(path);
   if (!read.ok) return { text: "", what: read.error.reason === "not_found" ? "a new file" : "it cannot be read" };
   const { bytes, sha256 } = read.value;
-  const text = decodeBytes(bytes)?.text;
+  const text = (await decodeText(bytes))?.text;
   const version = sha256 === null ? "" : `, version ${toVersion(sha256)}`;
   return {
     text: text ?? "",

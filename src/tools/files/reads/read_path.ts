@@ -1,6 +1,7 @@
 /** One file of `file_read`, at a path that is parsed. */
 import { sniffMedia } from "../../../workspace/media_type.ts";
 import type { WorkspacePath } from "../../../workspace/path.ts";
+import { detectEncoding } from "../../../workspace/text/detect.ts";
 import type { FileContent, Outcome, Workspace } from "../../../workspace/port.ts";
 import { inStoredForm } from "../near_names.ts";
 import { problemRead, type ProblemRequest } from "../forms/read_problem.ts";
@@ -79,7 +80,13 @@ function toContentRead(
     return mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, { sizeBytes, modifiedAt, sha256 });
   }
   const part = selectText(content, request);
-  return part.ok
-    ? textRead(path, part.value, { sizeBytes, modifiedAt, sha256 }, request.numbered)
-    : problemRead(workspace, path, request, part.error);
+  if (part.ok) return textRead(path, part.value, { sizeBytes, modifiedAt, sha256 }, request.numbered);
+  if (part.error.reason !== "not_text" || request.encoding !== undefined) {
+    return problemRead(workspace, path, request, part.error);
+  }
+  return detectEncoding(bytes).then((encoding) =>
+    encoding === null
+      ? problemRead(workspace, path, request, part.error)
+      : toContentRead(workspace, path, { ...request, encoding }, content)
+  );
 }

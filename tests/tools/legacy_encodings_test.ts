@@ -1,0 +1,121 @@
+/** Texts in encodings of before UTF-8: read, searched, edited and written back as what they are, small and large. */
+import assert from "node:assert/strict";
+import { fileEditTool } from "../../src/tools/files/file_edit.ts";
+import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { decodeText } from "../../src/workspace/text/detect.ts";
+import { encodeText, type TextEncoding } from "../../src/workspace/text/encoding.ts";
+import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
+
+/** A text, what is searched in it, and what replaces that. */
+type Example = readonly [encoding: TextEncoding, text: string, old: string, replacement: string];
+
+const examples: readonly Example[] = [
+  ["windows-1252", "Preis € 12\n", "Preis €", "Kosten „€“"],
+  ["windows-1252", "“Quoted” text – a dash, it’s fine\n", "dash, it’s", "dash… it’s"],
+  ["windows-1252", "INSERT INTO t VALUES ('Café “X”');\n", "“X”", "“Y”"],
+  ["windows-1252", "déjà vu, garçon, œuvre\n", "œuvre", "cœur"],
+  ["windows-1252", "name;price\r\nBrötchen;1,20 €\r\nKäse;3,50 €\r\n", "Käse;3,50 €\n", "Käse;4,50 €\n"],
+  ["windows-1252", "© 2024 ACME™\n", "ACME™", "ACME®"],
+  ["latin1", "Müller, Straße, Köln\n", "Köln", "Ülm"],
+  ["latin1", "año señor ¿qué? ¡hola!\n", "¿qué?", "¿cómo?"],
+  ["shift_jis", "こんにちは世界\n", "世界", "日本"],
+  ["shift_jis", "日本語のテキストファイルです。\r\n名前,値段\r\nりんご,100円\r\n", "りんご", "みかん"],
+  ["shift_jis", "東京都千代田区\n", "千代田区", "港区"],
+  ["shift_jis", "エラー: 表示できません ソース\n", "ソース", "能力"],
+  ["euc-jp", "こんにちは世界\n", "世界", "日本"],
+  ["euc-jp", "日本語のテキストファイルです。\n名前,値段\n", "値段", "数量"],
+  ["gbk", "你好,世界\n", "世界", "北京"],
+  ["gbk", "这是一个中文文本文件。\n姓名,价格\n", "价格", "数量"],
+  ["big5", "你好,世界\n", "世界", "台北"],
+  ["big5", "這是一個中文文字檔案。\n姓名,價格\n", "價格", "數量"],
+  ["euc-kr", "안녕하세요 세계\n", "세계", "서울"],
+  ["euc-kr", "이것은 한국어 텍스트 파일입니다.\n이름,가격\n", "가격", "수량"],
+  ["windows-1251", "Привет мир\n", "мир", "город"],
+  ["windows-1251", "Имя;Цена\nЯблоко;5\n", "Яблоко", "Груша"],
+  ["koi8-r", "Привет мир\n", "мир", "город"],
+  ["ibm866", "Это текстовый файл на русском языке.\n", "русском", "другом"],
+  ["windows-1250", "Zażółć gęślą jaźń\n", "gęślą", "źdźbło"],
+  ["windows-1250", "Příliš žluťoučký kůň\n", "kůň", "pes"],
+  ["iso-8859-2", "Příliš žluťoučký kůň úpěl ďábelské ódy\n", "ódy", "písně"],
+  ["windows-1253", "Αυτό είναι ένα αρχείο κειμένου.\n", "αρχείο", "κείμενο"],
+  ["windows-1255", "זהו קובץ טקסט בעברית\n", "טקסט", "שלום"],
+  ["windows-1256", "هذا ملف نصي باللغة العربية\n", "ملف", "كتاب"],
+  ["utf-16le", "Größe: 5 €\r\nplain\r\n", "Größe", "Länge"],
+  ["utf-16be", "plain text\nof two lines\n", "two", "drei €"],
+  ["utf-16le", "こんにちは世界\n", "世界", "日本"],
+  ["utf-16le", "Привет мир\n", "мир", "город"],
+];
+
+for (const [encoding, text, old, replacement] of examples) {
+  for (const [size, repeats] of [["small", 1], ["repeated", 40], ["large", 1]] as const) {
+    Deno.test(`${size}: ${JSON.stringify(text.slice(0, 24))} in ${encoding} is read, searched, edited and written back`, () =>
+      withWorkspace(async ({ root, workspace }) => {
+        const isWide = encoding.startsWith("utf-16");
+        if (isWide && size === "large") return;
+        const filler = size === "large" ? "plain ascii line\n".repeat(100_000) : "";
+        const all = filler + text.repeat(repeats);
+        const bytes = encodeText(all, encoding);
+        assert.ok(bytes !== null);
+        await Deno.writeFile(`${root}/f.txt`, bytes);
+        const range = size === "large" ? { tail: 5 } : {};
+        const read = await answerOf(fileReadTool(workspace), { filename: "f.txt", ...range });
+        assert.equal(read.structured["encoding"], encoding);
+        const content = String(read.structured["content"]);
+        assert.ok(all.endsWith(content) && content.includes(old.split("\n")[0] ?? ""), content);
+        const query = old.replace(/\n.*/s, "");
+        const found = await answerOf(fileSearchTool(workspace), { query });
+        assert.ok(found.text.includes(query), found.text);
+        const edit = { path: "f.txt", old_text: old, new_text: replacement, replace_all: true };
+        await answerOf(fileEditTool(workspace), edit);
+        const styled = (part: string) => all.includes("\r\n") ? part.replaceAll("\n", "\r\n") : part;
+        const expected = all.replaceAll(styled(old), styled(replacement));
+        assert.deepEqual(await Deno.readFile(`${root}/f.txt`), encodeText(expected, encoding));
+      }));
+  }
+}
+
+Deno.test("a character that the encoding lacks is named before anything is written", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (
+      const [encoding, text] of [["latin1", "größe\n"], ["shift_jis", "こんにちは世界 größe\n"], [
+        "koi8-r",
+        "Привет\n",
+      ]] as const
+    ) {
+      const bytes = encodeText(text.replaceAll(/[öß]/g, (each) => encoding === "latin1" ? each : "x"), encoding);
+      assert.ok(bytes !== null);
+      await Deno.writeFile(`${root}/f`, bytes);
+      const line = (await answerOf(fileReadTool(workspace), { filename: "f" })).structured["content"];
+      const edit = { path: "f", old_text: line, new_text: `${line}ok 한 ok\n` };
+      const refused = await failureOf(fileEditTool(workspace), edit);
+      assert.match(refused.message, new RegExp(`encoding \\(${encoding}\\) has no "한"`));
+      const write = await failureOf(fileWriteTool(workspace), { filename: "f", content: "한\n" });
+      assert.match(write.message, new RegExp(`encoding \\(${encoding}\\) has no "한"`));
+      assert.deepEqual(await Deno.readFile(`${root}/f`), new Uint8Array(bytes));
+    }
+  }));
+
+Deno.test("an edit leaves the bytes of other lines as they are, also where a character has several codes", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    // NEC's and IBM's second codes for characters that JIS X 0208 has, too
+    const odd = Uint8Array.of(0x87, 0x90, 0xed, 0x40, 0xfa, 0x4a, 0x0a);
+    const [before, after] = ["日本語のテキスト\n", "終わりの行です\n"].map((each) => encodeText(each, "shift_jis"));
+    await Deno.writeFile(`${root}/f`, Buffer.concat([before ?? odd, odd, after ?? odd]));
+    await answerOf(fileEditTool(workspace), { path: "f", old_text: "終わり", new_text: "最後" });
+    const changed = encodeText("最後の行です\n", "shift_jis");
+    assert.deepEqual(
+      await Deno.readFile(`${root}/f`),
+      new Uint8Array(Buffer.concat([before ?? odd, odd, changed ?? odd])),
+    );
+  }));
+
+Deno.test("what is binary is no text in any encoding", async () => {
+  const random = crypto.getRandomValues(new Uint8Array(4_000));
+  for (
+    const bytes of [random, random.map((byte) => byte || 1)]
+  ) {
+    assert.equal(await decodeText(bytes), null);
+  }
+});
