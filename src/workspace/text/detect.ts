@@ -6,7 +6,7 @@ import { asciiText, decodeBytes, type DecodedText, looksLikeText, type TextEncod
 import { decodeLegacy, isMultiByte, type LegacyEncoding } from "./legacy_encoding.ts";
 import { wideEncoding } from "./wide_encoding.ts";
 
-/** How much of a text the detector sees: different lines that are not ASCII. */
+/** How much of a text the detector sees: different words that are not ASCII. */
 const sampleBytes = 4_096;
 /** How much of a file is looked through for them, and how large the part is that decides. */
 const pieceBytes = 262_144;
@@ -89,18 +89,16 @@ function isTextIn(bytes: Uint8Array, encoding: LegacyEncoding): boolean {
   return decodeLegacy(bytes.subarray(0, end), encoding) !== null;
 }
 
-/** Lines that are not ASCII, each once: of a text that repeats itself the detector makes nothing. */
+/** Words that are not ASCII, each once: of a text that repeats itself the detector makes nothing. */
 function sampleOf(bytes: Uint8Array): Uint8Array {
-  const lines = new Set<string>();
+  const words = new Set<string>();
   let length = 0;
-  for (const line of Buffer.from(bytes).toString("latin1").split(/[\r\n]/)) {
-    for (const part of line.match(/[^\x00-\x2f]*[\x80-\xff][^\x00-\x2f]*/g) ?? []) { // no second byte is below 0x30
-      if (lines.has(part) || part.length > sampleBytes) continue;
-      lines.add(part);
-      if ((length += part.length + 1) >= sampleBytes) return Buffer.from([...lines].join(" "), "latin1");
-    }
+  for (const word of Buffer.from(bytes).toString("latin1").split(/[^0-\xff]+/)) { // no second byte is below "0"
+    if (!/[\x80-\xff]/.test(word) || words.has(word)) continue;
+    words.add(word);
+    if ((length += word.length + 1) >= sampleBytes) break;
   }
-  return lines.size === 0 ? bytes.subarray(0, sampleBytes) : Buffer.from([...lines].join(" "), "latin1");
+  return Buffer.from([...words].join(" ").slice(0, sampleBytes), "latin1");
 }
 
 /** How long the runs of bytes beyond ASCII are. */

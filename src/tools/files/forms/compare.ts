@@ -7,7 +7,8 @@ import { showName, showText, toPathText } from "../../../workspace/file_display.
 import { parseFilePath, type WorkspacePath } from "../../../workspace/path.ts";
 import type { Workspace } from "../../../workspace/port.ts";
 import { differenceOf } from "../../../workspace/text/diff.ts";
-import { decodeBytes, type DecodedText } from "../../../workspace/text/encoding.ts";
+import { decodeText } from "../../../workspace/text/detect.ts";
+import type { DecodedText } from "../../../workspace/text/encoding.ts";
 import { lineEndsOf } from "../../../workspace/text/line_ends.ts";
 import type { Failure } from "../batch.ts";
 import { toVersion } from "../input.ts";
@@ -95,7 +96,7 @@ async function earlierSide(
 
 async function differenceWords(before: Side, now: Side): Promise<{ readonly words: string; readonly diff: string }> {
   if (before.version === now.version) return { words: "equal", diff: "" };
-  const [old, new_] = [decodeBytes(before.bytes), decodeBytes(now.bytes)];
+  const [old, new_] = [await decodeText(before.bytes), await decodeText(now.bytes)];
   if (old === null || new_ === null) {
     return { words: `binary, ${before.bytes.byteLength} and ${now.bytes.byteLength} bytes, not equal`, diff: "" };
   }
