@@ -1,7 +1,7 @@
 /** Opens the installation for one of the owner's commands, and closes the storage after it. */
 import { problemText, UnusableError } from "../lib/problem.ts";
 import { describeProblems } from "../config/describe_problems.ts";
-import { type Installation, openInstallation } from "../composition/installation.ts";
+import type { Installation } from "../composition/installation.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 
@@ -17,6 +17,7 @@ export async function withInstallation(
 ): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
+  const { openInstallation } = await import("../composition/installation.ts"); // with the storage
   const installation = await openInstallation(config.value.storage, systemClock);
   if (!installation.ok) return endWith(say, problemText(installation.error));
   try {

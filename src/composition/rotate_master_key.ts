@@ -14,7 +14,6 @@ import {
   unfinishedChange,
 } from "../storage/data_directory/data_directory.ts";
 import type { StorageSettings } from "../storage/settings.ts";
-import { isSqliteInUse } from "../storage/sqlite/in_use.ts";
 
 /** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
 export async function rotateMasterKey(
@@ -32,6 +31,7 @@ export async function rotateMasterKey(
     return failure({ problem: `${path} ${problem}`, remedy });
   }
   const { databasePath } = directory.value;
+  const { isSqliteInUse } = await import("../storage/sqlite/in_use.ts"); // with SQLite
   if (settings.database === undefined && isSqliteInUse(databasePath)) {
     return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
   }
