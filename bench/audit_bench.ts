@@ -14,7 +14,7 @@ import { createBatchEncoder } from "../src/audit/batch_text.ts";
 import { emptyLine } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secret_box.ts";
 import type { Storage } from "../src/storage/port.ts";
-import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
 import { print } from "./table.ts";
 
 const lines = Number(process.env["BENCH_LINES"] ?? "1000000");

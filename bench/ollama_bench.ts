@@ -4,11 +4,11 @@
  * is that of the process which reads the stand-in; wall-clock figures are medians of rounds in turn, since the machine's speed swings.
  */
 import process from "node:process";
-import { createOllamaClient } from "../src/ollama/client.ts";
-import { parseOllamaHost } from "../src/ollama/host.ts";
-import { createLocalModel } from "../src/ollama/local_model.ts";
-import { createModelQueue } from "../src/ollama/model_queue.ts";
-import { llmGenerateTool } from "../src/tools/llm/llm_generate.ts";
+import { createOllamaClient } from "../src/llm/client.ts";
+import { parseOllamaHost } from "../src/llm/host.ts";
+import { createLocalModel } from "../src/llm/local_model.ts";
+import { createModelQueue } from "../src/llm/model_queue.ts";
+import { llmGenerateTool } from "../src/llm/llm_generate.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noSignal, noWorkspace, testContext } from "../tests/fixtures/ollama_calls.ts";
 import { makeServerPlace, runCommand, startServer } from "../tests/fixtures/running_server.ts";

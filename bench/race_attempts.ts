@@ -1,8 +1,8 @@
 /** Operations of the workspace while {@link ./race_swapper.ts} is at work, counted by what came of them. */
-import { openDiskWorkspace } from "../src/workspace/disk/disk_workspace.ts";
-import type { KernelRoots } from "../src/kernel/descriptor.ts";
-import type { WorkspacePath } from "../src/workspace/path.ts";
-import type { FileContent, Outcome } from "../src/workspace/port.ts";
+import { openDiskWorkspace } from "../src/files/disk/disk_workspace.ts";
+import type { KernelRoots } from "../src/files/kernel/descriptor.ts";
+import type { WorkspacePath } from "../src/files/workspace/path.ts";
+import type { FileContent, Outcome } from "../src/files/workspace/port.ts";
 
 /** How one operation fared. */
 export interface Attempt {

@@ -1,6 +1,6 @@
 /** The worker of {@link ./server.ts}: the server with one trivial tool more. */
-import { runServerInWorker } from "../src/composition/workers/run_in_worker.ts"; // first: it gives up the right to load libraries
 import * as z from "zod";
+import { runServerInWorker } from "../src/app/run_in_worker.ts"; // first: it gives up the right to load libraries
 import { defineTool } from "../src/mcp/tool.ts";
 
 runServerInWorker([

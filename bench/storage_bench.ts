@@ -4,10 +4,10 @@
  */
 import process from "node:process";
 import { parseDatabaseUrl } from "../src/storage/database_url.ts";
-import { openDenoKvStorage } from "../src/storage/deno_kv/deno_kv_storage.ts";
+import { openDenoKvStorage } from "../src/storage/deno_kv_storage.ts";
 import type { Storage, StorageKey } from "../src/storage/port.ts";
-import { openPostgresStorage } from "../src/storage/postgres/postgres_storage.ts";
-import { openSqliteStorage } from "../src/storage/sqlite/sqlite_storage.ts";
+import { openPostgresStorage } from "../src/storage/postgres_storage.ts";
+import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
 import { findPostgres, startPostgresCluster } from "../tests/storage/postgres_cluster.ts";
 
 const rounds = Number(process.env["BENCH_ROUNDS"] ?? "3");

@@ -13,12 +13,12 @@ export const root: string = fileURLToPath(new URL("..", import.meta.url));
 const commitStamp = "@PORTCULLIS_COMMIT@";
 const rootStamp = "@PORTCULLIS_ROOT@";
 
-/** What of the program is loaded by its place; see lib/program/program_module.ts. */
+/** What of the program is loaded by its place; see lib/program_module.ts. */
 const commandEntries: readonly string[] = [
   "src/cli/run_command.ts",
   ...Array.from(Deno.readDirSync(join(root, "src/cli/commands")), ({ name }) => `src/cli/commands/${name}`).sort(),
 ];
-const workerEntry = "src/composition/workers/server_worker.ts";
+const workerEntry = "src/app/server_worker.ts";
 
 /** What is bundled together, and shares pieces. The worker has its own: what commands share with it would cut it smaller. */
 const parts: readonly Part[] = [

@@ -7,7 +7,7 @@ import { join, relative } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import manifest from "../deno.json" with { type: "json" };
-import { libraryFlag } from "../src/kernel/library_paths.ts";
+import { libraryFlag } from "../src/lib/library_paths.ts";
 import { bundleProgram, commitOfSources, namedModules, programName, root } from "./bundle.ts";
 import { bundledFiles } from "./bundler.ts";
 

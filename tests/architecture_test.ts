@@ -208,14 +208,14 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 const simulated =
   /^src\/(attempts|audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|records\/\w+)\.ts)/;
 const ownTime = new Set([
-  "src/lib/time/clock.ts",
-  "src/lib/time/timers.ts",
-  "src/lib/time/deadline.ts", // bodies that arrive
-  "src/lib/time/turns.ts", // the real thread
+  "src/lib/clock.ts",
+  "src/lib/timers.ts",
+  "src/lib/deadline.ts", // bodies that arrive
+  "src/lib/turns.ts", // the real thread
   "src/http/body_intake.ts",
-  "src/lib/log/json_log.ts", // lines on their way out
-  "src/authorization_server/documents/public_document.ts", // documents on their way in
-  "src/authorization_server/documents/document_fetcher.ts",
+  "src/lib/json_log.ts", // lines on their way out
+  "src/oauth/public_document.ts", // documents on their way in
+  "src/oauth/document_fetcher.ts",
 ]);
 
 Deno.test("architecture: what the simulated fleet runs has its clocks and timers passed in", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { settings } from "../src/config/settings.ts";
+import { settings } from "../src/app/config/settings.ts";
 
 Deno.test("every bound that docs/architecture.md names is a setting, or a number where it says", () => {
   const page = readFileSync(new URL("../docs/architecture.md", import.meta.url), "utf8");

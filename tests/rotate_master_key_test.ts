@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createAuthorizationServer } from "../src/authorization_server/authorization_server.ts";
-import { rotateSigningKeys } from "../src/authorization_server/keys/rotate_signing_keys.ts";
+import { createAuthorizationServer } from "../src/oauth/authorization_server.ts";
+import { rotateSigningKeys } from "../src/oauth/rotate_signing_keys.ts";
 import { createSecretBox, type SecretBox } from "../src/lib/secret_box.ts";
-import { moveToMasterKey } from "../src/composition/move_to_master_key.ts";
-import { linkKey, parseLinkRecord, sealedLink } from "../src/servicenow/links/link_record.ts";
+import { moveToMasterKey } from "../src/app/move_to_master_key.ts";
+import { linkKey, parseLinkRecord, sealedLink } from "../src/servicenow/link_record.ts";
 import { bindMasterKey, masterKeyMark } from "../src/storage/bind_master_key.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { connect, type Harness, mount, refresh, startHarness } from "./authorization_server/harness.ts";

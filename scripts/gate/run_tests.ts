@@ -1,6 +1,6 @@
 /** Runs the test files, several processes of `deno test` at a time, and counts what they report. */
 import process from "node:process";
-import { settings } from "../../src/config/settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 import type { TestGroups } from "./test_groups.ts";
 
 /** What came of all files. */

@@ -1,5 +1,5 @@
 /** Defaults of settings, for what is written about the program elsewhere. */
-import { settings } from "../../src/config/settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 
 /** The default of the setting with this variable. Throws when there is none. */
 export function defaultOf(variable: string): string {

@@ -4,7 +4,7 @@
  * notice that the end was cut off takes a head that the owner kept elsewhere.
  */
 import * as z from "zod";
-import { toBase64Url } from "../lib/digest/base64url.ts";
+import { toBase64Url } from "../lib/base64url.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { StorageKey } from "../storage/port.ts";
 import { auditLineEnd } from "./line.ts";

@@ -2,7 +2,7 @@
  * Lines on their way to the storage, in batches that one commit can hold. A line is encoded as it comes: kept as an
  * object until its batch is written, it would cost the collector of garbage more than it costs to write.
  */
-import { gatherText } from "../lib/log/gathered_text.ts";
+import { gatherText } from "../lib/gathered_text.ts";
 import type { NewBatch } from "./chain_writer.ts";
 import { type BatchEncoder, createBatchEncoder } from "./batch_text.ts";
 import { type AuditLine, callEvent } from "./line.ts";

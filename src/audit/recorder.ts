@@ -2,8 +2,8 @@
  * The way into the stored audit: a bounded queue, which is written in the background. A call pays for the text of its
  * line. Lines that find the queue full are lost; a line of their own says how many.
  */
-import { systemTimers, type Timers } from "../lib/time/timers.ts";
-import { createPause } from "../lib/time/pause.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
+import { createPause } from "../lib/pause.ts";
 import type { KeptHead } from "./head.ts";
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
 import { type AuditLine, emptyLine } from "./line.ts";

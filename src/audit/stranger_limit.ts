@@ -2,7 +2,7 @@
  * Keeps strangers from pushing everything else out of the stored audit: of lines that anyone can cause, only a few a
  * minute are stored, and the others are counted. The log has more of them.
  */
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { type AuditLine, emptyLine } from "./line.ts";
 
 /** A month of them takes about half of what AUDIT_MAX_BYTES is by default. */

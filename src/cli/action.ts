@@ -1,6 +1,6 @@
 /** Commands with several actions, such as `token create`. */
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program/program_name.ts";
+import { programName } from "../lib/program_name.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 

@@ -1,7 +1,7 @@
 /** Each command's own page of help. */
-import { acceptedText, type Setting } from "../lib/settings/setting.ts";
-import { settings } from "../config/settings.ts";
-import { programName } from "../lib/program/program_name.ts";
+import { acceptedText, type Setting } from "../lib/setting.ts";
+import { settings } from "../app/config/settings.ts";
+import { programName } from "../lib/program_name.ts";
 import type { Command } from "./command.ts";
 
 const flagWidth = 23;

@@ -1,10 +1,10 @@
 /** What `backup` and `restore` share: checks, then one directory is copied into the other. */
 import { resolve } from "node:path";
-import type { Config } from "../config/config.ts";
-import { describeProblems } from "../config/describe_problems.ts";
-import { lookAtPath } from "../config/look_at_path.ts";
-import { leadsInto } from "../config/overlap.ts";
-import { programName } from "../lib/program/program_name.ts";
+import type { Config } from "../app/config/config.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { lookAtPath } from "../app/config/look_at_path.ts";
+import { leadsInto } from "../app/config/overlap.ts";
+import { programName } from "../lib/program_name.ts";
 import type { Result } from "../lib/result.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 

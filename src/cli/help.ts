@@ -1,5 +1,5 @@
 /** `--help`: the commands on one screen. */
-import { programName } from "../lib/program/program_name.ts";
+import { programName } from "../lib/program_name.ts";
 import type { Command } from "./command.ts";
 
 const nameWidth = 15;

@@ -2,10 +2,10 @@
  * Arguments to exit status. Every start loads what is imported here, and help and version load nothing else: Node's modules
  * alone take half as long as a bare start.
  */
-import { createOutput } from "../lib/log/output.ts";
-import { loadProgramModule } from "../lib/program/program_module.ts";
-import { pause } from "../lib/time/pause.ts";
-import { version, versionText } from "../version.ts";
+import { createOutput } from "../lib/output.ts";
+import { loadProgramModule } from "../lib/program_module.ts";
+import { pause } from "../lib/pause.ts";
+import { version, versionText } from "../lib/version.ts";
 import type { CommandContext, CommandStatus, ExitStatus } from "./command.ts";
 import { commands } from "./commands.ts";
 import { helpText } from "./help.ts";

@@ -1,10 +1,10 @@
 /** Arguments to command to exit status. Each command imports its work when it runs. */
-import { describeProblems } from "../config/describe_problems.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program/program_name.ts";
+import { programName } from "../lib/program_name.ts";
 import { failure } from "../lib/result.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
-import { version, versionText } from "../version.ts";
+import { version, versionText } from "../lib/version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, CommandStatus, ExitStatus } from "./command.ts";
 import { commandHelpText } from "./command_help.ts";

@@ -1,5 +1,5 @@
 /** Stop requests by signal. */
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 
 interface StopRequest {
   /** The first signal: drain and stop. */

@@ -1,6 +1,6 @@
 /** The command line that starts this program again, for a client's configuration. */
 import { fileURLToPath } from "node:url";
-import { libraryFlag } from "../kernel/library_paths.ts";
+import { libraryFlag } from "../lib/library_paths.ts";
 
 /** From source; a compiled program carries its permissions. */
 const sourceFlags = [

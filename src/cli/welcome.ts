@@ -1,7 +1,7 @@
 /** The text on the console when the server starts. */
-import type { Config } from "../config/config.ts";
-import { registryAdvice } from "../composition/servicenow_registry.ts";
-import { version } from "../version.ts";
+import type { Config } from "../app/config/config.ts";
+import { registryAdvice } from "../app/servicenow_registry.ts";
+import { version } from "../lib/version.ts";
 
 /** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
 export function welcomeText(options: {

@@ -1,8 +1,8 @@
 /** Opens the installation for one of the owner's commands, and closes the storage after it. */
 import { problemText, UnusableError } from "../lib/problem.ts";
-import { describeProblems } from "../config/describe_problems.ts";
-import type { Installation } from "../composition/installation.ts";
-import { type Clock, systemClock } from "../lib/time/clock.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import type { Installation } from "../app/installation.ts";
+import { type Clock, systemClock } from "../lib/clock.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 
 /** An open installation, with the clock of the command. */
@@ -17,7 +17,7 @@ export async function withInstallation(
 ): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { openInstallation } = await import("../composition/installation.ts"); // with the storage
+  const { openInstallation } = await import("../app/installation.ts"); // with the storage
   const installation = await openInstallation(config.value.storage, systemClock);
   if (!installation.ok) return endWith(say, problemText(installation.error));
   try {

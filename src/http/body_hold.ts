@@ -1,7 +1,7 @@
 /** A caller's share of the memory, held for one request from its head to its answer. */
 import type { BodyBounds, BodyOptions } from "../lib/request_text.ts";
 import { type BodyIntake, requestBytes } from "./body_intake.ts";
-import { refuseLoad } from "./mcp/mcp_response.ts";
+import { refuseLoad } from "./mcp_response.ts";
 
 /** Whose body it is, and how much of it. */
 interface BodyUse {

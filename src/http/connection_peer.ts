@@ -1,8 +1,8 @@
 /** Who sent a request, by its connection and by what trusted proxies say. */
 import type { Peer } from "../lib/endpoint.ts";
-import { isTrustedProxy, type TrustedProxies } from "../lib/network/trusted_proxies.ts";
-import { clientAddress } from "./proxy/client_address.ts";
-import type { ProxyNotice } from "./proxy/proxy_notice.ts";
+import { isTrustedProxy, type TrustedProxies } from "../lib/trusted_proxies.ts";
+import { clientAddress } from "./client_address.ts";
+import type { ProxyNotice } from "./proxy_notice.ts";
 
 /** Whose word is taken, and who is told of a proxy whose word is not. */
 interface Proxies {

@@ -1,8 +1,8 @@
 /** The answer to a request that an endpoint could not answer: the database is lost for now, or we have a bug. */
-import { html } from "../lib/page/html.ts";
+import { html } from "../lib/html.ts";
 import { type Unavailability, unavailability } from "../lib/storage_unavailable.ts";
-import type { Log } from "../lib/log/log.ts";
-import { pageResponse } from "../lib/page/page.ts";
+import type { Log } from "../lib/log.ts";
+import { pageResponse } from "../lib/page.ts";
 
 /** Which kind of answer the caller reads. */
 type ReaderKind = "program" | "person";

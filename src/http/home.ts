@@ -1,6 +1,6 @@
 /** The pages for a person who opens an address of the server in a browser: `/`, `/mcp`, and any that does not exist. */
-import { type Html, html } from "../lib/page/html.ts";
-import { pageResponse } from "../lib/page/page.ts";
+import { type Html, html } from "../lib/html.ts";
+import { pageResponse } from "../lib/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 
 interface HomeOptions {

@@ -1,9 +1,9 @@
 /** Rate limits by address around the endpoints that anyone can reach without a token. */
 import type { Endpoint } from "../lib/endpoint.ts";
-import { addressKey } from "../lib/network/address_key.ts";
+import { addressKey } from "../lib/address_key.ts";
 import { declaredLength } from "../lib/request_text.ts";
 import { type BodyIntake, intakeRetrySeconds, requestBytes } from "./body_intake.ts";
-import type { RateLimiter } from "../rate_limit/rate_limit.ts";
+import type { RateLimiter } from "./rate_limit.ts";
 
 const successCost = 0.1;
 

@@ -1,10 +1,10 @@
 /** Serves the routes, each behind the checks of its kind. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
-import type { Log } from "../lib/log/log.ts";
+import type { Log } from "../lib/log.ts";
 import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
-import { headerOf } from "../lib/network/served_request.ts";
-import { wantsPage } from "../lib/page/wants_page.ts";
+import { headerOf } from "../lib/served_request.ts";
+import { wantsPage } from "../lib/wants_page.ts";
 import { toFailedResponse } from "./failed_response.ts";
 import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { notFoundPage } from "./home.ts";

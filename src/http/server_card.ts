@@ -3,9 +3,9 @@
  * Both say only what a client can see without a token once it connects.
  */
 import type { Endpoint } from "../lib/endpoint.ts";
-import { sha256Of } from "../lib/digest/sha256.ts";
-import type { ServerInfo } from "../mcp/revisions/revision.ts";
-import { supportedVersions } from "../mcp/revisions/classify.ts";
+import { sha256Of } from "../lib/sha256.ts";
+import type { ServerInfo } from "../mcp/revision.ts";
+import { supportedVersions } from "../mcp/classify.ts";
 
 interface ServerCardOptions {
   /** The URL of the MCP endpoint. */

@@ -1,6 +1,6 @@
 /** Whether the storage can be read and written, for `/health`: tried, but not more often than is worth it. */
-import { createPause } from "../lib/time/pause.ts";
-import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import { createPause } from "../lib/pause.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 
 /** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see circuit.ts. */

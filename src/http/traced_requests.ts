@@ -1,6 +1,6 @@
 /** A span for each HTTP request, by OpenTelemetry's conventions: named by its route, never by its path or query. */
 import { inHttpSpan, type Tracer } from "../lib/tracer.ts";
-import { traceContextOf } from "../mcp/messages/trace_context.ts";
+import { traceContextOf } from "../mcp/trace_context.ts";
 import type { RouteObserver } from "./observed_routes.ts";
 
 /** RFC 9110 §9, RFC 5789. Of what a caller makes up, no text is exported. */

@@ -2,8 +2,8 @@
  * An HTTP listener that outlives a failing `accept`, above all one that fails because the process is out of
  * descriptors: it listens again on its port. Open connections, and what is in flight on them, stay.
  */
-import type { Log } from "./log/log.ts";
-import { pause } from "./time/pause.ts";
+import type { Log } from "./log.ts";
+import { pause } from "./pause.ts";
 
 /** What `Deno.serve` returns, as far as it is used here. */
 export type HttpServer = Pick<Deno.HttpServer<Deno.NetAddr>, "addr" | "finished" | "shutdown">;

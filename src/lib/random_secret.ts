@@ -1,6 +1,6 @@
 /** Random secrets and the hashes that are stored in their place. */
-import { toBase64Url } from "./digest/base64url.ts";
-import { sha256Of } from "./digest/sha256.ts";
+import { toBase64Url } from "./base64url.ts";
+import { sha256Of } from "./sha256.ts";
 
 const encoder = new TextEncoder();
 

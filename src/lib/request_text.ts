@@ -1,8 +1,8 @@
 /** Reads a request's body as text: within a size, within a time, and only if it is UTF-8. */
-import { bytesAtHand, type HeaderHolder, headerOf } from "./network/served_request.ts";
+import { bytesAtHand, type HeaderHolder, headerOf } from "./served_request.ts";
 import { collectBytes } from "./bounded_body.ts";
-import { startDeadline } from "./time/deadline.ts";
-import { pause } from "./time/pause.ts";
+import { startDeadline } from "./deadline.ts";
+import { pause } from "./pause.ts";
 import { failure, type Result, success } from "./result.ts";
 
 /** Why a body was not read. */

@@ -2,9 +2,9 @@
  * Keys for each purpose, derived from the one master key of this installation (RFC 5869 HKDF-SHA-256), and the three
  * things done with them: sealing, opening, and message authentication. Distinct purposes never share a key.
  */
-import { toBase64Url } from "./digest/base64url.ts";
+import { toBase64Url } from "./base64url.ts";
 import { randomBytes } from "./random_secret.ts";
-import { createHmac, createKeyDerivation } from "./digest/sha256.ts";
+import { createHmac, createKeyDerivation } from "./sha256.ts";
 
 const nonceBytes = 12; // NIST SP 800-38D §5.2.1.1
 const tagBytes = 16;

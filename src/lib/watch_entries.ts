@@ -1,6 +1,6 @@
 /** Looks at stored entries whenever they may have changed: a storage's watch says that much and no more. */
-import type { Log } from "./log/log.ts";
-import { systemTimers, type Timers } from "./time/timers.ts";
+import type { Log } from "./log.ts";
+import { systemTimers, type Timers } from "./timers.ts";
 
 interface EntryWatch {
   /** Looks now, or once more after the look in progress. */

@@ -1,5 +1,5 @@
 /** What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes. */
-import type { FrameReader } from "./streams/message_stream.ts";
+import type { FrameReader } from "./message_stream.ts";
 
 /** One answer. Refusals that the transport states as a status are kinds of their own. */
 export type McpAnswer =

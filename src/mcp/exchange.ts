@@ -1,6 +1,6 @@
 /** One posted body's surroundings, as far as the protocol layer may look at them. */
 import type { Principal } from "../lib/principal.ts";
-import type { Profile } from "./sessions/profile.ts";
+import type { Profile } from "./profile.ts";
 
 /** What the transport reports about the public part of the handshake, whose caller has shown no token. */
 export interface PublicExchange {

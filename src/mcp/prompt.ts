@@ -1,6 +1,6 @@
 /** What a prompt is: data plus one function, as a tool is. */
 import type { ContentBlock, ToolContext } from "./tool.ts";
-import { createRegistry, type Registry } from "./offers/registry.ts";
+import { createRegistry, type Registry } from "./registry.ts";
 
 /** A parameter of a prompt. */
 interface PromptArgument {

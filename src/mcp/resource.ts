@@ -1,8 +1,8 @@
 /** What resources are: families of addresses that are listed, described by templates, and read. */
 import type { Principal } from "../lib/principal.ts";
-import type { CacheHint } from "./revisions/revision.ts";
+import type { CacheHint } from "./revision.ts";
 import type { ToolContext } from "./tool.ts";
-import { createRegistry, type Registry } from "./offers/registry.ts";
+import { createRegistry, type Registry } from "./registry.ts";
 
 /** A resource with a fixed address (MCP schema `Resource`). */
 export interface Resource {

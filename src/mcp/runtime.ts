@@ -1,18 +1,18 @@
 /** What all calls of one server share while they run. */
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Admission } from "../lib/admission.ts";
-import type { Log } from "../lib/log/log.ts";
+import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
-import type { Timers } from "../lib/time/timers.ts";
+import type { Timers } from "../lib/timers.ts";
 import type { Tracer } from "../lib/tracer.ts";
 import type { McpLimits } from "./limits.ts";
-import type { CallWatch } from "./calls/call_watch.ts";
-import type { InFlight } from "./calls/in_flight.ts";
-import type { StructuredResults } from "./sessions/result_form.ts";
-import type { PendingQuestions } from "./questions/pending_questions.ts";
-import type { StreamTable } from "./streams/stream_table.ts";
-import type { Tasks } from "./tasks/tasks.ts";
+import type { CallWatch } from "./call_watch.ts";
+import type { InFlight } from "./in_flight.ts";
+import type { StructuredResults } from "./result_form.ts";
+import type { PendingQuestions } from "./pending_questions.ts";
+import type { StreamTable } from "./stream_table.ts";
+import type { Tasks } from "./tasks.ts";
 
 /** Takes a call, or another message that causes a write, from the principal's rate limit. */
 export type Admit = (principal: Principal) => Admission | Promise<Admission>;

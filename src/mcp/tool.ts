@@ -2,9 +2,9 @@
 import type * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
-import type { ClientAbility } from "./sessions/client_capabilities.ts";
+import type { ClientAbility } from "./client_capabilities.ts";
 import type { LoggingLevel } from "./log_level.ts";
-import type { Answers, AskFailure, Questions } from "./questions/question.ts";
+import type { Answers, AskFailure, Questions } from "./question.ts";
 
 /** A content block of a tool result (MCP schema `ContentBlock`), as every protocol revision since 2025-03-26 has it. */
 export type ContentBlock =

@@ -1,5 +1,5 @@
 /** Who calls, and until when. */
-import type { LinkedAccess } from "./links/links.ts";
+import type { LinkedAccess } from "./links.ts";
 
 export interface Caller {
   /** The `sub` of the caller's token here. */

@@ -2,11 +2,11 @@
 import type * as z from "zod";
 import type { Admission } from "../lib/admission.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { InstanceAccount } from "./links/link_record.ts";
-import type { ServicenowLinks } from "./links/links.ts";
+import type { InstanceAccount } from "./link_record.ts";
+import type { ServicenowLinks } from "./links.ts";
 import type { Caller } from "./caller.ts";
 import { maxReplyBytes, parseResult, type UpstreamFailure } from "./reply.ts";
 import type { Send } from "./send.ts";

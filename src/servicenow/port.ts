@@ -1,9 +1,9 @@
 /** What tools and resources may do with an instance. Every call is made in the caller's own name, under their rights. */
 import type { Result } from "../lib/result.ts";
 import type { Caller } from "./caller.ts";
-import type { DeskCatalog } from "./catalog/port.ts";
-import type { DeskChanges } from "./changes/port.ts";
-import type { DeskReads } from "./desk/port.ts";
+import type { DeskCatalog } from "./catalog_port.ts";
+import type { DeskChanges } from "./changes_port.ts";
+import type { DeskReads } from "./desk_port.ts";
 import type { FailureWords, ServicenowFailure } from "./failure.ts";
 import type { RecordKind } from "./tables.ts";
 

@@ -1,6 +1,6 @@
 /** What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values. */
 import * as z from "zod";
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";

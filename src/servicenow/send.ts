@@ -1,7 +1,7 @@
 /** A request and its retries. Only reads are sent again, until `signal` ends the call. */
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import type { Result } from "../lib/result.ts";
-import type { Pause } from "../lib/time/pause.ts";
+import type { Pause } from "../lib/pause.ts";
 import { checkStatus, type UpstreamFailure } from "./reply.ts";
 import { retryAfterSeconds, type Transport, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
 

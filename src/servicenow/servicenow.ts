@@ -1,29 +1,29 @@
 /** Everything that this server does with one ServiceNow instance, put together. */
 import type { Admission } from "../lib/admission.ts";
-import type { Clock } from "../lib/time/clock.ts";
-import type { Log } from "../lib/log/log.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secret_box.ts";
 import type { Storage } from "../storage/port.ts";
-import { createTableAccess } from "./access/table_access.ts";
-import { defaultTables } from "./access/table_list.ts";
+import { createTableAccess } from "./table_access.ts";
+import { defaultTables } from "./table_list.ts";
 import { createCallAs } from "./calls.ts";
 import { describeFailure } from "./failure.ts";
-import { createDesk } from "./desk/desk.ts";
+import { createDesk } from "./desk.ts";
 import { createFetchOnce } from "./fetch_once.ts";
 import { parseInstance } from "./instance.ts";
-import type { InstanceSignIn } from "../authorization_server/users/servicenow_port.ts";
-import { createLinkFlow } from "./links/link_flow.ts";
-import { createLinkStore } from "./links/link_store.ts";
-import { createServicenowLinks, type ServicenowLinks } from "./links/links.ts";
-import { pause } from "../lib/time/pause.ts";
+import type { InstanceSignIn } from "../oauth/servicenow_port.ts";
+import { createLinkFlow } from "./link_flow.ts";
+import { createLinkStore } from "./link_store.ts";
+import { createServicenowLinks, type ServicenowLinks } from "./links.ts";
+import { pause } from "../lib/pause.ts";
 import type { ServicenowRecords } from "./port.ts";
-import { createRecordReader } from "./records/resource_reader.ts";
-import { createLinking } from "./links/wait_for_link.ts";
+import { createRecordReader } from "./resource_reader.ts";
+import { createLinking } from "./wait_for_link.ts";
 import { createSend } from "./send.ts";
-import { systemTimers } from "../lib/time/timers.ts";
+import { systemTimers } from "../lib/timers.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
 import { createTransport, type Fetch } from "./transport.ts";
-import { askWhoAmI } from "./links/who_am_i.ts";
+import { askWhoAmI } from "./who_am_i.ts";
 
 /** What an instance is used with. */
 export interface ServicenowOptions {

@@ -1,7 +1,7 @@
 /** One request to the instance: no redirect followed, no body without a bound, no wait without an end. */
 import { readBounded } from "../lib/bounded_body.ts";
 import { declaredLength } from "../lib/request_text.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { instanceUrl, type ServicenowInstance } from "./instance.ts";

@@ -3,10 +3,10 @@
  * succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
  * caller after the recovery, and nothing runs without calls.
  */
-import { createPause } from "../lib/time/pause.ts";
+import { createPause } from "../lib/pause.ts";
 import { StorageFault } from "../lib/storage_fault.ts";
 import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
-import type { Timers } from "../lib/time/timers.ts";
+import type { Timers } from "../lib/timers.ts";
 
 /** From one failed probe to the next. */
 const probePauseMs = 200;

@@ -1,7 +1,7 @@
 /** What `doctor` finds out about a storage, without making or changing anything. */
-import { type Problem, UnusableError } from "../lib/problem.ts";
 import { lstatSync } from "node:fs";
-import type { Clock } from "../lib/time/clock.ts";
+import { type Problem, UnusableError } from "../lib/problem.ts";
+import type { Clock } from "../lib/clock.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
@@ -19,12 +19,12 @@ export async function examineStorage(
 ): Promise<Result<SoundStorage | AbsentStorage, Problem>> {
   try {
     if (location?.kind === "postgres") {
-      const { examinePostgres } = await import("./postgres/examine.ts");
+      const { examinePostgres } = await import("./postgres_examine.ts");
       return success(await examinePostgres(location, lookFor));
     }
     if (location?.kind === "deno_kv") {
       const [{ openDenoKvStorage }, { boundMark }] = await Promise.all([
-        import("./deno_kv/deno_kv_storage.ts"),
+        import("./deno_kv_storage.ts"),
         import("./bind_master_key.ts"),
       ]);
       const storage = await openDenoKvStorage({ path: location.url, clock });
@@ -36,7 +36,7 @@ export async function examineStorage(
       }
     }
     if (!exists(sqlitePath)) return success({ kind: "absent" });
-    const { examineSqlite } = await import("./sqlite/examine.ts");
+    const { examineSqlite } = await import("./sqlite_examine.ts");
     return success(examineSqlite(sqlitePath, lookFor));
   } catch (error) {
     if (!(error instanceof UnusableError)) throw error;

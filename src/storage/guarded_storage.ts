@@ -4,9 +4,9 @@
  * what to do, and once that it is back.
  */
 import type { Problem } from "../lib/problem.ts";
-import type { Log } from "../lib/log/log.ts";
+import type { Log } from "../lib/log.ts";
 import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
-import { systemTimers, type Timers } from "../lib/time/timers.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
 import { type Circuit, createCircuit, isCallersMistake } from "./circuit.ts";
 import type { Storage, StorageKey } from "./port.ts";
 

@@ -1,13 +1,13 @@
 /** Opens the storage that the settings ask for. */
 import { type Problem, UnusableError } from "../lib/problem.ts";
-import type { Clock } from "../lib/time/clock.ts";
+import type { Clock } from "../lib/clock.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Log } from "../lib/log/log.ts";
+import type { Log } from "../lib/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
-import type { PostgresLimits } from "./postgres/connection.ts";
-import type { WatchPresenceOptions } from "./sqlite/presence.ts";
-import type { SqliteStorageOptions } from "./sqlite/sqlite_storage.ts";
+import type { PostgresLimits } from "./connection.ts";
+import type { WatchPresenceOptions } from "./presence.ts";
+import type { SqliteStorageOptions } from "./sqlite_storage.ts";
 
 export interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
@@ -43,7 +43,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
   const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
   try {
     if (location?.kind === "postgres") {
-      const { describePostgresFailure, openPostgresStorage } = await import("./postgres/postgres_storage.ts");
+      const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
       const onWait = (): void =>
         log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
       const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
@@ -51,7 +51,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
       return success(guardStorage(storage, { describe, log, hangMs }));
     }
     if (location?.kind === "deno_kv") {
-      const { openDenoKvStorage } = await import("./deno_kv/deno_kv_storage.ts");
+      const { openDenoKvStorage } = await import("./deno_kv_storage.ts");
       const storage = await openDenoKvStorage({ path: location.url, clock, ...busy });
       return success(guardStorage(storage, {
         describe: (error) => ({
@@ -77,13 +77,13 @@ async function openGuardedSqlite(
 ): Promise<GuardedStorage> {
   const { path } = options;
   const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }] = await Promise.all([
-    import("./sqlite/sqlite_storage.ts"),
-    import("./sqlite/failure.ts"),
+    import("./sqlite_storage.ts"),
+    import("./failure.ts"),
   ]);
   const storage = openSqliteStorage({ ...options, watchCommits, checks: log !== undefined });
   const guarded = guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path), log });
   if (log === undefined) return guarded;
-  const { watchPresence } = await import("./sqlite/presence.ts");
+  const { watchPresence } = await import("./presence.ts");
   try {
     const onGone = (gone: string): void => {
       const problem = `${gone} was deleted, moved or replaced under the running server`;

@@ -1,10 +1,10 @@
 /** The list of rules is bounded, approvals push no rule off its end, and it is as it was changed last. */
 import assert from "node:assert/strict";
-import { createDecisions } from "../../src/approval/decisions.ts";
-import { type HeldCall, putHeldCall } from "../../src/approval/held_call.ts";
-import type { Rule } from "../../src/approval/rule.ts";
-import { createRuleStore, maxRules } from "../../src/approval/rule_store.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
+import { createDecisions } from "../../src/console/approvals/decisions.ts";
+import { type HeldCall, putHeldCall } from "../../src/console/approvals/held_call.ts";
+import type { Rule } from "../../src/console/approvals/rule.ts";
+import { createRuleStore, maxRules } from "../../src/console/approvals/rule_store.ts";
+import type { LogFields } from "../../src/lib/log.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 

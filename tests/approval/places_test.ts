@@ -1,18 +1,18 @@
 /** Which calls a rule about a place stops, whatever the call names it by. */
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { placesOf } from "../../src/approval/places.ts";
-import { decidingRule, type Rule } from "../../src/approval/rule.ts";
-import { placeReader } from "../../src/composition/approval/places.ts";
+import { placesOf } from "../../src/console/approvals/places.ts";
+import { decidingRule, type Rule } from "../../src/console/approvals/rule.ts";
+import { placeReader } from "../../src/app/approval_places.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
-import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
-import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
-import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
+import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
+import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 
 const unused = {} as never;
 const tools: ReadonlyMap<string, Tool> = new Map([

@@ -2,9 +2,9 @@
 import { type AuditRecorder, createAuditRecorder } from "../../src/audit/recorder.ts";
 import type { AuditParts } from "../../src/audit/chain_writer.ts";
 import { type AuditLine, emptyLine } from "../../src/audit/line.ts";
-import { type AuditFilter } from "../../src/audit/filter.ts";
+import type { AuditFilter } from "../../src/audit/filter.ts";
 import { type FoundLine, searchAudit } from "../../src/audit/search.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
+import type { LogFields } from "../../src/lib/log.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
 

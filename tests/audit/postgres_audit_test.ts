@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
-import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
+import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { findPostgres, type PostgresCluster, startPostgresCluster } from "../storage/postgres_cluster.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";

@@ -1,5 +1,5 @@
-import { openDenoKvStorage } from "../../src/storage/deno_kv/deno_kv_storage.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openDenoKvStorage } from "../../src/storage/deno_kv_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { testStoredAudit } from "./audit_contract.ts";
 import { start } from "./audit_place.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { maxAccessTokenLifetimeSeconds } from "../../src/authorization_server/settings.ts";
 import { createSign, generateKeyPairSync } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "@panva/jose";
 import fc from "fast-check";
-import { currentSigningKey, signingKeys } from "../../src/authorization_server/records/signing_key.ts";
-import { createSigningKeys } from "../../src/authorization_server/keys/signing_keys.ts";
+import { maxAccessTokenLifetimeSeconds } from "../../src/oauth/mod_settings.ts";
+import { currentSigningKey, signingKeys } from "../../src/oauth/records/signing_key.ts";
+import { createSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { connect, type Harness, isAccepted, startHarness } from "./harness.ts";
 
 const base64url = { alphabet: "base64url", omitPadding: true } as const;

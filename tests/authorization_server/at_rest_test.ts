@@ -2,33 +2,13 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { addUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
-import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import { rotateSigningKeys } from "../../src/authorization_server/keys/rotate_signing_keys.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import {
-  authorizePath,
-  basic,
-  decide,
-  fetchFrom,
-  type Harness,
-  hiddenField,
-  issuer,
-  locationOf,
-  mount,
-  openBrowser,
-  passphrase,
-  postForm,
-  reachConsent,
-  redeem,
-  refresh,
-  register,
-  startHarness,
-  type TestBrowser,
-  verifier,
-} from "./harness.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { createClient } from "../../src/oauth/manage_clients.ts";
+import { addUser, resetUser } from "../../src/oauth/manage_users.ts";
+import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { rotateSigningKeys } from "../../src/oauth/rotate_signing_keys.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { authorizePath, basic, decide, fetchFrom, type Harness, hiddenField, issuer, locationOf, mount, openBrowser, passphrase, postForm, reachConsent, redeem, refresh, register, startHarness, type TestBrowser, verifier } from "./harness.ts";
 
 /** Runs every flow and collects every secret that passed through it. */
 async function runEverything(harness: Harness): Promise<Record<string, string>> {

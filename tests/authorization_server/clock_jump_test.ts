@@ -1,8 +1,8 @@
 /** What a mark forbids stays forbidden by a wall clock that jumps, between two steps of a request, past its expiry. */
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { createClient } from "../../src/oauth/manage_clients.ts";
 import type { StorageKey } from "../../src/storage/port.ts";
 import { connect, fetchFrom, type Harness, issuer, mount, postForm, startHarness } from "./harness.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { passphraseProblem } from "../../src/authorization_server/users/password_hash.ts";
+import { passphraseProblem } from "../../src/oauth/password_hash.ts";
 
 for (
   const common of [

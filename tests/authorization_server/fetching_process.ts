@@ -2,9 +2,9 @@
  * For descriptors_test.ts: fetches failing documents with the permissions of the main thread of `serve`, as told by
  * lines on standard input: `{ port, host, count }`. Its descriptors are counted from outside.
  */
-import { createDocumentFetcher } from "../../src/authorization_server/documents/document_fetcher.ts";
-import { createInternet } from "../../src/authorization_server/documents/internet.ts";
-import { giveUp, permissionNames } from "../../src/sandbox/own_permissions.ts";
+import { createDocumentFetcher } from "../../src/oauth/document_fetcher.ts";
+import { createInternet } from "../../src/oauth/internet.ts";
+import { giveUp, permissionNames } from "../../src/app/sandbox/own_permissions.ts";
 
 const authorities = await Deno.readTextFile(new URL("./fixtures/ca.pem", import.meta.url));
 giveUp(permissionNames.filter((name) => name !== "net"));

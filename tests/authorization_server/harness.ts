@@ -1,19 +1,16 @@
 /** A whole authorization server over a real SQLite file, with a clock and a log that tests can read and turn. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import {
-  type AuthorizationServer,
-  createAuthorizationServer,
-} from "../../src/authorization_server/authorization_server.ts";
-import type { AuthorizationServerOptions } from "../../src/authorization_server/context.ts";
-import { authorizationServerSettings } from "../../src/authorization_server/settings.ts";
+import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
+import { authorizationServerSettings } from "../../src/oauth/mod_settings.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
-import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
+import type { LogFields } from "../../src/lib/log.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
 import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
-import { systemTimers } from "../../src/lib/time/timers.ts";
+import { systemTimers } from "../../src/lib/timers.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 export const issuer = "https://mcp.test";
 export const resource = `${issuer}/mcp`;

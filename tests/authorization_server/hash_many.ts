@@ -1,6 +1,6 @@
 /** Prints by how many megabytes this process has grown after hashing so many passphrases, one after the other. */
 import process from "node:process";
-import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
+import { hashPassword } from "../../src/oauth/password_hash.ts";
 
 await hashPassword("the first one loads what is needed");
 const before = Deno.memoryUsage().rss;

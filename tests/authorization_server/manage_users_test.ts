@@ -1,32 +1,12 @@
 import assert from "node:assert/strict";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
-import { type Grant, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { removeClient } from "../../src/oauth/manage_clients.ts";
+import { hashPassword } from "../../src/oauth/password_hash.ts";
+import { type Grant, putsOfGrant } from "../../src/oauth/records/grant.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import {
-  addUser,
-  disableUser,
-  enableUser,
-  listUsers,
-  resetUser,
-} from "../../src/authorization_server/users/manage_users.ts";
-import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import {
-  authorizePath,
-  connect,
-  decide,
-  type Harness,
-  hiddenField,
-  isAccepted,
-  locationOf,
-  openBrowser,
-  redeem,
-  refresh,
-  register,
-  startHarness,
-  type TestBrowser,
-} from "./harness.ts";
+import { addUser, disableUser, enableUser, listUsers, resetUser } from "../../src/oauth/manage_users.ts";
+import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { authorizePath, connect, decide, type Harness, hiddenField, isAccepted, locationOf, openBrowser, redeem, refresh, register, startHarness, type TestBrowser } from "./harness.ts";
 
 const first = "the first passphrase";
 const second = "the second passphrase";

@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import {
-  createOperatorToken,
-  listOperatorTokens,
-  type OperatorTokenRequest,
-  revokeOperatorToken,
-} from "../../src/authorization_server/token/operator_token.ts";
-import { addUser, disableUser, enableUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
-import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
-import { operatorTokens } from "../../src/authorization_server/records/operator_token.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { createOperatorToken, listOperatorTokens, type OperatorTokenRequest, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
+import { addUser, disableUser, enableUser, resetUser } from "../../src/oauth/manage_users.ts";
+import { hashPassword } from "../../src/oauth/password_hash.ts";
+import { operatorTokens } from "../../src/oauth/records/operator_token.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";
 
 const request: OperatorTokenRequest = { scope: "files:read, files:write", lifetimeSeconds: 3_600, name: "backup" };

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
-import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { createClient } from "../../src/oauth/manage_clients.ts";
 import { basic, challenge, type Harness, redirectUri, registerApproved, startHarness } from "./harness.ts";
 
 /** The same request to either server; names in it are replaced by each server's own. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { createPasswordThrottle } from "../../src/authorization_server/users/password_throttle.ts";
-import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
+import { createPasswordThrottle } from "../../src/oauth/password_throttle.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 
 const agreed = (clock: () => number) => createAgreedClock(clock, { elapsed: clock });

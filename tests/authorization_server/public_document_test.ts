@@ -1,10 +1,7 @@
 import assert from "node:assert/strict";
-import { createInternet } from "../../src/authorization_server/documents/internet.ts";
-import {
-  createDocumentFetcher,
-  type FetchDocument,
-} from "../../src/authorization_server/documents/document_fetcher.ts";
-import { pause } from "../../src/lib/time/pause.ts";
+import { createInternet } from "../../src/oauth/internet.ts";
+import { createDocumentFetcher, type FetchDocument } from "../../src/oauth/document_fetcher.ts";
+import { pause } from "../../src/lib/pause.ts";
 import { inTime } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 

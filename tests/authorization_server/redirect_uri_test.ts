@@ -1,11 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import {
-  classifyRedirectUri,
-  isSameRedirectUri,
-  matchesRedirectUri,
-  selectRedirectUri,
-} from "../../src/authorization_server/clients/redirect_uri.ts";
+import { classifyRedirectUri, isSameRedirectUri, matchesRedirectUri, selectRedirectUri } from "../../src/oauth/redirect_uri.ts";
 
 const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
   https: [

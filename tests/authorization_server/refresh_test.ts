@@ -1,19 +1,7 @@
 import assert from "node:assert/strict";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
-import {
-  connect,
-  type Harness,
-  isAccepted,
-  mount,
-  obtainCode,
-  postForm,
-  redeem,
-  refresh,
-  register,
-  resource,
-  startHarness,
-} from "./harness.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
+import { connect, type Harness, isAccepted, mount, obtainCode, postForm, redeem, refresh, register, resource, startHarness } from "./harness.ts";
 
 const second = 1_000;
 const day = 86_400 * second;

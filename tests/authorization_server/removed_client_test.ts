@@ -1,25 +1,9 @@
 import assert from "node:assert/strict";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { createClient, listClients, removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { grants } from "../../src/authorization_server/records/grant.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { createClient, listClients, removeClient } from "../../src/oauth/manage_clients.ts";
+import { grants } from "../../src/oauth/records/grant.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
-import {
-  authorizePath,
-  decide,
-  fetchFrom,
-  type Harness,
-  mount,
-  obtainCode,
-  openBrowser,
-  postForm,
-  reachConsent,
-  redeem,
-  redirectUri,
-  refresh,
-  register,
-  type RegisteredClient,
-  startHarness,
-} from "./harness.ts";
+import { authorizePath, decide, fetchFrom, type Harness, mount, obtainCode, openBrowser, postForm, reachConsent, redeem, redirectUri, refresh, register, type RegisteredClient, startHarness } from "./harness.ts";
 import { openTestNetwork } from "./test_network.ts";
 
 const documentId = "https://app.example.com/client.json";

@@ -1,12 +1,8 @@
 /** Signing keys from their publication to their end, as clients and other verifiers see it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import {
-  listSigningKeys,
-  replaceSigningKeys,
-  rotateSigningKeys,
-} from "../../src/authorization_server/keys/rotate_signing_keys.ts";
-import { createSigningKeys } from "../../src/authorization_server/keys/signing_keys.ts";
+import { listSigningKeys, replaceSigningKeys, rotateSigningKeys } from "../../src/oauth/rotate_signing_keys.ts";
+import { createSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { connect, type Harness, isAccepted, refresh, startHarness } from "./harness.ts";
 
 const pace = { leadSeconds: 900, overlapSeconds: 3_600 };

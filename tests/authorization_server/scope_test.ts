@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { allScopes, isWithinScopes, knownScopes, parseScope } from "../../src/authorization_server/scope.ts";
-import { effectiveScopes } from "../../src/scopes.ts";
+import { allScopes, isWithinScopes, knownScopes, parseScope } from "../../src/oauth/scope.ts";
+import { effectiveScopes } from "../../src/lib/scopes.ts";
 
 const subset = fc.subarray(allScopes());
 

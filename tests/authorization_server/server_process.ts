@@ -3,10 +3,10 @@
  * argument. Prints its port. With `dieAt`, it kills itself by SIGKILL right before or after the n-th commit.
  */
 import process from "node:process";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { mount, usualLifetimes } from "./harness.ts";
 
 interface Settings {

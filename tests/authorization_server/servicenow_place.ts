@@ -1,20 +1,10 @@
 /** An authorization server with a stand-in instance behind it, and the ways there and back. */
 import assert from "node:assert/strict";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { offeredScopes } from "../../src/scopes.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { offeredScopes } from "../../src/lib/scopes.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow/instance.ts";
-import {
-  fetchFrom,
-  type Harness,
-  hiddenField,
-  issuer,
-  mount,
-  openBrowser,
-  passphrase,
-  startHarness,
-  type TestBrowser,
-} from "./harness.ts";
+import { fetchFrom, type Harness, hiddenField, issuer, mount, openBrowser, passphrase, startHarness, type TestBrowser } from "./harness.ts";
 
 export interface SignInPlace extends AsyncDisposable {
   readonly harness: Harness;

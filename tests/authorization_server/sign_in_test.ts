@@ -1,18 +1,8 @@
 import assert from "node:assert/strict";
-import { addUser } from "../../src/authorization_server/users/manage_users.ts";
-import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
-import { users } from "../../src/authorization_server/records/user.ts";
-import {
-  authorizePath,
-  hiddenField,
-  issuer,
-  mount,
-  openBrowser,
-  passphrase,
-  reachConsent,
-  register,
-  startHarness,
-} from "./harness.ts";
+import { addUser } from "../../src/oauth/manage_users.ts";
+import { hashPassword } from "../../src/oauth/password_hash.ts";
+import { users } from "../../src/oauth/records/user.ts";
+import { authorizePath, hiddenField, issuer, mount, openBrowser, passphrase, reachConsent, register, startHarness } from "./harness.ts";
 
 async function openSignIn(harness: Awaited<ReturnType<typeof startHarness>>) {
   const client = await register(harness);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair } from "@panva/jose";
 import * as oauth from "oauth4webapi";
 import * as openid from "openid-client";
-import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { createClient } from "../../src/oauth/manage_clients.ts";
 import { type RunningServer, startServer } from "../browser/servers.ts";
 import { decide, openBrowser, ownerPasswordHash, reachConsent } from "./harness.ts";
 

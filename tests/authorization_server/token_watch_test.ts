@@ -1,11 +1,11 @@
 /** Streams outlive the request that showed the token: whoever holds one hears when the token ends before its time. */
 import assert from "node:assert/strict";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
-import { removeClient } from "../../src/authorization_server/clients/manage_clients.ts";
-import { addUser, disableUser, resetUser } from "../../src/authorization_server/users/manage_users.ts";
-import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import { replaceSigningKeys, rotateSigningKeys } from "../../src/authorization_server/keys/rotate_signing_keys.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
+import { removeClient } from "../../src/oauth/manage_clients.ts";
+import { addUser, disableUser, resetUser } from "../../src/oauth/manage_users.ts";
+import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
+import { replaceSigningKeys, rotateSigningKeys } from "../../src/oauth/rotate_signing_keys.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, startHarness } from "./harness.ts";
 
 /** What is done to a token, and how a test has one. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
+import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { startServicenowServer } from "../fixtures/servicenow/server.ts";
 import { chromiumTest } from "./chromium.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";

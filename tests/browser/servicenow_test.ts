@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { hashPassword } from "../../src/authorization_server/users/password_hash.ts";
+import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { startServicenowServer } from "../fixtures/servicenow/server.ts";
 import { chromiumTest } from "./chromium.ts";
 

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { backupCommand } from "../../src/cli/commands/backup.ts";
+import { backupCommand } from "../../src/cli/backup_command.ts";
 import type { CommandWork } from "../../src/cli/command.ts";
-import { restoreCommand } from "../../src/cli/commands/restore.ts";
-import { loadConfig } from "../../src/config/config.ts";
-import { openDataDirectory } from "../../src/storage/data_directory/data_directory.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { restoreCommand } from "../../src/cli/restore_command.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { openDataDirectory } from "../../src/storage/data_directory.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 async function runCommand(
   command: CommandWork,

@@ -1,6 +1,6 @@
 /** `config`, and the sources that it tells: flags, the environment, the configuration file. */
 import assert from "node:assert/strict";
-import { settings } from "../../src/config/settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
 
 const secret = "k3Jp9vQx2LmN8rTz";

@@ -1,9 +1,9 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
 import { clientFormats, type Connection } from "../../src/cli/client_configurations.ts";
-import { connectCommand } from "../../src/cli/commands/connect.ts";
+import { connectCommand } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
-import { loadConfig } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
 
 const overHttp: Connection = { kind: "http", serverUrl: "https://mcp.example.com" };
 const withToken: Connection = { ...overHttp, tokenVariable: "PORTCULLIS_TOKEN" };

@@ -46,7 +46,7 @@ async function modulesOf(entry: string, follow: (dependency: Dependency) => bool
 
 Deno.test("help and version load no module of Node, no setting and no command", async () => {
   const loaded = [...await loadedWith("main.ts")];
-  assert.ok(loaded.includes("src/cli/help.ts") && loaded.includes("src/version.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/cli/help.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
   assert.deepEqual(
     loaded.filter((specifier) => /^(npm:|node:)|^src\/(?!cli\/\w+\.ts|lib\/|version\.ts)/.test(specifier)),
     [],
@@ -54,7 +54,7 @@ Deno.test("help and version load no module of Node, no setting and no command", 
 });
 
 Deno.test("the program starts without packages, databases and the modules of Node that are slow to load", async () => {
-  const loaded = [...await loadedWith("src/cli/run_command.ts"), ...await loadedWith("src/cli/commands/serve.ts")];
+  const loaded = [...await loadedWith("src/cli/run_command.ts"), ...await loadedWith("src/cli/serve_command.ts")];
   assert.ok(loaded.includes("src/cli/read_settings.ts"), "the graph was read");
   const slow =
     /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|tools|workspace|http)\/(?!(settings|port)\.ts$)/;
@@ -62,9 +62,9 @@ Deno.test("the program starts without packages, databases and the modules of Nod
 });
 
 Deno.test("the main thread of a server reads no other command, and nothing of what its worker runs", async () => {
-  for (const entry of ["src/cli/run_command.ts", "src/cli/commands/serve.ts"]) {
+  for (const entry of ["src/cli/run_command.ts", "src/cli/serve_command.ts"]) {
     const read = [...await readWith(entry)];
-    assert.ok(read.includes("src/lib/program/program_module.ts"), "the graph was read");
+    assert.ok(read.includes("src/lib/program_module.ts"), "the graph was read");
     const others =
       /^npm:|^src\/cli\/commands\/(?!serve\.ts$)|^src\/(mcp|tools|workspace|http|storage)\/(?!(settings|port|database_url|data_directory\/data_files)\.ts$)/;
     assert.deepEqual(read.filter((specifier) => others.test(specifier)), [], entry);
@@ -72,8 +72,8 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
 });
 
 Deno.test("the server starts without pages, OAuth endpoints, links, metrics, the model and searches", async () => {
-  const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
-  assert.ok(loaded.includes("src/authorization_server/authorization_server.ts"), "the graph was read");
+  const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
+  assert.ok(loaded.includes("src/oauth/authorization_server.ts"), "the graph was read");
   const later = [
     /^src\/(ollama\/(client|local_model|model_queue)|transfer\/(transfers|upload|download|link_store)|workspace\/text\/(line_pattern|line_search|search_file))/,
     /^src\/authorization_server\/(pages|browser|endpoints)/,
@@ -87,8 +87,8 @@ Deno.test("the server starts without pages, OAuth endpoints, links, metrics, the
 });
 
 Deno.test("the server starts without what only another configuration uses", async () => {
-  const loaded = [...await loadedWith("src/composition/workers/run_in_worker.ts")];
-  assert.ok(loaded.includes("src/tools/files/file_read.ts"), "the graph was read");
+  const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
+  assert.ok(loaded.includes("src/files/tools/file_read.ts"), "the graph was read");
   const unused = [
     /^src\/servicenow\/(?!port|failure|tables|limits|access\/(known|related)_tables)/,
     /^src\/(tools|resources|prompts)\/servicenow(?!\/outcome\.ts$)/,

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/config/config.ts";
-import { parseConfigFile, readConfigFile } from "../../src/config/config_file.ts";
-import { describeProblems } from "../../src/config/describe_problems.ts";
-import { findSetting } from "../../src/config/find_setting.ts";
-import { storageSettings } from "../../src/storage/settings.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { parseConfigFile, readConfigFile } from "../../src/app/config/config_file.ts";
+import { describeProblems } from "../../src/app/config/describe_problems.ts";
+import { findSetting } from "../../src/app/config/find_setting.ts";
+import { storageSettings } from "../../src/storage/mod_settings.ts";
 
 const known = ["PORT", "HOST", "DATA_DIR", "OWNER_PASSWORD_HASH", "MASTER_KEY", "MASTER_KEY_FILE"];
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/config/config.ts";
-import { describeProblems } from "../../src/config/describe_problems.ts";
-import type { ConfigSources } from "../../src/config/find_setting.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { describeProblems } from "../../src/app/config/describe_problems.ts";
+import type { ConfigSources } from "../../src/app/config/find_setting.ts";
 
 function load(sources: Partial<ConfigSources>) {
   return loadConfig({ flags: {}, env: {}, readFile: () => assert.fail("no file was named"), ...sources });

@@ -1,8 +1,8 @@
 /** Variables of earlier versions: each that is set is named once, with what holds now, and changes nothing. */
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/config/config.ts";
-import { describeFormerSettings, formerSettingNames, formerSettingsIn } from "../../src/config/former_settings.ts";
-import { settings } from "../../src/config/settings.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { describeFormerSettings, formerSettingNames, formerSettingsIn } from "../../src/app/config/former_settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 Deno.test("each former setting is named with what holds now, whatever its text, and none is a setting", () => {

@@ -1,6 +1,6 @@
 /** Where audit lines go, from the variables of OpenTelemetry. */
 import assert from "node:assert/strict";
-import { readTelemetryRequest } from "../../src/config/telemetry.ts";
+import { readTelemetryRequest } from "../../src/app/config/telemetry_config.ts";
 
 const logsOf = (env: Record<string, string>, onDeploy = false) =>
   readTelemetryRequest({ OTEL_DENO: "true", OTEL_LOGS_EXPORTER: "otlp", ...env }, { onDeploy }).logs;

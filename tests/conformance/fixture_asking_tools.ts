@@ -1,6 +1,6 @@
 /** Fixtures that ask the client: the same questions, as requests in one era and in results in the other. */
 import { z } from "zod";
-import type { FormField, Question } from "../../src/mcp/questions/question.ts";
+import type { FormField, Question } from "../../src/mcp/question.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
 import { fixture, fixtureWith, text } from "./fixture_tool.ts";
 

@@ -1,17 +1,17 @@
 /** The product's own token guard over a database of its own, and one token that it accepts. */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import { createAuthorizationServer } from "../../src/authorization_server/authorization_server.ts";
+import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { usualLifetimes } from "../authorization_server/harness.ts";
-import type { McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
+import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { createChallenges } from "../../src/resource_server/challenge.ts";
-import { createGuard } from "../../src/resource_server/guard.ts";
-import { createSpellings } from "../../src/resource_server/resource_spelling.ts";
-import { scopeCatalogue } from "../../src/scopes.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createChallenges } from "../../src/http/challenge.ts";
+import { createGuard } from "../../src/http/guard.ts";
+import { createSpellings } from "../../src/http/resource_spelling.ts";
+import { scopeCatalogue } from "../../src/lib/scopes.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 /** A guard with a token. */
 export interface Guarded extends AsyncDisposable {

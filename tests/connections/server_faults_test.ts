@@ -5,20 +5,13 @@ import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { createPerson, type Person } from "../fixtures/person.ts";
-import {
-  makeServerPlace,
-  runCommand,
-  type RunningServer,
-  type ServerPlace,
-  type StartOptions,
-  startServer,
-} from "../fixtures/running_server.ts";
+import { makeServerPlace, runCommand, type RunningServer, type ServerPlace, type StartOptions, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
-import { reportStoredAttempts } from "../../src/attempts/report.ts";
-import { readClientName } from "../../src/composition/records/client_name.ts";
-import { whySection } from "../../src/console/sections/why.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { reportStoredAttempts } from "../../src/console/connections/report.ts";
+import { readClientName } from "../../src/app/client_name.ts";
+import { whySection } from "../../src/console/pages/why.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { signInTo, startConsole } from "../console/harness.ts";
 import { judgedAttempts } from "./reports.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";

@@ -1,11 +1,11 @@
 /** Steps in memory and in the storage: bounded, shared, and without secrets. */
 import assert from "node:assert/strict";
-import { createAttemptRecorder } from "../../src/attempts/recorder.ts";
-import { openStepLog, readStoredSteps } from "../../src/attempts/step_log.ts";
-import { agentFamily, shownHost, shownName, shownPath } from "../../src/attempts/shown_text.ts";
-import type { NewStep } from "../../src/attempts/step.ts";
+import { createAttemptRecorder } from "../../src/console/connections/recorder.ts";
+import { openStepLog, readStoredSteps } from "../../src/console/connections/step_log.ts";
+import { agentFamily, shownHost, shownName, shownPath } from "../../src/console/connections/shown_text.ts";
+import type { NewStep } from "../../src/console/connections/step.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 
 const silent = { write: () => {}, flush: () => {} };

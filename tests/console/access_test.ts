@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import { setAdministrator } from "../../src/authorization_server/users/manage_users.ts";
+import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { setAdministrator } from "../../src/oauth/manage_users.ts";
 import { connect, hiddenField, isAccepted, openBrowser, passphrase } from "../authorization_server/harness.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
 

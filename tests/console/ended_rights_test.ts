@@ -1,8 +1,8 @@
 /** What was begun with an administrator's rights ends with them. */
 import assert from "node:assert/strict";
 import { emptyLine } from "../../src/audit/line.ts";
-import { auditSection } from "../../src/console/sections/audit.ts";
-import { setAdministrator } from "../../src/authorization_server/users/manage_users.ts";
+import { auditSection } from "../../src/console/pages/audit.ts";
+import { setAdministrator } from "../../src/oauth/manage_users.ts";
 import { hiddenField, openBrowser, type TestBrowser } from "../authorization_server/harness.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
 

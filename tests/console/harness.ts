@@ -1,22 +1,12 @@
 /** The console over a real authorization server, in browsers of several people. */
 import assert from "node:assert/strict";
-import { createConsole } from "../../src/console/console.ts";
-import { connectionsSection } from "../../src/console/sections/connections.ts";
-import { overviewSection } from "../../src/console/sections/overview.ts";
-import { peopleSection } from "../../src/console/sections/people.ts";
-import { settingsSection } from "../../src/console/sections/settings_in_force.ts";
-import type { Section } from "../../src/console/section.ts";
-import {
-  fetchFrom,
-  type Harness,
-  hiddenField,
-  issuer,
-  mount,
-  openBrowser,
-  passphrase,
-  startHarness,
-  type TestBrowser,
-} from "../authorization_server/harness.ts";
+import { createConsole } from "../../src/console/pages/console.ts";
+import { connectionsSection } from "../../src/console/pages/connections.ts";
+import { overviewSection } from "../../src/console/pages/overview.ts";
+import { peopleSection } from "../../src/console/pages/people.ts";
+import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
+import type { Section } from "../../src/console/pages/section.ts";
+import { fetchFrom, type Harness, hiddenField, issuer, mount, openBrowser, passphrase, startHarness, type TestBrowser } from "../authorization_server/harness.ts";
 
 /** The harness of the authorization server, with the console mounted. */
 export interface ConsoleHarness extends Harness {

@@ -1,13 +1,13 @@
 /** Pages of much: lists end after a page and go on from there, and what waits is shown oldest first. */
 import assert from "node:assert/strict";
-import { createDecisions } from "../../src/approval/decisions.ts";
-import { heldCallId, heldMs, putHeldCall } from "../../src/approval/held_call.ts";
-import { createRuleStore } from "../../src/approval/rule_store.ts";
-import { grants, putsOfGrant } from "../../src/authorization_server/records/grant.ts";
-import { users } from "../../src/authorization_server/records/user.ts";
-import { digestOf } from "../../src/lib/digest/content_digest.ts";
-import { createOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import { decisionsSection } from "../../src/console/sections/decisions.ts";
+import { createDecisions } from "../../src/console/approvals/decisions.ts";
+import { heldCallId, heldMs, putHeldCall } from "../../src/console/approvals/held_call.ts";
+import { createRuleStore } from "../../src/console/approvals/rule_store.ts";
+import { grants, putsOfGrant } from "../../src/oauth/records/grant.ts";
+import { users } from "../../src/oauth/records/user.ts";
+import { digestOf } from "../../src/lib/content_digest.ts";
+import { createOperatorToken } from "../../src/oauth/operator_token.ts";
+import { decisionsSection } from "../../src/console/pages/decisions.ts";
 import { connect } from "../authorization_server/harness.ts";
 import { decodeEntities } from "../fixtures/person.ts";
 import { signInTo, startConsole } from "./harness.ts";

@@ -1,8 +1,8 @@
 /** "Why does it not connect?" in the console: who sees which attempts, and names that strangers chose. */
 import assert from "node:assert/strict";
-import { reportAttempts } from "../../src/attempts/report.ts";
-import { makeStep, type NewStep } from "../../src/attempts/step.ts";
-import { whySection } from "../../src/console/sections/why.ts";
+import { reportAttempts } from "../../src/console/connections/report.ts";
+import { makeStep, type NewStep } from "../../src/console/connections/step.ts";
+import { whySection } from "../../src/console/pages/why.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
 
 const hostile = `<img src=x onerror="alert(1)">`;

@@ -1,7 +1,7 @@
 /** Portcullis as it runs on Deno Deploy, with a tool that tries to get out. */
 import process from "node:process";
-import { serveOnDeploy } from "../../src/cli/commands/serve_on_deploy.ts";
-import { loadConfig } from "../../src/config/config.ts";
+import { serveOnDeploy } from "../../src/cli/serve_on_deploy_command.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
 import { writeTo } from "../fixtures/write_to.ts";
 import { attemptTool } from "../sandbox/attempt_tool.ts";
 import { attempts } from "../sandbox/attempts.ts";

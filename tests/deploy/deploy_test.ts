@@ -1,6 +1,6 @@
 /** The app as Deno Deploy runs it: one instance on Deno KV, restarted, and two at once on PostgreSQL. */
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { setUpOwner } from "../fixtures/owner.ts";

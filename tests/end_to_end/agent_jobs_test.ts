@@ -1,23 +1,15 @@
 /** The everyday jobs of an agent, done over HTTP and looked at on the disk. AGENT_JOBS=large: as much as repositories have. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { dataFiles } from "../../src/storage/data_directory/data_files.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { dataFiles } from "../../src/storage/data_files.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import type { Agent } from "../fixtures/agent_jobs/job.ts";
 import { jobs } from "../fixtures/agent_jobs/jobs.ts";
-import {
-  largeSize,
-  makeAgentWorkspace,
-  oldDate,
-  recentDate,
-  recentFiles,
-  smallSize,
-  workspaceFiles,
-} from "../fixtures/agent_jobs/workspace.ts";
+import { largeSize, makeAgentWorkspace, oldDate, recentDate, recentFiles, smallSize, workspaceFiles } from "../fixtures/agent_jobs/workspace.ts";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { testInEachWay } from "../fixtures/workspace_ways.ts";

@@ -1,7 +1,7 @@
 /** `doctor --servicenow`: what it asks the instance, and the remedy for each fault. */
 import assert from "node:assert/strict";
 import { form } from "../fixtures/forms/chosen_form.ts";
-import { registryForm } from "../../src/composition/servicenow_registry.ts";
+import { registryForm } from "../../src/app/servicenow_registry.ts";
 import { hasOpenssl, makeAuthority, makeCertificate } from "../fixtures/certificate.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";

@@ -4,12 +4,12 @@
  */
 import assert from "node:assert/strict";
 import process from "node:process";
-import { systemClock } from "../../src/lib/time/clock.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { dataFiles } from "../../src/storage/data_directory/data_files.ts";
-import { toTemplateValue } from "../../src/workspace/file_uri.ts";
-import { parseDirectoryPath, rootPath } from "../../src/workspace/path.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { dataFiles } from "../../src/storage/data_files.ts";
+import { toTemplateValue } from "../../src/files/workspace/file_uri.ts";
+import { parseDirectoryPath, rootPath } from "../../src/files/workspace/path.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { type WorkspaceWay, workspaceWays } from "../fixtures/workspace_ways.ts";

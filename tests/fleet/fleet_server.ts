@@ -1,8 +1,8 @@
 /** Portcullis with the tools of {@link ./fleet_worker.ts}, started as `serve` starts it. */
 import { readFileSync } from "node:fs";
 import process from "node:process";
-import { serve } from "../../src/cli/commands/serve.ts";
-import { loadConfig } from "../../src/config/config.ts";
+import { serve } from "../../src/cli/serve_command.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
 import { writeTo } from "../fixtures/write_to.ts";
 
 process.exit(

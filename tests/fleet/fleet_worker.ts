@@ -1,6 +1,6 @@
 /** The worker of {@link ./fleet_server.ts}: the server with tools that ask, and that wait for a word to this process. */
 import { z } from "zod";
-import { runServerInWorker } from "../../src/composition/workers/run_in_worker.ts";
+import { runServerInWorker } from "../../src/app/run_in_worker.ts";
 import { defineTool, type ToolOutcome } from "../../src/mcp/tool.ts";
 
 /** How a gate is: not there, waited at, opened, or left by a call that was stopped. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { createProxyNotice } from "../../src/http/proxy/proxy_notice.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
+import { createProxyNotice } from "../../src/http/proxy_notice.ts";
+import type { LogFields } from "../../src/lib/log.ts";
 
 function record() {
   const lines: (LogFields | undefined)[] = [];

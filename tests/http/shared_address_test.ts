@@ -1,24 +1,9 @@
 /** Many people at one address, as behind a proxy that is not trusted, and a stranger among them. */
 import assert from "node:assert/strict";
-import { createClient } from "../../src/authorization_server/clients/manage_clients.ts";
+import { createClient } from "../../src/oauth/manage_clients.ts";
 import { limitAttempts } from "../../src/http/limited.ts";
-import { createRateLimiter } from "../../src/rate_limit/rate_limit.ts";
-import {
-  authorizePath,
-  connect,
-  decide,
-  fetchFrom,
-  type Harness,
-  mount,
-  obtainCode,
-  openBrowser,
-  postForm,
-  reachConsent,
-  redeem,
-  refresh,
-  register,
-  startHarness,
-} from "../authorization_server/harness.ts";
+import { createRateLimiter } from "../../src/http/rate_limit.ts";
+import { authorizePath, connect, decide, fetchFrom, type Harness, mount, obtainCode, openBrowser, postForm, reachConsent, redeem, refresh, register, startHarness } from "../authorization_server/harness.ts";
 
 /** The endpoints behind the limit that the app puts before them; all requests come from one address. */
 function limited(harness: Harness): Harness {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { createSharedRateLimiter } from "../../src/rate_limit/shared_rate_limit.ts";
-import { createAgreedClock } from "../../src/lib/time/agreed_clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createSharedRateLimiter } from "../../src/http/shared_rate_limit.ts";
+import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
 
 const quiet = { write: () => {}, flush: () => {} };

@@ -1,12 +1,12 @@
 /** Each call through the binding does, and says, what the system's own programs do and say of it. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import type { Descriptor } from "../../src/kernel/descriptor.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
-import { DT_DIR, DT_LNK, DT_REG } from "../../src/kernel/numbers.ts";
+import { DT_DIR, DT_LNK, DT_REG } from "../../src/files/kernel/numbers.ts";
 
 const kernel = loadKernel();
 /** Layers of two file systems: overlayfs tells them apart by the highest bits (xino). */

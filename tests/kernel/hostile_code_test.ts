@@ -1,8 +1,8 @@
 /** Code of the same isolate, such as a broken tool, that replaces the language's methods to lead a call elsewhere. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import type { Descriptor } from "../../src/kernel/descriptor.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";

@@ -1,11 +1,11 @@
 /** The screener: a second thread that gets open files. What it says of them, and that each is closed once. */
 import assert from "node:assert/strict";
-import type { BeginScreening, Descriptor, Screening } from "../../src/kernel/descriptor.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
-import { permittedLibraries } from "../../src/kernel/library_paths.ts";
-import { screenerModule } from "../../src/kernel/screener.ts";
-import { memoryLayout, placeStates, screenerMemoryBytes, screenerStates } from "../../src/kernel/screener_memory.ts";
-import { createScreenerStarter } from "../../src/sandbox/screener_thread.ts";
+import type { BeginScreening, Descriptor, Screening } from "../../src/files/kernel/descriptor.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { permittedLibraries } from "../../src/lib/library_paths.ts";
+import { screenerModule } from "../../src/files/kernel/screener.ts";
+import { memoryLayout, placeStates, screenerMemoryBytes, screenerStates } from "../../src/files/kernel/screener_memory.ts";
+import { createScreenerStarter } from "../../src/app/sandbox/screener_thread.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";

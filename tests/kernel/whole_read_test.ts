@@ -1,6 +1,6 @@
 /** Files that are read in one go: which are, and that none stays open. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { hasMoreParts } from "../../src/lib/has_more_parts.ts";
-import { parseClientMetadata } from "../../src/authorization_server/clients/client_metadata.ts";
-import { parseAnswer } from "../../src/mcp/questions/question.ts";
-import { toSearchCursor, toSearchCursorText, toWalkCursor, toWalkCursorText } from "../../src/tools/files/cursor.ts";
+import { parseClientMetadata } from "../../src/oauth/client_metadata.ts";
+import { parseAnswer } from "../../src/mcp/question.ts";
+import { toSearchCursor, toSearchCursorText, toWalkCursor, toWalkCursorText } from "../../src/files/tools/cursor.ts";
 
 Deno.test("hasMoreParts() counts every value of a JSON text, at any depth", () => {
   const partsOf = (value: unknown): number =>

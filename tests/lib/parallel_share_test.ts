@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createParallelShare } from "../../src/lib/time/parallel_share.ts";
+import { createParallelShare } from "../../src/lib/parallel_share.ts";
 
 Deno.test("so many calls of one caller run at once, the others in their order; another caller's begin at once", async () => {
   const share = createParallelShare(2);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { startDeadline } from "../../src/lib/time/deadline.ts";
+import { startDeadline } from "../../src/lib/deadline.ts";
 import { readRequestText } from "../../src/lib/request_text.ts";
 
 const bounds = { maxBytes: 200_000, timeoutMs: 60_000 };

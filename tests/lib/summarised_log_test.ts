@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Log, LogFields } from "../../src/lib/log/log.ts";
-import { summariseStrangers } from "../../src/lib/log/summarised_log.ts";
+import type { Log, LogFields } from "../../src/lib/log.ts";
+import { summariseStrangers } from "../../src/lib/summarised_log.ts";
 
 interface Line {
   readonly event: string;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { exists } from "../../src/lib/system_path.ts";
-import { nextTurn, runInTurn } from "../../src/lib/time/turns.ts";
+import { nextTurn, runInTurn } from "../../src/lib/turns.ts";
 
 Deno.test({
   name: "what arrives during a turn of long work is there at the end of the pause after it",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { LogFields } from "../../src/lib/log/log.ts";
-import { watchWallClock } from "../../src/lib/time/wall_clock_watch.ts";
+import type { LogFields } from "../../src/lib/log.ts";
+import { watchWallClock } from "../../src/lib/wall_clock_watch.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 
 const day = 86_400_000;

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { openLive } from "../../src/live/live.ts";
-import { argumentsInShort } from "../../src/live/call_table.ts";
+import { openLive } from "../../src/console/live/live.ts";
+import { argumentsInShort } from "../../src/console/live/call_table.ts";
 import { lineOfRequest } from "../../src/audit/lines_of_log.ts";
-import type { Log } from "../../src/lib/log/log.ts";
+import type { Log } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { until } from "../fixtures/until.ts";

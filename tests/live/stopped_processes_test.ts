@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { createCallSwitches } from "../../src/live/call_switches.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createCallSwitches } from "../../src/console/live/call_switches.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { acceptsEventStream } from "../../src/http/mcp/mcp_accept.ts";
-import { specProfile } from "../../src/mcp/sessions/profile.ts";
+import { acceptsEventStream } from "../../src/http/mcp_accept.ts";
+import { specProfile } from "../../src/mcp/profile.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const initialize = (params: unknown = {}) => rpc("initialize", params);

@@ -1,17 +1,17 @@
 /** A protocol server with a few tools of every temper, behind the real endpoint, for the tests of this folder. */
 import { z } from "zod";
-import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp/mcp_endpoint.ts";
+import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
+import type { LogFields } from "../../src/lib/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
 import { checkBody } from "./wire_check.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "../../src/mcp/mcp_server.ts";
-import { serviceNowProfile, specProfile } from "../../src/mcp/sessions/profile.ts";
+import { serviceNowProfile, specProfile } from "../../src/mcp/profile.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry, type ToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { createToolRegistry, type ToolRegistry } from "../../src/mcp/tool_registry.ts";
 
 /** A token that the harness accepts, with the scopes of its principal. */
 export const tokens: Readonly<Record<string, readonly string[]>> = {

@@ -1,16 +1,16 @@
 /** What a model is told at the handshake: short, what matters first, and only what its token may do. */
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { instructionsFor } from "../../src/composition/instructions.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { instructionsFor } from "../../src/app/instructions.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { llmTools } from "../../src/tools/llm/llm_tools.ts";
-import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 import { createHarness, principalWith, rpc } from "./harness.ts";
 
 const maxTokens = 300;

@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import type { Exchange } from "../../src/mcp/exchange.ts";
-import { specProfile } from "../../src/mcp/sessions/profile.ts";
+import { specProfile } from "../../src/mcp/profile.ts";
 import { createHarness, modernVersion, principalWith, rpc } from "./harness.ts";
 
 const versionKey = "io.modelcontextprotocol/protocolVersion";

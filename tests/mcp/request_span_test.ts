@@ -1,9 +1,9 @@
 /** The spans of requests and tools, by OpenTelemetry's conventions for MCP. */
 import assert from "node:assert/strict";
-import { until } from "../fixtures/until.ts";
 import { z } from "zod";
+import { until } from "../fixtures/until.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
 import { createHarness, harnessTools, rpc, toolCall } from "./harness.ts";
 

@@ -1,13 +1,13 @@
 /** Legacy sessions: sealed into their ids, bound to their principal, ended for good. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "../../src/lib/time/clock.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
+import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, rpc } from "./harness.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { createStreamResumption } from "../../src/mcp/streams/stream_resumption.ts";
+import { createStreamResumption } from "../../src/mcp/stream_resumption.ts";
 import { until } from "../fixtures/until.ts";
 import { principalWith } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";

@@ -1,12 +1,12 @@
 /** The tasks extension (SEP-2663): calls that outlive their connection. */
-import { systemTimers } from "../../src/lib/time/timers.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { systemTimers } from "../../src/lib/timers.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith } from "./harness.ts";

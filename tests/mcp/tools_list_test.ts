@@ -1,9 +1,9 @@
-import { serviceNowProfile } from "../../src/mcp/sessions/profile.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
+import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { toObjectSchema } from "../../src/mcp/tool_schema.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const another = defineTool({

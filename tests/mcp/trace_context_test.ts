@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { traceContextOf } from "../../src/mcp/messages/trace_context.ts";
+import { traceContextOf } from "../../src/mcp/trace_context.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 

@@ -2,11 +2,11 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { createIssuedIds } from "../../src/mcp/streams/issued_id.ts";
+import { createIssuedIds } from "../../src/mcp/issued_id.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import type { Question } from "../../src/mcp/questions/question.ts";
+import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
 import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, toolCall } from "./harness.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createOllamaClient } from "../../src/ollama/client.ts";
+import { createOllamaClient } from "../../src/llm/client.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, hostOf, modelCall, noSignal, testClient, testLimits } from "../fixtures/ollama_calls.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { quoteUpstream } from "../../src/ollama/failure.ts";
+import { quoteUpstream } from "../../src/llm/failure.ts";
 
 Deno.test("quoteUpstream() takes credentials, paths and control characters out of an upstream's words", () => {
   const cases: readonly (readonly [said: string, shown: string])[] = [

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createModelQueue, type ModelQueue, type Place } from "../../src/ollama/model_queue.ts";
-import type { CallsAhead } from "../../src/ollama/port.ts";
+import { createModelQueue, type ModelQueue, type Place } from "../../src/llm/model_queue.ts";
+import type { CallsAhead } from "../../src/llm/port.ts";
 
 const wait = { maxWaitMs: 5000 };
 const queueOf = ({ maxInFlight, ...limits }: { maxInFlight: number; maxWaiting?: number; shareMs?: number }) =>

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { llmModelsResource } from "../../src/resources/llm_models.ts";
-import { describeModels } from "../../src/ollama/models_report.ts";
+import { llmModelsResource } from "../../src/llm/models_resource.ts";
+import { describeModels } from "../../src/llm/models_report.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { noSignal, testContext, testModel } from "../fixtures/ollama_calls.ts";
 

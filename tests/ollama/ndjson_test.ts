@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createLineSplitter } from "../../src/ollama/ndjson.ts";
+import { createLineSplitter } from "../../src/llm/ndjson.ts";
 
 const encoder = new TextEncoder();
 

@@ -1,14 +1,14 @@
 /** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
 import process from "node:process";
-import { createOllamaClient } from "../../src/ollama/client.ts";
-import { environmentHasProxy } from "../../src/lib/network/environment_proxy.ts";
-import { parseOllamaHost } from "../../src/ollama/host.ts";
-import { createLocalModel } from "../../src/ollama/local_model.ts";
-import { createModelQueue } from "../../src/ollama/model_queue.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
-import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
-import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
+import { createOllamaClient } from "../../src/llm/client.ts";
+import { environmentHasProxy } from "../../src/lib/environment_proxy.ts";
+import { parseOllamaHost } from "../../src/llm/host.ts";
+import { createLocalModel } from "../../src/llm/local_model.ts";
+import { createModelQueue } from "../../src/llm/model_queue.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
+import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { llmModelsTool } from "../../src/llm/llm_models.ts";
 import { noSignal, noWorkspace } from "../fixtures/ollama_calls.ts";
 
 const parsed = parseOllamaHost(process.env["OLLAMA_HOST"] ?? "");

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import { gateResources } from "../../src/approval/gate_resources.ts";
-import { placeOfResource, readingToolOf } from "../../src/composition/approval/places.ts";
-import { servicenowPrompts } from "../../src/prompts/servicenow.ts";
-import type { RuleStore } from "../../src/approval/rule_store.ts";
-import { servicenowResources } from "../../src/resources/servicenow.ts";
+import { gateResources } from "../../src/console/approvals/gate_resources.ts";
+import { placeOfResource, readingToolOf } from "../../src/app/approval_places.ts";
+import { servicenowPrompts } from "../../src/servicenow/prompts.ts";
+import type { RuleStore } from "../../src/console/approvals/rule_store.ts";
+import { servicenowResources } from "../../src/servicenow/resources.ts";
 import { principalOf } from "../servicenow/principal.ts";
 import { openPlace } from "../servicenow/place.ts";
 

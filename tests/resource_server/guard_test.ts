@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { createChallenges } from "../../src/resource_server/challenge.ts";
+import { createChallenges } from "../../src/http/challenge.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import { createGuard, type Guard } from "../../src/resource_server/guard.ts";
-import { createSpellings } from "../../src/resource_server/resource_spelling.ts";
-import { createOperatorToken, revokeOperatorToken } from "../../src/authorization_server/token/operator_token.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { createGuard, type Guard } from "../../src/http/guard.ts";
+import { createSpellings } from "../../src/http/resource_spelling.ts";
+import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, resource, startHarness } from "../authorization_server/harness.ts";
 
 const scopes = ["files:read", "files:write"];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { createChallenges } from "../../src/resource_server/challenge.ts";
-import { createResourceMetadataEndpoint } from "../../src/resource_server/metadata.ts";
-import { createSpellings } from "../../src/resource_server/resource_spelling.ts";
+import { createChallenges } from "../../src/http/challenge.ts";
+import { createResourceMetadataEndpoint } from "../../src/http/protected_resource_metadata.ts";
+import { createSpellings } from "../../src/http/resource_spelling.ts";
 
 const issuer = "http://127.0.0.1:3000";
 const scopes = ["files:read"];

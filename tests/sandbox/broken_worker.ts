@@ -1,8 +1,8 @@
 /** The worker of {@link ./broken_server.ts}: the server with tools that try to get out, or to end it. */
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { runServerInWorker } from "../../src/composition/workers/run_in_worker.ts";
-import type { KernelRoots } from "../../src/kernel/descriptor.ts";
+import { runServerInWorker } from "../../src/app/run_in_worker.ts";
+import type { KernelRoots } from "../../src/files/kernel/descriptor.ts";
 import { attemptTool } from "./attempt_tool.ts";
 import { attempts } from "./attempts.ts";
 
@@ -16,7 +16,7 @@ const moreAttempts: typeof attempts = {
   "import code from elsewhere": ({ elsewhere }) => import(`http://${elsewhere.hostname}:${elsewhere.port}/code.js`),
   "import a file": ({ secretPath }) => import(`file://${secretPath}`),
   "load the binding again": async () => {
-    const { loadKernel } = await import("../../src/kernel/kernel.ts");
+    const { loadKernel } = await import("../../src/files/kernel/kernel.ts");
     return loadKernel().available || Promise.reject(new Error("not available"));
   },
   "open a directory outside by the worker's descriptors": async () => (await kernelOfWorker()).open("/etc"),
@@ -39,11 +39,11 @@ const moreAttempts: typeof attempts = {
     return "linked";
   },
   "learn of a file outside by the worker's watch for commits": async ({ secretPath }) => {
-    const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+    const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
     if (!workspaceKernel.available || workspaceKernel.watchCommits(secretPath) === null) throw new Error("nothing");
   },
   "get at the memory of the screener": async () => {
-    const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+    const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
     const memoryOf = (value: unknown, depth: number): unknown =>
       value instanceof SharedArrayBuffer || depth === 0 || !(value instanceof Object)
         ? value instanceof SharedArrayBuffer || undefined
@@ -66,7 +66,7 @@ const moreAttempts: typeof attempts = {
   },
   "say which worker this is": () => workerId,
   "say how this worker confines files": async () => {
-    const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+    const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
     return `${workerId} ${workspaceKernel.available ? "by the kernel" : workspaceKernel.reason}`;
   },
   "start a worker that may do more": () =>
@@ -78,7 +78,7 @@ const moreAttempts: typeof attempts = {
 };
 
 async function kernelOfWorker(): Promise<KernelRoots> {
-  const { workspaceKernel } = await import("../../src/sandbox/workspace_kernel.ts");
+  const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
   if (!workspaceKernel.available) throw new Error(workspaceKernel.reason);
   return workspaceKernel.roots;
 }

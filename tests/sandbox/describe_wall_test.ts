@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import type { RaceFreedom } from "../../src/sandbox/race_freedom.ts";
-import { describeWall } from "../../src/sandbox/describe_wall.ts";
-import type { ServerPermissions } from "../../src/sandbox/permissions.ts";
+import type { RaceFreedom } from "../../src/app/sandbox/race_freedom.ts";
+import { describeWall } from "../../src/app/sandbox/describe_wall.ts";
+import type { ServerPermissions } from "../../src/app/sandbox/permissions.ts";
 
 const permissions: ServerPermissions = {
   net: ["127.0.0.1:3000", "127.0.0.1:11434"],

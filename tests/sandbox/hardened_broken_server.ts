@@ -2,8 +2,8 @@
 import { readFileSync, writeSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { loadConfig } from "../../src/config/config.ts";
-import { launchHardened, sourceProgram } from "../../src/sandbox/launch_hardened.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { launchHardened, sourceProgram } from "../../src/app/sandbox/launch_hardened.ts";
 
 const config = loadConfig({ flags: {}, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
 if (!config.ok) throw new Error(JSON.stringify(config.error));

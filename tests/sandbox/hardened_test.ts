@@ -4,10 +4,10 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import manifest from "../../deno.json" with { type: "json" };
 import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
-import { libraryFlag } from "../../src/kernel/library_paths.ts";
-import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
-import { startFlags, unstableFlags } from "../../src/sandbox/launch_hardened.ts";
-import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
+import { libraryFlag } from "../../src/lib/library_paths.ts";
+import { landlockVersion, leastLandlockVersion } from "../../src/app/sandbox/landlock.ts";
+import { startFlags, unstableFlags } from "../../src/app/sandbox/launch_hardened.ts";
+import { loadLauncherLibc } from "../../src/app/sandbox/libc.ts";
 import type { Targets } from "./attempts.ts";
 import { call, createToken } from "./call.ts";
 

@@ -1,10 +1,10 @@
 /** The workers of {@link ./broken_worker.ts}, restarted with short pauses and not for long; prints how it ends. */
 import { writeSync } from "node:fs";
 import process from "node:process";
-import { loadConfig } from "../../src/config/config.ts";
-import { systemTimers } from "../../src/lib/time/timers.ts";
-import { startSandboxedWorkers } from "../../src/composition/workers/sandboxed_workers.ts";
-import { stderrLog } from "../../src/composition/stderr_log.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import { systemTimers } from "../../src/lib/timers.ts";
+import { startSandboxedWorkers } from "../../src/app/sandboxed_workers.ts";
+import { stderrLog } from "../../src/app/stderr_log.ts";
 import { writeTo } from "../fixtures/write_to.ts";
 
 const loaded = loadConfig({ flags: {}, env: process.env, readFile: () => "" });

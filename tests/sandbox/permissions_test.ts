@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { type Config, loadConfig } from "../../src/config/config.ts";
-import { realPathBelow, serverPermissions, storagePaths, upstreamHosts } from "../../src/sandbox/permissions.ts";
+import { type Config, loadConfig } from "../../src/app/config/config.ts";
+import { realPathBelow, serverPermissions, storagePaths, upstreamHosts } from "../../src/app/sandbox/permissions.ts";
 
 function configOf(env: Record<string, string>): Config {
   const places = { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" };

@@ -5,9 +5,9 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { libraryFlag } from "../../src/kernel/library_paths.ts";
-import { landlockVersion, leastLandlockVersion } from "../../src/sandbox/landlock.ts";
-import { loadLauncherLibc } from "../../src/sandbox/libc.ts";
+import { libraryFlag } from "../../src/lib/library_paths.ts";
+import { landlockVersion, leastLandlockVersion } from "../../src/app/sandbox/landlock.ts";
+import { loadLauncherLibc } from "../../src/app/sandbox/libc.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts } from "../fixtures/own_mounts.ts";

@@ -1,7 +1,7 @@
 /** Several workers on one port, with tools that end them: `serve --workers` as it is started. */
 import assert from "node:assert/strict";
 import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { createToken } from "./call.ts";

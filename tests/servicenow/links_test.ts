@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts";
-import { linkKey } from "../../src/servicenow/links/link_record.ts";
-import { resealLinks } from "../../src/servicenow/links/reseal_links.ts";
+import { linkKey } from "../../src/servicenow/link_record.ts";
+import { resealLinks } from "../../src/servicenow/reseal_links.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { until } from "../fixtures/until.ts";
 import { browser, callerOf, openPlace, patientTimes, type Place } from "./place.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { loadConfig } from "../../src/config/config.ts";
-import type { Log } from "../../src/lib/log/log.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
+import type { Log } from "../../src/lib/log.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import type { Servicenow } from "../../src/servicenow/servicenow.ts";
-import { openServicenow } from "../../src/composition/servicenow_wiring.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openServicenow } from "../../src/app/servicenow_wiring.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
 
 Deno.test("SERVICENOW_TOKEN_KEY: links move from the master key to a key of their own, and on to the next, without a new sign-in", async () => {

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { bundleProgram, namedModules, root } from "../../scripts/bundle.ts";
 import { bundledFiles, runBundler } from "../../scripts/bundler.ts";
 import { binaryName, compiledPermissions, targets } from "../../scripts/compile.ts";
-import { libraryFlag } from "../../src/kernel/library_paths.ts";
+import { libraryFlag } from "../../src/lib/library_paths.ts";
 import { prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { parse } from "yaml";
 import { root } from "../../scripts/bundle.ts";
-import { type Config, loadConfig } from "../../src/config/config.ts";
+import { type Config, loadConfig } from "../../src/app/config/config.ts";
 
 interface Service {
   readonly image?: string;

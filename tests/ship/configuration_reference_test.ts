@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { commandReference } from "../../scripts/command_reference.ts";
 import { configurationReference } from "../../scripts/configuration_reference.ts";
-import { settings } from "../../src/config/settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 
 Deno.test("docs/configuration.md is what the table of settings says; `deno task reference` writes it anew", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/configuration.md", import.meta.url));

@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
 import { root } from "../../scripts/bundle.ts";
-import { settings } from "../../src/config/settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 import { sourceFiles } from "../fixtures/source_files.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
@@ -81,7 +81,7 @@ Deno.test("documentation: every task that it names is in deno.json, every script
 
 /** Whether this is read as a variable of OpenTelemetry: by ours for the audit, or by Deno, which holds its names. */
 async function isOfTelemetry(name: string): Promise<boolean> {
-  const ours = await Deno.readTextFile(new URL("../../src/config/telemetry.ts", import.meta.url));
+  const ours = await Deno.readTextFile(new URL("../../src/app/config/telemetry_config.ts", import.meta.url));
   if (ours.includes(`env["${name}"]`)) return true;
   deno ??= Buffer.from(await Deno.readFile(Deno.execPath()));
   return deno.includes(name);

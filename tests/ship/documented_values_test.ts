@@ -1,8 +1,8 @@
 /** Numbers and words of the documentation against the program: defaults, constants, log events, messages, metrics. */
 import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
-import { settings } from "../../src/config/settings.ts";
-import { toTextLine } from "../../src/lib/log/text_line.ts";
+import { settings } from "../../src/app/config/settings.ts";
+import { toTextLine } from "../../src/lib/text_line.ts";
 
 const day = 86_400;
 
@@ -14,143 +14,143 @@ const ofDefaults: readonly (readonly [page: string, words: string, variable: str
 
 /** A page says these words because a file below src/ has this text. */
 const ofConstants: readonly (readonly [page: string, words: string, file: string, text: string])[] = [
-  ["security", "scrypt hashes with N = 2^17", "authorization_server/users/scrypt.ts", "logCost: 17"],
+  ["security", "scrypt hashes with N = 2^17", "oauth/scrypt.ts", "logCost: 17"],
   [
     "security",
     "the keys last seen there count for a day",
-    "authorization_server/clients/client_directory.ts",
+    "oauth/client_directory.ts",
     "unreachableMs = 86_400_000",
   ],
-  ["security", "up to 300 characters", "authorization_server/clients/client_document_url.ts", "maxUrlLength = 300"],
+  ["security", "up to 300 characters", "oauth/client_document_url.ts", "maxUrlLength = 300"],
   [
     "security",
     "at most 240 times a minute",
-    "authorization_server/documents/document_fetcher.ts",
+    "oauth/document_fetcher.ts",
     "maxFetchesPerMinute = 240",
   ],
   [
     "security",
     "at most a quarter of the fetches",
-    "authorization_server/documents/document_fetcher.ts",
+    "oauth/document_fetcher.ts",
     "shareOfFetches = 1 / 4",
   ],
-  ["deploy", "every five minutes", "composition/app.ts", "sweepIntervalMs = 300_000"],
-  ["operations", "first 10 of each kind in a minute", "lib/log/summarised_log.ts", "maxRepeatedLines = 10"],
-  ["operations", "10 connections to PostgreSQL", "storage/postgres/connection.ts", "connections: 10"],
+  ["deploy", "every five minutes", "app/app.ts", "sweepIntervalMs = 300_000"],
+  ["operations", "first 10 of each kind in a minute", "lib/summarised_log.ts", "maxRepeatedLines = 10"],
+  ["operations", "10 connections to PostgreSQL", "storage/connection.ts", "connections: 10"],
   ["operations", "waits up to 5 seconds for the lock", "storage/limits.ts", "defaultBusyTimeoutMs = 5_000"],
-  ["security", "gives one up after 30 seconds", "ollama/limits.ts", "shareMs: 30_000"],
+  ["security", "gives one up after 30 seconds", "llm/limits.ts", "shareMs: 30_000"],
   [
     "security",
     "gets the same redirect for 30 seconds",
-    "authorization_server/browser/repeated_decision.ts",
+    "oauth/repeated_decision.ts",
     "repeatSeconds = 30",
   ],
   [
     "security",
     "So it lasts ten minutes there",
-    "authorization_server/browser/browser_sessions.ts",
+    "oauth/browser_sessions.ts",
     "maxSharedSessionSeconds = 600",
   ],
   [
     "servicenow",
     "240 calls a minute for each user",
-    "composition/rate_limits.ts",
+    "app/rate_limits.ts",
     "servicenowCallsPerMinute = 240",
   ],
   ["servicenow", "sent up to three times within 14 seconds", "servicenow/send.ts", "maxReadAttempts = 3"],
-  ["servicenow", "a tool ends within 24", "servicenow/desk/desk.ts", "jobMs = 24_000"],
-  ["servicenow", "has at most 64 MiB", "servicenow/desk/port.ts", "maxFetchedBytes = 67_108_864"],
-  ["servicenow", "has at most 16 MiB", "servicenow/desk/port.ts", "maxSentBytes = 16_777_216"],
-  ["servicenow", "up to 10,000; beyond that", "servicenow/records/count.ts", "maxRows = 10_000"],
+  ["servicenow", "a tool ends within 24", "servicenow/desk.ts", "jobMs = 24_000"],
+  ["servicenow", "has at most 64 MiB", "servicenow/desk_port.ts", "maxFetchedBytes = 67_108_864"],
+  ["servicenow", "has at most 16 MiB", "servicenow/desk_port.ts", "maxSentBytes = 16_777_216"],
+  ["servicenow", "up to 10,000; beyond that", "servicenow/count.ts", "maxRows = 10_000"],
   ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/send.ts", "maxRetryAfterSeconds = 3"],
   [
     "security",
     "codes that work once within five minutes",
-    "authorization_server/records/authorization_code.ts",
+    "oauth/records/authorization_code.ts",
     "authorizationCodeLifetimeSeconds = 300",
   ],
   [
     "security",
     "For two minutes an old one gives the same successor",
-    "authorization_server/token/refresh_token.ts",
+    "oauth/refresh_token.ts",
     "refreshGraceSeconds = 120",
   ],
   [
     "storage",
     "unused, after 5 minutes; redeemed",
-    "authorization_server/records/authorization_code.ts",
+    "oauth/records/authorization_code.ts",
     "authorizationCodeLifetimeSeconds = 300",
   ],
   [
     "storage",
     "14 days after the last refresh",
-    "authorization_server/token/refresh_token.ts",
+    "oauth/refresh_token.ts",
     "refreshIdleLifetimeSeconds = 1_209_600",
   ],
-  ["storage", "after 8 hours", "authorization_server/browser/browser_sessions.ts", "maxSessionSeconds = 28_800"],
+  ["storage", "after 8 hours", "oauth/browser_sessions.ts", "maxSessionSeconds = 28_800"],
   [
     "storage",
     "after 90 days",
-    "authorization_server/browser/browser_sessions.ts",
+    "oauth/browser_sessions.ts",
     "knownBrowserLifetimeSeconds = 7_776_000",
   ],
   [
     "storage",
     "while unused, after 30 days",
-    "authorization_server/clients/store_registered_client.ts",
+    "oauth/store_registered_client.ts",
     "unusedClientLifetimeSeconds = 2_592_000",
   ],
   [
     "operations",
     "a link that works once, within ten minutes",
-    "authorization_server/users/set_up_link.ts",
+    "oauth/set_up_link.ts",
     "setUpLinkLifetimeMs = 600_000",
   ],
   [
     "upgrading",
     "lives for 300 s instead of 60 s",
-    "authorization_server/records/authorization_code.ts",
+    "oauth/records/authorization_code.ts",
     "authorizationCodeLifetimeSeconds = 300",
   ],
-  ["upgrading", "for 30 s, not 120 s", "authorization_server/token/refresh_token.ts", "refreshGraceSeconds = 120"],
+  ["upgrading", "for 30 s, not 120 s", "oauth/refresh_token.ts", "refreshGraceSeconds = 120"],
   [
     "deploy",
     "two of them are checked at once",
-    "authorization_server/users/password_hash.ts",
+    "oauth/password_hash.ts",
     "maxConcurrentHashes = 2",
   ],
-  ["operations", "30 a minute for each address", "composition/rate_limits.ts", "healthChecksPerMinute = 30"],
-  ["storage", "the last 20 changes of a workspace", "workspace/store/watch.ts", "keptChanges = 20"],
-  ["storage", "the keys of the last 10,000 changes", "storage/sqlite/change_log.ts", "keptRows = 10_000"],
-  ["storage", "the last 50 keys", "storage/deno_kv/announcements.ts", "keptKeys = 50"],
-  ["storage", "in pieces of 45,000 bytes", "workspace/store/records.ts", "chunkBytes = 45_000"],
-  ["storage", "larger than 100,000 characters", "mcp/tasks/result_pieces.ts", "maxInlineCharacters = 100_000"],
-  ["upgrading", "above 100,000 characters", "mcp/tasks/result_pieces.ts", "maxInlineCharacters = 100_000"],
+  ["operations", "30 a minute for each address", "app/rate_limits.ts", "healthChecksPerMinute = 30"],
+  ["storage", "the last 20 changes of a workspace", "files/store/watch.ts", "keptChanges = 20"],
+  ["storage", "the keys of the last 10,000 changes", "storage/change_log.ts", "keptRows = 10_000"],
+  ["storage", "the last 50 keys", "storage/announcements.ts", "keptKeys = 50"],
+  ["storage", "in pieces of 45,000 bytes", "files/store/records.ts", "chunkBytes = 45_000"],
+  ["storage", "larger than 100,000 characters", "mcp/result_pieces.ts", "maxInlineCharacters = 100_000"],
+  ["upgrading", "above 100,000 characters", "mcp/result_pieces.ts", "maxInlineCharacters = 100_000"],
   [
     "operations",
     "The pause is 0.25 s, doubled",
-    "composition/workers/sandboxed_workers.ts",
+    "app/sandboxed_workers.ts",
     "firstPauseMs: 250",
   ],
   [
     "operations",
     "within a minute of the start",
-    "composition/workers/sandboxed_workers.ts",
+    "app/sandboxed_workers.ts",
     "steadyMs: 60_000",
   ],
-  ["operations", "The sixth such crash in a row", "composition/workers/sandboxed_workers.ts", "maxQuickEnds: 6"],
-  ["operations", "apart by up to 90 seconds", "authorization_server/token/access_token.ts", "clockLeewaySeconds = 90"],
-  ["operations", "a queue of 1 MB", "lib/log/json_log.ts", "maxWaitingBytes = 1_048_576"],
-  ["operations", "waits at most 50 ms", "lib/log/json_log.ts", "gatherMs = 50"],
-  ["operations", "for 30 s, the task has failed", "mcp/tasks/task_store.ts", "presumedDeadMs = 30_000"],
-  ["operations", "steady for an hour", "lib/time/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
+  ["operations", "The sixth such crash in a row", "app/sandboxed_workers.ts", "maxQuickEnds: 6"],
+  ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
+  ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingBytes = 1_048_576"],
+  ["operations", "waits at most 50 ms", "lib/json_log.ts", "gatherMs = 50"],
+  ["operations", "for 30 s, the task has failed", "mcp/task_store.ts", "presumedDeadMs = 30_000"],
+  ["operations", "steady for an hour", "lib/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
   ["operations", "after each 0.2 s", "storage/circuit.ts", "probePauseMs = 200"],
   ["operations", "at most one each second", "http/storage_probe.ts", "probeLifetimeMs = 1_000"],
-  ["operations", "all of it up to 16 MB", "storage/sqlite/open_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
-  ["operations", "up to 256 MB", "storage/sqlite/open_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
-  ["operations", "four times a second", "storage/sqlite/presence.ts", "lookEveryMs = 250"],
-  ["operations", "from 0.5 ms to 5 min", "telemetry/metrics/metrics.ts", "durationBounds = [0.0005,"],
-  ["operations", "PostgreSQL (13 or later)", "storage/postgres/postgres_storage.ts", "leastServerVersion = 130_000"],
+  ["operations", "all of it up to 16 MB", "storage/open_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
+  ["operations", "up to 256 MB", "storage/open_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
+  ["operations", "four times a second", "storage/presence.ts", "lookEveryMs = 250"],
+  ["operations", "from 0.5 ms to 5 min", "audit/metrics.ts", "durationBounds = [0.0005,"],
+  ["operations", "PostgreSQL (13 or later)", "storage/postgres_storage.ts", "leastServerVersion = 130_000"],
   ["operations", "half a second or more after", "cli/stop_requested.ts", "sameSignalMs = 500"],
 ];
 
@@ -215,7 +215,7 @@ Deno.test("documentation: log events and messages that pages quote are those of 
 });
 
 Deno.test("documentation: the table of metrics names every metric, and no other", async () => {
-  const source = await Deno.readTextFile(`${root}src/telemetry/metrics/exposition.ts`);
+  const source = await Deno.readTextFile(`${root}src/audit/exposition.ts`);
   const served = new Set([...source.matchAll(/"((?:portcullis|process)_[a-z_]+)"/g)].map(([, name = ""]) => name));
   const rows = (await Deno.readTextFile(`${root}docs/operations.md`)).split("\n").filter((line) =>
     /^\| `(portcullis|process)_/.test(line)

@@ -7,7 +7,7 @@ import { targets } from "../../scripts/compile.ts";
 import { downloadPinned, pinnedDownloads } from "../../scripts/release/pinned_download.ts";
 import { registryName } from "../../scripts/release/registry_entry.ts";
 import { unpinnedActions, unpinnedImages } from "../../scripts/release/require_pins.ts";
-import { settings } from "../../src/config/settings.ts";
+import { settings } from "../../src/app/config/settings.ts";
 
 const read = (path: string): Promise<string> => Deno.readTextFile(`${root}${path}`);
 

@@ -1,6 +1,6 @@
 /** The second thread of a search, in each form of the program: it comes with a search of many files. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { type FormName, prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
 import { fromSource, serverFlags, startProcess } from "../fixtures/forms/server_process.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";

@@ -1,18 +1,12 @@
 /** The fleet: instances that come and go, the network between them and their clients, and what the checks collect. */
-import type { App } from "../../src/composition/app.ts";
+import type { App } from "../../src/app/app.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { type Random, seeded } from "../soak/random.ts";
 import { limits, serverUrl, startInstance } from "./instance.ts";
 import { waitFor } from "./native_work.ts";
 import type { PreparedState } from "./prepared_state.ts";
 import { SimulatedDatabase } from "./simulated_database.ts";
-import {
-  Announcements,
-  fairWeather,
-  openCalmStorage,
-  openSimulatedStorage,
-  type Weather,
-} from "./simulated_storage.ts";
+import { Announcements, fairWeather, openCalmStorage, openSimulatedStorage, type Weather } from "./simulated_storage.ts";
 import { createStoredInvariants } from "./stored_invariants.ts";
 import { Host, VirtualTime } from "./virtual_time.ts";
 

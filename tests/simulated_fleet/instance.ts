@@ -1,18 +1,17 @@
 /** One instance of the fleet: the real server, wired as it is in production, on simulated time and storage. */
 import "@panva/jose"; // loaded before the simulation begins, which then waits for one turn of the loop: native_work.ts
-import "../../src/authorization_server/endpoints.ts";
 import { z } from "zod";
-import { type App, buildApp } from "../../src/composition/app.ts";
-import type { Config } from "../../src/config/config.ts";
-import type { KernelAccess } from "../../src/kernel/kernel.ts";
-import { loadConfig } from "../../src/config/config.ts";
-import { createPause } from "../../src/lib/time/pause.ts";
+import "../../src/oauth/endpoints.ts";
+import { type App, buildApp } from "../../src/app/app.ts";
+import { type Config, loadConfig } from "../../src/app/config/config.ts";
+import type { KernelAccess } from "../../src/files/kernel/kernel.ts";
+import { createPause } from "../../src/lib/pause.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import type { Timers } from "../../src/lib/time/timers.ts";
-import type { Log, LogFields } from "../../src/lib/log/log.ts";
+import type { Timers } from "../../src/lib/timers.ts";
+import type { Log, LogFields } from "../../src/lib/log.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { createTelemetry } from "../../src/telemetry/telemetry.ts";
+import { createTelemetry } from "../../src/audit/telemetry.ts";
 
 /** How all instances are reached. */
 export const serverUrl = "https://fleet.example";

@@ -1,7 +1,6 @@
 /** The real server under the soak: killed with SIGKILL, started again at the same address, asked without repetitions. */
-import type { Bounds } from "../../src/composition/bounds.ts";
-import type { RunningServer, ServerPlace } from "../fixtures/running_server.ts";
-import { spawnServer, startServer } from "../fixtures/running_server.ts";
+import type { Bounds } from "../../src/app/bounds.ts";
+import { type RunningServer, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
 import { Cut } from "./actor.ts";
 
 /** A server with many lives. */

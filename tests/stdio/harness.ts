@@ -1,13 +1,13 @@
 /** `stdio` over pipes in this process, with tools that tell when they run, wait and are ended. */
-import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createJsonLog } from "../../src/lib/log/json_log.ts";
+import { createMemoryStorage } from "../mcp/memory_storage.ts";
+import { createJsonLog } from "../../src/lib/json_log.ts";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
 import { createMcpServer } from "../../src/mcp/mcp_server.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
-import { serveStdio, type StdioOptions } from "../../src/stdio/serve_stdio.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { serveStdio, type StdioOptions } from "../../src/mcp/serve_stdio.ts";
 
 /** A served client. */
 export interface StdioClient extends AsyncDisposable {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { pause } from "../../src/lib/time/pause.ts";
-import { backupDataDirectory } from "../../src/storage/data_directory/backup.ts";
-import { openDataDirectory } from "../../src/storage/data_directory/data_directory.ts";
-import { restoreDataDirectory } from "../../src/storage/data_directory/restore.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { pause } from "../../src/lib/pause.ts";
+import { backupDataDirectory } from "../../src/storage/backup.ts";
+import { openDataDirectory } from "../../src/storage/data_directory.ts";
+import { restoreDataDirectory } from "../../src/storage/restore.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { put } from "./contract.ts";
 import { startStorageProcess } from "./start_storage_process.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { bindMasterKey } from "../../src/storage/bind_master_key.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 Deno.test("bindMasterKey() lets every instance with the first one's key start, and no other", async () => {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-bind-" });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { openDataDirectory } from "../../src/storage/data_directory/data_directory.ts";
+import { openDataDirectory } from "../../src/storage/data_directory.ts";
 
 async function withDirectory(run: (path: string) => Promise<void>): Promise<void> {
   const parent = await Deno.makeTempDir({ prefix: "portcullis-data-" });

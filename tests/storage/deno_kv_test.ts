@@ -1,9 +1,9 @@
-import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
+import { UnusableError } from "../../src/lib/problem.ts";
 import { StorageFault } from "../../src/lib/storage_fault.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openDenoKvStorage } from "../../src/storage/deno_kv/deno_kv_storage.ts";
+import { openDenoKvStorage } from "../../src/storage/deno_kv_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
 

@@ -1,10 +1,10 @@
-import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import { UnusableError } from "../../src/lib/problem.ts";
 import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
-import { pause } from "../../src/lib/time/pause.ts";
+import { pause } from "../../src/lib/pause.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
+import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";

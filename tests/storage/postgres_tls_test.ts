@@ -1,7 +1,7 @@
-import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
+import { UnusableError } from "../../src/lib/problem.ts";
 import type { PostgresLocation } from "../../src/storage/database_url.ts";
-import { openPostgresStorage } from "../../src/storage/postgres/postgres_storage.ts";
+import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { put } from "./contract.ts";
 import { findPostgres, startPostgresCluster } from "./postgres_cluster.ts";
 

@@ -1,12 +1,12 @@
 /** A database whose files are taken away while it is open. */
 import assert from "node:assert/strict";
-import { loadKernel } from "../../src/kernel/kernel.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import type { LogFields } from "../../src/lib/log.ts";
 import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
-import { pause } from "../../src/lib/time/pause.ts";
+import { pause } from "../../src/lib/pause.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { watchPresence } from "../../src/storage/sqlite/presence.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { watchPresence } from "../../src/storage/presence.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { put } from "./contract.ts";

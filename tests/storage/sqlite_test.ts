@@ -1,12 +1,12 @@
-import { UnusableError } from "../../src/lib/problem.ts";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { loadKernel } from "../../src/kernel/kernel.ts";
-import type { WatchCommits } from "../../src/kernel/commit_watch.ts";
+import { UnusableError } from "../../src/lib/problem.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import type { WatchCommits } from "../../src/files/kernel/commit_watch.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { guardStorage } from "../../src/storage/guarded_storage.ts";
-import { describeSqliteFailure } from "../../src/storage/sqlite/failure.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { describeSqliteFailure } from "../../src/storage/failure.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";
 import { countCalls } from "./contract_watch.ts";

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { freePort } from "../fixtures/free_port.ts";
 import { type CollectorFault, type OtlpCollector, startCollector } from "../fixtures/otlp_collector.ts";
 import { until } from "../fixtures/until.ts";
-import type { LogFields } from "../../src/lib/log/log.ts";
-import { systemTimers } from "../../src/lib/time/timers.ts";
-import { createLogExport, type exportLimits, type LogExport, type LogRecord } from "../../src/telemetry/log_export.ts";
+import type { LogFields } from "../../src/lib/log.ts";
+import { systemTimers } from "../../src/lib/timers.ts";
+import { createLogExport, type exportLimits, type LogExport, type LogRecord } from "../../src/audit/log_export.ts";
 
 interface Line extends LogFields {
   readonly event: string;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { traceModel } from "../../src/telemetry/traced_model.ts";
+import { traceModel } from "../../src/audit/traced_model.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, modelCall, testClient } from "../fixtures/ollama_calls.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";

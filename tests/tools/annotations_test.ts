@@ -1,18 +1,18 @@
 /** What clients show of a tool, and how they judge it before they call it. */
 import assert from "node:assert/strict";
-import { toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
+import { toObjectSchema } from "../../src/mcp/tool_schema.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
-import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
-import { llmTools } from "../../src/tools/llm/llm_tools.ts";
-import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
+import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 
 const unused = {} as never;
 const reading = [fileReadTool(unused), fileListTool(unused), fileSearchTool(unused)];

@@ -1,10 +1,10 @@
 /** What a tool answers is bounded as JSON, whatever the files and their names hold. */
 import assert from "node:assert/strict";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
-import { workspaceFilesResource } from "../../src/resources/workspace_files.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { workspaceFilesResource } from "../../src/files/tools/workspace_files.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { principalWith } from "../mcp/harness.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 

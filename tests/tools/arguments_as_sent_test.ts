@@ -1,20 +1,20 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { parseToolInput } from "../../src/mcp/calls/tool_input.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
-import { toFlatSchema } from "../../src/mcp/offers/tool_schema.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { toFlatSchema } from "../../src/mcp/tool_schema.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { llmTools } from "../../src/tools/llm/llm_tools.ts";
-import { servicenowTools } from "../../src/tools/servicenow/servicenow_tools.ts";
-import { fileUndoTool } from "../../src/tools/files/undo/file_undo.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
+import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 
 const unused = {} as never; // no tool is run
 const makers = [fileReadTool, fileWriteTool, fileEditTool, fileListTool, fileSearchTool, fileMoveTool, fileDeleteTool];

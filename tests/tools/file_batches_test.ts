@@ -1,11 +1,11 @@
 /** `file_delete` and `file_move` of several paths: all of them, or none. */
 import assert from "node:assert/strict";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { previewDelete, previewMove } from "../../src/tools/files/preview/preview.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { previewDelete, previewMove } from "../../src/files/tools/preview.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 import { principalOf } from "../workspace/call_tool.ts";
 import { roomyTrash } from "../workspace/contract.ts";

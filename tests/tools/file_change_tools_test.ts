@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_write creates, appends and changes only the version that the caller saw", () =>

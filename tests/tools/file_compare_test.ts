@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { roomyTrash } from "../workspace/contract.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";

@@ -1,11 +1,11 @@
 /** `file_delete` asks about large directories, where the client can ask. */
 import assert from "node:assert/strict";
-import { placeReader } from "../../src/composition/approval/places.ts";
-import { gateTool } from "../../src/approval/gate.ts";
+import { placeReader } from "../../src/app/approval_places.ts";
+import { gateTool } from "../../src/console/approvals/gate.ts";
 import { failure, success } from "../../src/lib/result.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 import { principalOf } from "../workspace/call_tool.ts";
 import { roomyTrash, tree } from "../workspace/contract.ts";
@@ -116,7 +116,7 @@ Deno.test("a tree of more than 20,000 entries is deleted in one step, and comes 
 
 Deno.test("two instances of one workspace undo each other's changes", () =>
   withWorkspace(async ({ root, workspace }) => {
-    const { openDiskWorkspace } = await import("../../src/workspace/disk/disk_workspace.ts");
+    const { openDiskWorkspace } = await import("../../src/files/disk/disk_workspace.ts");
     const other = openDiskWorkspace({ root, trash: roomyTrash });
     try {
       Deno.writeTextFileSync(`${root}/f`, "one");

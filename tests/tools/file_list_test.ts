@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_list gives trees, patterns, details, and pages that join without gap or overlap", () =>

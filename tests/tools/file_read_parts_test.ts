@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read gives the lines that head, tail and the range ask for", () =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_read of a whole file is exactly its text, and what there is to say about it follows", () =>

@@ -1,8 +1,8 @@
 /** What `file_search` counts: lines, the matches in them, and matched texts. */
 import assert from "node:assert/strict";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { answerOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_search counts what file_edit replaces, in lines of any length", () =>

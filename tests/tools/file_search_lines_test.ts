@@ -1,14 +1,14 @@
 /** What file_search says of long lines, of plain text that looks like an expression, and of cursors; in each workspace. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { at } from "../workspace/contract.ts";
 import { diskModes } from "../workspace/disk_modes.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";

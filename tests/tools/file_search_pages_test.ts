@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import type { LineMatch } from "../../src/workspace/text/search_text.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import type { LineMatch } from "../../src/files/text/search_text.ts";
 import { answerOf, withWorkspace } from "./with_workspace.ts";
 
 type Found = LineMatch & { readonly filename: string };

@@ -1,10 +1,10 @@
 /** A search of many files, which a second thread looks through ahead of it, finds what a search without one finds. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { quietCaller } from "../fixtures/quiet_context.ts";
 import { principalOf } from "../workspace/call_tool.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { z } from "zod";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import type { Tool, ToolOutcome } from "../../src/mcp/tool.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
-import { z } from "zod";
-import { toFlatSchema, toObjectSchema } from "../../src/mcp/offers/tool_schema.ts";
+import { toFlatSchema, toObjectSchema } from "../../src/mcp/tool_schema.ts";
 
 interface FileTools {
   readonly root: string;

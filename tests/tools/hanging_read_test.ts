@@ -1,9 +1,9 @@
 /** A file whose read does not end, such as of a network mount: a search passes over it, and goes on with the others. */
 import assert from "node:assert/strict";
-import type { KernelRoots } from "../../src/kernel/descriptor.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
+import type { KernelRoots } from "../../src/files/kernel/descriptor.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";

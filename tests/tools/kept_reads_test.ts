@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 

@@ -1,11 +1,11 @@
 /** Texts in encodings of before UTF-8: read, searched, edited and written back as what they are, small and large. */
 import assert from "node:assert/strict";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { decodeText } from "../../src/workspace/text/detect.ts";
-import { encodeText, type TextEncoding } from "../../src/workspace/text/encoding.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { decodeText } from "../../src/files/text/detect.ts";
+import { encodeText, type TextEncoding } from "../../src/files/workspace/encoding.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 /** A text, what is searched in it, and what replaces that. */

@@ -1,20 +1,11 @@
 /** `llm_embed`: passages of files by meaning, or their vectors in a file; vectors never reach the caller. */
 import assert from "node:assert/strict";
-import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { llmEmbedTool } from "../../src/tools/llm/llm_embed.ts";
-import { splitPassages } from "../../src/tools/llm/passages.ts";
+import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
+import { splitPassages } from "../../src/llm/passages.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import {
-  callTool,
-  codeOf,
-  messageOf,
-  type ModelChanges,
-  parseInput,
-  structured,
-  testContext,
-  testModel,
-} from "../fixtures/ollama_calls.ts";
+import { callTool, codeOf, messageOf, type ModelChanges, parseInput, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
 import { withWorkspace } from "./with_workspace.ts";
 
 const models = [{ name: "all-minilm", capabilities: ["embedding"] }, { name: "tinyllama" }];

@@ -1,20 +1,10 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
-import { llmGenerateTool } from "../../src/tools/llm/llm_generate.ts";
-import { defaultProgressPace, type ProgressPace } from "../../src/tools/llm/progress.ts";
+import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
+import { defaultProgressPace, type ProgressPace } from "../../src/llm/progress.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import {
-  callTool as call,
-  codeOf,
-  messageOf,
-  type ModelChanges,
-  noWorkspace,
-  parseInput,
-  structured,
-  testContext,
-  testModel,
-} from "../fixtures/ollama_calls.ts";
+import { callTool as call, codeOf, messageOf, type ModelChanges, noWorkspace, parseInput, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
 import { until } from "../fixtures/until.ts";
 
 const clock = (): number => performance.now();

@@ -1,19 +1,10 @@
 import assert from "node:assert/strict";
-import { describeModels, type ModelsReport } from "../../src/ollama/models_report.ts";
-import { llmModelsTool } from "../../src/tools/llm/llm_models.ts";
-import { llmTools } from "../../src/tools/llm/llm_tools.ts";
+import { describeModels, type ModelsReport } from "../../src/llm/models_report.ts";
+import { llmModelsTool } from "../../src/llm/llm_models.ts";
+import { llmTools } from "../../src/llm/llm_tools.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import {
-  ask,
-  callTool,
-  codeOf,
-  gather,
-  noSignal,
-  noWorkspace,
-  structured,
-  testModel,
-} from "../fixtures/ollama_calls.ts";
+import { ask, callTool, codeOf, gather, noSignal, noWorkspace, structured, testModel } from "../fixtures/ollama_calls.ts";
 
 Deno.test("llm_models lists which models are installed, in memory and allowed", async () => {
   await using ollama = await startOllama({

@@ -1,12 +1,11 @@
 /** A refusal of file_move, moving or copying, names the path that is in the way, and never the other. */
 import assert from "node:assert/strict";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import type { DiskWorkspaceOptions } from "../../src/workspace/disk/disk_workspace.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { type DiskWorkspaceOptions, openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
 import { at } from "../workspace/contract.ts";
 import { failureOf } from "./with_workspace.ts";

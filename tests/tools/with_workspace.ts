@@ -1,8 +1,8 @@
 /** Calls file tools on a disk workspace of their own. */
 import assert from "node:assert/strict";
 import type { ContentBlock, Tool } from "../../src/mcp/tool.ts";
-import { type DiskWorkspaceOptions, openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { type DiskWorkspaceOptions, openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
 

@@ -1,8 +1,8 @@
 /** Uploads that their sender cancels: by HTTP/2 their bodies end like whole ones (RFC 9113 §8.1). */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { until } from "../fixtures/until.ts";
 import { principalOf } from "../workspace/call_tool.ts";

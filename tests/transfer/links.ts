@@ -1,12 +1,12 @@
 /** Links of a started server, and requests to them. */
 import assert from "node:assert/strict";
 import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { systemTimers } from "../../src/lib/time/timers.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { systemTimers } from "../../src/lib/timers.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { refusalWords } from "../../src/tools/files/refusal.ts";
-import { createTransfers } from "../../src/transfer/transfers.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { refusalWords } from "../../src/files/tools/refusal.ts";
+import { createTransfers } from "../../src/files/transfer/transfers.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import type { FileServer } from "../fixtures/file_server.ts";
 
 export async function downloadLink({ done }: FileServer, filename: string): Promise<string> {

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
-import { createToolRegistry } from "../../src/mcp/offers/tool_registry.ts";
-import { parseToolInput } from "../../src/mcp/calls/tool_input.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
+import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { parseToolInput } from "../../src/mcp/tool_input.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";
 
 interface Listed {

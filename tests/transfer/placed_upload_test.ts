@@ -1,10 +1,10 @@
 /** A link is used up by the one upload that takes its place: what is refused, or killed right then, can go on. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
-import type { Draft, Workspace } from "../../src/workspace/port.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
+import type { Draft, Workspace } from "../../src/files/workspace/port.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type RunningServer, startServer } from "../fixtures/running_server.ts";

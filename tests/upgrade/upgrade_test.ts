@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { loadConfig } from "../../src/config/config.ts";
+import { loadConfig } from "../../src/app/config/config.ts";
 import { moveKvFile } from "../../scripts/move_kv_file.ts";
-import { startServer } from "../../src/composition/running_server.ts";
+import { startServer } from "../../src/app/running_server.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { until } from "../fixtures/until.ts";

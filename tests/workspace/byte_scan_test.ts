@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { Buffer, isUtf8 } from "node:buffer";
 import fc from "fast-check";
-import { createByteScan, scannedBytes } from "../../src/workspace/text/screen/byte_scan.ts";
-import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
+import { createByteScan, scannedBytes } from "../../src/files/text/byte_scan.ts";
+import { createLinePattern } from "../../src/files/text/line_pattern.ts";
 
 const byte = fc.constantFrom(..."abABkK \n\r19".split("").map((each) => each.charCodeAt(0)), 0xc3, 0xa9, 0xff, 0x7f);
 const inLine = byte.filter((each) => each !== 10);

@@ -1,9 +1,9 @@
 /** Makes one change in a workspace, and says how many steps it took: killed on the way, as {@link ./killing_fs.ts} says. */
 import { changeCount } from "./killing_fs.ts";
 import { killingKernel } from "./killing_kernel.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { WorkspacePath } from "../../src/workspace/path.ts";
-import type { Outcome } from "../../src/workspace/port.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { WorkspacePath } from "../../src/files/workspace/path.ts";
+import type { Outcome } from "../../src/files/workspace/port.ts";
 
 const [root, what, mode, trash] = Deno.args;
 if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE [trash]");

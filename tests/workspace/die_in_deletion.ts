@@ -1,5 +1,5 @@
 /** Deletes `f` of the workspace ROOT, waits with it for the end of its input, and dies before the deletion is done. */
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 
 const workspace = openDiskWorkspace({ root: Deno.args[0] ?? "" });
 const { renameSync } = Deno;

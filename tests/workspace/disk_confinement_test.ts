@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../../src/workspace/path.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { walk } from "../../src/workspace/walk.ts";
+import { parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../../src/files/workspace/path.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { walk } from "../../src/files/workspace/walk.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "./confined_base.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

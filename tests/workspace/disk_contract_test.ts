@@ -1,4 +1,4 @@
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
 import { testDraftContract } from "./draft_contract.ts";

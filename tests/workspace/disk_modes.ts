@@ -1,8 +1,8 @@
 /** The ways in which a disk workspace reaches its files: each test of it holds for each of them. */
-import type { Descriptor, KernelRoots } from "../../src/kernel/descriptor.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
-import { type DiskWorkspaceOptions, openDiskWorkspace as open } from "../../src/workspace/disk/disk_workspace.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import type { Descriptor, KernelRoots } from "../../src/files/kernel/descriptor.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { type DiskWorkspaceOptions, openDiskWorkspace as open } from "../../src/files/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 
 /** One way. */
 export interface DiskMode {

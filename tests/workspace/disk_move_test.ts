@@ -1,6 +1,6 @@
 /** Moves between the workers of a server, which share a workspace and nothing else. */
 import assert from "node:assert/strict";
-import { stagingDirectoryName } from "../../src/workspace/path.ts";
+import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";

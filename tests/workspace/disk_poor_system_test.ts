@@ -1,9 +1,9 @@
 /** File systems that lack a call, or refuse one in the midst of an operation, where the kernel resolves names. */
 import assert from "node:assert/strict";
-import type { Descriptor } from "../../src/kernel/descriptor.ts";
-import { KernelError } from "../../src/kernel/libc.ts";
-import { stagingDirectoryName } from "../../src/workspace/path.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
+import { KernelError } from "../../src/files/kernel/libc.ts";
+import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { at, encode, text } from "./contract.ts";
 import { currentMode, descriptorMethods, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 import { quickDirectory } from "./property_runs.ts";

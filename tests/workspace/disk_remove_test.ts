@@ -1,8 +1,8 @@
 /** Deletions while another process saves: only what was judged is deleted, and every newer version stays. */
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { stagingDirectoryName } from "../../src/workspace/path.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { until } from "../fixtures/until.ts";
 import { at } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";

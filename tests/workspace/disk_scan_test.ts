@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { createAccessRules } from "../../src/workspace/access_rules.ts";
-import { createCheckedAccess } from "../../src/workspace/disk/checked/checked_directory.ts";
-import type { DiskListing } from "../../src/workspace/disk/directory.ts";
-import { createDirectoryScans, type DirectoryScans } from "../../src/workspace/disk/scan.ts";
+import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
+import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
+import type { DiskListing } from "../../src/files/disk/directory.ts";
+import { createDirectoryScans, type DirectoryScans } from "../../src/files/disk/scan.ts";
 
 const later = (): number => Date.now() + 60_000; // when the last change is long ago
 

@@ -1,10 +1,10 @@
 /** The staging directory, where another process takes it away while it is in use. */
 import assert from "node:assert/strict";
 import { failure, success } from "../../src/lib/result.ts";
-import { createAccessRules } from "../../src/workspace/access_rules.ts";
-import { createCheckedAccess } from "../../src/workspace/disk/checked/checked_directory.ts";
-import { createStaging } from "../../src/workspace/disk/staging/staging.ts";
-import { stagingDirectoryName } from "../../src/workspace/path.ts";
+import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
+import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
+import { createStaging } from "../../src/files/disk/staging.ts";
+import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import { until } from "../fixtures/until.ts";
 
 Deno.test("a staging directory that disappears is made again by whoever needs it next", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { createDiskWatch } from "../../src/workspace/disk/watch.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { WorkspaceChange } from "../../src/workspace/watch.ts";
+import { createDiskWatch } from "../../src/files/disk/watch.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { WorkspaceChange } from "../../src/files/workspace/watch.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { at } from "./contract.ts";
 import { currentKernel, diskModes, testInEachMode } from "./disk_modes.ts";

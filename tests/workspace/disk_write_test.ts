@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/workspace/path.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
+import { parseFilePath, stagingDirectoryName, type WorkspacePath } from "../../src/files/workspace/path.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { fingerprintTree, makeConfinedBase } from "./confined_base.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

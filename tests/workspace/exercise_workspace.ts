@@ -1,6 +1,6 @@
 /** Uses every operation of a disk workspace once, and prints what each gave; run with permissions for it alone. */
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { WorkspacePath } from "../../src/workspace/path.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { WorkspacePath } from "../../src/files/workspace/path.ts";
 
 const [root] = Deno.args;
 if (root === undefined) throw new Error("usage: exercise_workspace.ts ROOT");

@@ -1,5 +1,5 @@
 /** The contract on a file system that finds entries by other spellings: run where WORKSPACE_DIR is mounted as one. */
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { testWorkspaceContract } from "./contract.ts";
 import { diskModes } from "./disk_modes.ts";
 

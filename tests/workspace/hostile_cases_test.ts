@@ -1,14 +1,14 @@
 /** Every row of hostile_cases.ts against the file tools: nothing outside is read, changed or told. */
 import assert from "node:assert/strict";
 import type { ToolOutcome } from "../../src/mcp/tool.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { type ConfinedBase, makeConfinedBase, secretText } from "./confined_base.ts";
 import { diskModes } from "./disk_modes.ts";

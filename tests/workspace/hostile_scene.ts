@@ -1,9 +1,9 @@
 /** Sets hostile cases up: their directory, what their arguments stand for, and a copy of it all in a storage. */
 import assert from "node:assert/strict";
 import type { Storage } from "../../src/storage/port.ts";
-import { parseFilePath } from "../../src/workspace/path.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { parseFilePath } from "../../src/files/workspace/path.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import type { ConfinedBase } from "./confined_base.ts";
 
 /** Runs a case's setup in the workspace's directory. */

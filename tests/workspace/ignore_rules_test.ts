@@ -3,10 +3,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { maxRuleCharactersInAll, parseIgnoreRules } from "../../src/workspace/ignore_rules.ts";
-import { createIgnored } from "../../src/workspace/ignored.ts";
-import { parseDirectoryPath } from "../../src/workspace/path.ts";
-import { walk } from "../../src/workspace/walk.ts";
+import { maxRuleCharactersInAll, parseIgnoreRules } from "../../src/files/workspace/ignore_rules.ts";
+import { createIgnored } from "../../src/files/workspace/ignored.ts";
+import { parseDirectoryPath } from "../../src/files/workspace/path.ts";
+import { walk } from "../../src/files/workspace/walk.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";
 
 const cases: readonly (readonly [rules: string, path: string, verdict: "ignored" | "included" | null])[] = [

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import { stagingDirectoryName } from "../../src/workspace/path.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
 import { diskModes } from "./disk_modes.ts";
 import { quickDirectory } from "./property_runs.ts";
 

@@ -5,11 +5,11 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { roomyTrash, tree } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { changesOf, trashOf, undo } from "./trash_contract.ts";
-import { loadKernel } from "../../src/kernel/kernel.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
 
 const here = (name: string): string => fileURLToPath(new URL(name, import.meta.url));
 const runFlags = ["run", "-A", "--no-check", "--no-config", "--no-lock", `--import-map=${here("bare_programs.json")}`];

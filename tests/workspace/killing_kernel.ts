@@ -1,6 +1,6 @@
 /** The kernel's way to files for a process that kills itself before its n-th change, as {@link ./killing_fs.ts} does. */
-import { loadKernel } from "../../src/kernel/kernel.ts";
-import type { Descriptor, KernelRoots } from "../../src/kernel/descriptor.ts";
+import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import type { Descriptor, KernelRoots } from "../../src/files/kernel/descriptor.ts";
 import { die, isTime } from "./killing_fs.ts";
 
 const changes = [

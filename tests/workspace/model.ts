@@ -1,5 +1,5 @@
 /** A workspace as a plain map: what the real ones are compared with. Paths to content; `null` is a directory. */
-import type { WriteOptions } from "../../src/workspace/port.ts";
+import type { WriteOptions } from "../../src/files/workspace/port.ts";
 
 /** What an operation gives: a value to compare, or the reason of the refusal. */
 export type Expected = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly reason: string };

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import fc from "fast-check";
-import { systemClock } from "../../src/lib/time/clock.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import type { Outcome, Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import type { Outcome, Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { at } from "./contract.ts";
 import { createModel, type Expected, type ModelWorkspace } from "./model.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";

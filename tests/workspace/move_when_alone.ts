@@ -1,5 +1,5 @@
 /** A worker that moves one entry of a workspace: `from` to `to` below `root`. */
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { at } from "./contract.ts";
 
 const { root, from, to } = Object.fromEntries(new URL(import.meta.url).searchParams);

@@ -1,16 +1,16 @@
 /** Names that are not UTF-8: listed in a form that can be typed back, and reached where the system lets Deno reach them. */
 import assert from "node:assert/strict";
-import { fileDeleteTool } from "../../src/tools/files/file_delete.ts";
-import { fileEditTool } from "../../src/tools/files/file_edit.ts";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileMoveTool } from "../../src/tools/files/file_move.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { answerOf, failureOf } from "../tools/with_workspace.ts";
 import { at } from "./contract.ts";
 import { currentMode, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

@@ -1,11 +1,11 @@
 /** Of writers that exclude each other one wins, however many they are and in whatever order they come. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { at } from "./contract.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 

@@ -3,7 +3,7 @@
  * find entries by some of them. On one where spellings are exact, the rules alone refuse all but 8.3 names.
  */
 import assert from "node:assert/strict";
-import type { Workspace } from "../../src/workspace/port.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
 import { fingerprintTree } from "./confined_base.ts";
 import { at } from "./contract.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

@@ -1,8 +1,8 @@
 /** A change that the system refuses at any of its calls: it is made, or everything is as it was, the trash too. */
 import assert from "node:assert/strict";
-import { KernelError } from "../../src/kernel/libc.ts";
-import { stagingDirectoryName } from "../../src/workspace/path.ts";
-import type { Outcome, Trash, Workspace } from "../../src/workspace/port.ts";
+import { KernelError } from "../../src/files/kernel/libc.ts";
+import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
+import type { Outcome, Trash, Workspace } from "../../src/files/workspace/port.ts";
 import { at, encode } from "./contract.ts";
 import { currentMode, descriptorMethods, openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 import { quickDirectory } from "./property_runs.ts";

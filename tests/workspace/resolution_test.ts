@@ -1,7 +1,7 @@
 /** Where a path leads, in random trees of links: the workspace and a short reference agree, whichever way is used. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { WorkspacePath } from "../../src/workspace/path.ts";
+import type { WorkspacePath } from "../../src/files/workspace/path.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 

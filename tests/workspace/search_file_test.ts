@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { Buffer, isUtf8 } from "node:buffer";
 import fc from "fast-check";
 import { RE2JS } from "re2js";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import { parseFilePath } from "../../src/workspace/path.ts";
-import { createLinePattern, type LineQuery } from "../../src/workspace/text/line_pattern.ts";
-import { decodeText } from "../../src/workspace/text/detect.ts";
-import { createSearchBuffer, searchFile } from "../../src/workspace/text/search_file.ts";
-import type { LineMatch } from "../../src/workspace/text/search_text.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import { parseFilePath } from "../../src/files/workspace/path.ts";
+import { createLinePattern, type LineQuery } from "../../src/files/text/line_pattern.ts";
+import { decodeText } from "../../src/files/text/detect.ts";
+import { createSearchBuffer, searchFile } from "../../src/files/text/search_file.ts";
+import type { LineMatch } from "../../src/files/text/search_text.ts";
 import { diskModes } from "./disk_modes.ts";
 
 interface Expected {

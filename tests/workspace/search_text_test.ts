@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { type ByteText, toByteText } from "../../src/workspace/text/byte_text.ts";
 import { RE2JS } from "re2js";
-import { createLinePattern } from "../../src/workspace/text/line_pattern.ts";
-import type { LongLineMatch, LongLineSearch } from "../../src/workspace/text/long_line.ts";
-import { type LineMatch, searchText } from "../../src/workspace/text/search_text.ts";
+import { type ByteText, toByteText } from "../../src/files/text/byte_text.ts";
+import { createLinePattern } from "../../src/files/text/line_pattern.ts";
+import type { LongLineMatch, LongLineSearch } from "../../src/files/text/long_line.ts";
+import { type LineMatch, searchText } from "../../src/files/text/search_text.ts";
 
 function bytesOf(text: string): ByteText {
   const bytes = Buffer.from(text);

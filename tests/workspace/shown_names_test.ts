@@ -1,10 +1,10 @@
 /** Names in a workspace may be anything that a file system takes: no answer holds them raw where that could mislead. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fileListTool } from "../../src/tools/files/file_list.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileSearchTool } from "../../src/tools/files/file_search.ts";
-import { showName } from "../../src/workspace/file_display.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { showName } from "../../src/files/workspace/file_display.ts";
 import { callTool, visibleText } from "./call_tool.ts";
 import { checkProperty, quickDirectory } from "./property_runs.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";

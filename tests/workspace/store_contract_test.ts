@@ -1,7 +1,7 @@
-import { systemClock } from "../../src/lib/time/clock.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { createStoreKeys } from "../../src/workspace/store/records.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { createStoreKeys } from "../../src/files/store/records.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
 import { testDraftContract } from "./draft_contract.ts";
 import { testTrashContract } from "./trash_contract.ts";

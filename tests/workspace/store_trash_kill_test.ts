@@ -3,11 +3,11 @@
  * the tree or in the trash, and what was done is undone by the next process. Likewise for the undoing.
  */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/time/clock.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { at, encode, fillFile, roomyTrash, text, tree } from "./contract.ts";
 import { quickDirectory } from "./property_runs.ts";
 import { author, makeChange, trashOf, undo } from "./trash_contract.ts";

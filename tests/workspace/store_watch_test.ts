@@ -1,11 +1,11 @@
 /** Changes of a store-backed workspace, as those who watch it hear of them. */
 import assert from "node:assert/strict";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { createStoreWatch } from "../../src/workspace/store/watch.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
-import type { WorkspaceChange } from "../../src/workspace/watch.ts";
-import type { Outcome, Workspace } from "../../src/workspace/port.ts";
+import { createStoreWatch } from "../../src/files/store/watch.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
+import type { WorkspaceChange } from "../../src/files/workspace/watch.ts";
+import type { Outcome, Workspace } from "../../src/files/workspace/port.ts";
 import { at } from "./contract.ts";
 
 const name = "shared";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import type { Storage, StoredEntry } from "../../src/storage/port.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite/sqlite_storage.ts";
-import { defaultWorkspaceLimits } from "../../src/workspace/limits.ts";
-import type { Workspace } from "../../src/workspace/port.ts";
-import { openStoreWorkspace } from "../../src/workspace/store/store_workspace.ts";
+import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { at, tree } from "./contract.ts";
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);

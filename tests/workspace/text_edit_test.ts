@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { differenceOf } from "../../src/workspace/text/diff.ts";
-import { type EditRefusal, replaceText } from "../../src/workspace/text/edit.ts";
+import { differenceOf } from "../../src/files/text/diff.ts";
+import { type EditRefusal, replaceText } from "../../src/files/text/edit.ts";
 
 const maxBytes = 1_000_000;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createTextFinder } from "../../src/workspace/text/finder.ts";
+import { createTextFinder } from "../../src/files/text/finder.ts";
 
 Deno.test("createTextFinder() finds what indexOf finds, in texts that repeat themselves", () => {
   const few = (minLength: number, maxLength: number) =>

@@ -1,22 +1,10 @@
 /** What the trash of every workspace must do. */
 import assert from "node:assert/strict";
-import type { Change, ChangeAuthor } from "../../src/workspace/change.ts";
-import type { WorkspacePath } from "../../src/workspace/path.ts";
-import type { Trash, Workspace } from "../../src/workspace/port.ts";
-import { undoChange } from "../../src/workspace/undo.ts";
-import {
-  at,
-  type ContractSettings,
-  encode,
-  fillFile,
-  type OpenedWorkspace,
-  type OpenWorkspace,
-  reason,
-  roomyTrash,
-  text,
-  tree,
-  value,
-} from "./contract.ts";
+import type { Change, ChangeAuthor } from "../../src/files/workspace/change.ts";
+import type { WorkspacePath } from "../../src/files/workspace/path.ts";
+import type { Trash, Workspace } from "../../src/files/workspace/port.ts";
+import { undoChange } from "../../src/files/text/undo.ts";
+import { at, type ContractSettings, encode, fillFile, type OpenedWorkspace, type OpenWorkspace, reason, roomyTrash, text, tree, value } from "./contract.ts";
 
 export const author: ChangeAuthor = { subject: "anna", clientId: "claude", grantId: "grant", tool: "file_write" };
 

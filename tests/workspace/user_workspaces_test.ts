@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import type { Principal } from "../../src/lib/principal.ts";
-import { fileReadTool } from "../../src/tools/files/file_read.ts";
-import { fileWriteTool } from "../../src/tools/files/file_write.ts";
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import { newNameProblem, parseFilePath } from "../../src/workspace/path.ts";
-import { createUserWorkspaces, userDirectoryName } from "../../src/workspace/user_workspaces.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import { newNameProblem, parseFilePath } from "../../src/files/workspace/path.ts";
+import { createUserWorkspaces, userDirectoryName } from "../../src/files/workspace/user_workspaces.ts";
 import { callTool, principalOf } from "./call_tool.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 

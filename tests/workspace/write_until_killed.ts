@@ -2,9 +2,9 @@
  * Changes the workspace given as argument until it is killed: writers of all kinds at once, so that a kill meets several
  * of them in the midst of their work. What is done is acknowledged on standard output, at once.
  */
-import { openDiskWorkspace } from "../../src/workspace/disk/disk_workspace.ts";
-import type { WorkspacePath } from "../../src/workspace/path.ts";
-import type { Outcome } from "../../src/workspace/port.ts";
+import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
+import type { WorkspacePath } from "../../src/files/workspace/path.ts";
+import type { Outcome } from "../../src/files/workspace/port.ts";
 
 const [root, size = ""] = Deno.args;
 if (root === undefined) throw new Error("usage: write_until_killed.ts ROOT SIZE");

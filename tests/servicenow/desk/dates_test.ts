@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { parseDates } from "../../../src/servicenow/query/dates.ts";
+import { parseDates } from "../../../src/servicenow/dates.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
 import { openDesk } from "./desk_place.ts";
 

@@ -1,14 +1,14 @@
 /** The ServiceNow tools over a stand-in instance, for people of it: each subject is the user name of one. */
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { parseToolInput } from "../../../src/mcp/calls/tool_input.ts";
-import { createToolRegistry } from "../../../src/mcp/offers/tool_registry.ts";
+import { parseToolInput } from "../../../src/mcp/tool_input.ts";
+import { createToolRegistry } from "../../../src/mcp/tool_registry.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../../src/mcp/tool.ts";
 import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";
-import { workspaceFiles } from "../../../src/tools/servicenow/files.ts";
-import { servicenowTools } from "../../../src/tools/servicenow/servicenow_tools.ts";
-import { openDiskWorkspace } from "../../../src/workspace/disk/disk_workspace.ts";
-import { defaultWorkspaceLimits } from "../../../src/workspace/limits.ts";
+import { workspaceFiles } from "../../../src/servicenow/files_tool.ts";
+import { servicenowTools } from "../../../src/servicenow/servicenow_tools.ts";
+import { openDiskWorkspace } from "../../../src/files/disk/disk_workspace.ts";
+import { defaultWorkspaceLimits } from "../../../src/files/workspace/limits.ts";
 import type { StandInInstance, StandInOptions } from "../../fixtures/servicenow/instance.ts";
 import { principalOf } from "../principal.ts";
 import { openPlace, type Place } from "../place.ts";

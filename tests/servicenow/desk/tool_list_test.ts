@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { createToolRegistry } from "../../../src/mcp/offers/tool_registry.ts";
-import { toFlatSchema } from "../../../src/mcp/offers/tool_schema.ts";
-import { offeredScopes } from "../../../src/scopes.ts";
+import { createToolRegistry } from "../../../src/mcp/tool_registry.ts";
+import { toFlatSchema } from "../../../src/mcp/tool_schema.ts";
+import { offeredScopes } from "../../../src/lib/scopes.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";
 import { openDesk } from "./desk_place.ts";
 

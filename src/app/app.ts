@@ -1,0 +1,251 @@
+/** The composition root: a configuration and an opened installation in, a request handler out. */
+import { openApproval } from "./approval.ts";
+import type { Bounds } from "./bounds.ts";
+import { openCallRecords } from "./call_records.ts";
+import { createAuthorizationServer } from "../oauth/authorization_server.ts";
+import type { Registration } from "../oauth/context.ts";
+import type { FetchDocument } from "../oauth/document_fetcher.ts";
+import type { Config } from "./config/config.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { serverIcons, withIcons } from "../http/icons.ts";
+import type { Installation } from "./installation.ts";
+import { createAgreedClock } from "../lib/agreed_clock.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
+import { watchWallClock } from "../lib/wall_clock_watch.ts";
+import type { Metrics } from "../audit/metrics.ts";
+import { createProfiles } from "../mcp/profile.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { createConsoleSide } from "./console_side.ts";
+import { createStorageProbe } from "../http/storage_probe.ts";
+import { createHttpSide } from "./http_side.ts";
+import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
+import { createChallenges } from "../http/challenge.ts";
+import { createGuard } from "../http/guard.ts";
+import { createRateLimits } from "./rate_limits.ts";
+import { createResourceMetadataEndpoint } from "../http/protected_resource_metadata.ts";
+import { createSpellings } from "../http/resource_spelling.ts";
+import { serverUrlSpellings } from "./server_url.ts";
+import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
+import type { Telemetry } from "../audit/telemetry.ts";
+import { createToolbox, type Toolbox } from "./toolbox.ts";
+import { createTransferAccess } from "./transfer_access.ts";
+
+export interface App {
+  /** Answers any request. */
+  readonly fetch: Endpoint;
+  /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
+  issueSetUpLink(): Promise<string | null>;
+  /** How many event streams are open. */
+  readonly openStreams: number;
+  /** From here on `/health/ready` answers 503; everything else goes on. */
+  announceStop(): void;
+  /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
+  finishBodies(milliseconds: number): Promise<void>;
+  /** Ends the streams that last, so that a shutdown waits for running calls only. */
+  drain(): void;
+  /** Asks the calls that run to answer now with what they have. */
+  hurry(): void;
+  /** Gives back everything but the installation. */
+  close(): Promise<void>;
+}
+
+interface AppDependencies extends Installation {
+  /** The issuer: an origin without a trailing slash. */
+  readonly serverUrl: string;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  /** Fetches client metadata documents; see `createDocumentFetcher`. */
+  readonly fetchDocument: FetchDocument;
+  /** Tools beside those that the configuration gives; see docs/tools.md. */
+  readonly extraTools?: readonly Tool[];
+  readonly bounds?: Bounds;
+  readonly kernel?: KernelAccess;
+  /** Absent where no metrics are served. */
+  readonly metrics?: Metrics;
+  readonly telemetry: Telemetry;
+}
+
+const maxRememberedClients = 100_000;
+/** How often expired records are removed. */
+const sweepIntervalMs = 300_000;
+/** How often freed memory is returned. The first start of a version frees 20 MB once Deno has parsed its modules. */
+const returnIntervalMs = 30_000;
+
+/** The authorization server has the client credentials grant, which MCP knows as an extension (ext-auth). */
+const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credentials";
+
+/** Wires every part. Rejects when the workspace cannot be used. */
+export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
+  const { clock, timers = systemTimers, bounds = {} } = given;
+  const wallClock = watchWallClock({ clock, timers, log: given.log });
+  const { steadyNow } = wallClock;
+  const records = await openCallRecords(config, { ...given, timers, bounds, steadyNow });
+  const { log } = records;
+  const agreedClock = createAgreedClock(clock, timers);
+  const dependencies = { ...given, log, timers, agreedClock, bounds };
+  const { serverUrl, storage, secrets, metrics, telemetry, extraTools = [] } = dependencies;
+  const resource = `${serverUrl}/mcp`;
+  const spellings = serverUrlSpellings(serverUrl);
+  const scopes = scopesOf(config.servicenow);
+  const limits = createRateLimits(config, dependencies);
+  const servicenow = await openServicenow(config.servicenow, {
+    ...dependencies,
+    calls: limits.servicenowCalls,
+    fetch: telemetry.fetch,
+  });
+
+  const bodyTimeoutMs = bounds.http?.bodyTimeoutMs;
+  const { ownerPasswordHash, clientMetadataDocuments } = config.authorizationServer;
+  const authorizationServer = createAuthorizationServer({
+    issuer: serverUrl,
+    resource,
+    resourceAliases: spellings.map((url) => `${url}/mcp`),
+    scopes,
+    storage,
+    secrets,
+    clock,
+    timers,
+    agreedClock,
+    log,
+    registration: registrationOf(config.authorizationServer),
+    hasConsole: config.console.pages === "on",
+    ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
+    lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
+    limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
+    ...(servicenow === null ? {} : {
+      servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
+    }),
+    ...(clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
+  });
+  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
+  const challenges = createChallenges({ spellingOf, scopes });
+  const { verifier } = authorizationServer;
+  const guard = createGuard({ verifier, challenges, clock });
+
+  const clientNames = boundedMap<string, string>(maxRememberedClients);
+  const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
+  const approval = await openApproval(config, {
+    ...{ ...dependencies, nameOfClient, isLive: verifier.isLive, workspace: () => toolbox.workspace },
+  });
+  const toolbox: Toolbox = await createToolbox(config, {
+    ...dependencies,
+    ...approval,
+    servicenow,
+    transferBy: { serverUrl, secrets, timers, access: createTransferAccess(verifier, records.live, approval) },
+  });
+  const profiles = createProfiles({
+    compatibility: config.mcp.compatibility,
+    findClient: async (clientId) => {
+      const client = await authorizationServer.describeClient(clientId);
+      if (client === null) return null;
+      clientNames.set(clientId, client.name);
+      return client;
+    },
+    toolFailureIsProtocolError: config.mcp.toolFailures === "error",
+  });
+
+  const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
+  const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
+  const mcp = createProtocolServer(config, {
+    ...dependencies,
+    tracer: telemetry.tracer,
+    serverInfo,
+    extensions: [clientCredentialsExtension],
+    tools: toolbox.tools.map(offered),
+    extraTools: extraTools.map(offered),
+    resources: toolbox.resources,
+    prompts: toolbox.prompts,
+    noteClient(principal, name) {
+      records.attempts.noteName(principal, name);
+      return profiles.noteName(principal, name);
+    },
+    nameOfClient,
+    toolCalls: limits.toolCalls,
+    recordRequest: records.recordRequest,
+    callWatch: records.live.callWatch,
+    watchToken: verifier.watch,
+    ...(metrics === undefined ? {} : { countRequest: metrics.countRequest }),
+  });
+
+  const probeStorage = createStorageProbe({ storage, timers }); // one for /health and the console
+  const consolePages = createConsoleSide(config, {
+    ...dependencies,
+    probeStorage,
+    ...approval,
+    ...records,
+    nameOfClient,
+    authorizationServer,
+    servicenow,
+    model: toolbox.model,
+    workspace: toolbox.workspace,
+    tools: [...toolbox.tools, ...extraTools],
+  });
+  const http = createHttpSide(config, {
+    ...dependencies,
+    consoleRoutes: consolePages.routes,
+    probeStorage,
+    isWorkspaceThere: toolbox.isWorkspaceThere,
+    attempts: records.attempts,
+    authorizationServer,
+    mcp,
+    serverInfo,
+    limits,
+    profiles,
+    guard,
+    challenges,
+    spellings,
+    transfers: toolbox.transfers,
+    resourceMetadata: createResourceMetadataEndpoint({ spellingOf, issuer: serverUrl, scopes }),
+  });
+
+  const stopReturning = given.kernel?.available ? timers.every(returnIntervalMs, given.kernel.returnFreedMemory) : null;
+  const stopSweeping = timers.every(bounds.sweepIntervalMs ?? sweepIntervalMs, () => {
+    const now = steadyNow();
+    if (now === null) return;
+    const sweeping = [storage.sweep(now), toolbox.tidy(now)];
+    for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
+  });
+  return {
+    fetch: http.fetch,
+    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
+    announceStop: http.announceStop,
+    get openStreams() {
+      return mcp.openStreams;
+    },
+    finishBodies: http.finishBodies,
+    drain() {
+      consolePages.close();
+      mcp.drain();
+    },
+    hurry: mcp.hurry,
+    async close() {
+      stopReturning?.();
+      stopSweeping();
+      wallClock.close();
+      consolePages.close();
+      approval.close();
+      await mcp.close();
+      servicenow?.close();
+      await toolbox.close();
+      await limits.close();
+      await records.close();
+    },
+  };
+}
+
+/** Where each start would void the link that another instance printed. */
+function mayHaveSeveralHosts({ onDeploy, storage: { database } }: Config): boolean {
+  return onDeploy || database?.kind === "postgres";
+}
+
+function registrationOf(settings: Config["authorizationServer"]): Registration {
+  const { registration: mode, registrationToken: token } = settings;
+  if (mode !== "token") return { mode };
+  if (token === undefined) throw new TypeError("REGISTRATION=token without DCR_AUTH_TOKEN passed the configuration");
+  return { mode, token };
+}

@@ -1,0 +1,34 @@
+/**
+ * Bounds that a test changes, by part: every number that is left out is the constant in the part itself. Plain data,
+ * so that a worker can be given it in its address.
+ */
+import type { Lifetimes, Limits } from "../oauth/context.ts";
+import type { EventStreamOptions } from "../http/event_stream.ts";
+import type { RepeatBounds } from "../lib/summarised_log.ts";
+import type { McpLimits } from "../mcp/limits.ts";
+import type { OllamaLimits } from "../llm/limits.ts";
+import type { StorageBounds } from "../storage/open_storage.ts";
+import type { TransferLimits } from "../files/transfer/limits.ts";
+import type { WorkspaceLimits } from "../files/workspace/limits.ts";
+
+export interface Bounds {
+  /** How long a client is kept waiting for a person, and how soon it cannot answer for one. */
+  readonly approval?: { readonly patienceMs?: number; readonly leastReadingMs?: number };
+  readonly authorizationServer?: Partial<Limits>;
+  readonly lifetimes?: Partial<Lifetimes>;
+  readonly healthChecksPerMinute?: number;
+  readonly http?: HttpBounds;
+  readonly eventStreams?: Partial<EventStreamOptions>;
+  readonly log?: RepeatBounds;
+  readonly mcp?: Partial<McpLimits>;
+  readonly ollama?: Partial<OllamaLimits>;
+  readonly storage?: StorageBounds;
+  readonly sweepIntervalMs?: number;
+  readonly transfers?: Partial<TransferLimits>;
+  readonly workspace?: Partial<WorkspaceLimits>;
+}
+
+interface HttpBounds {
+  readonly bodyTimeoutMs?: number;
+  readonly maxPublicBodyBytes?: number;
+}

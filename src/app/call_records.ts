@@ -1,0 +1,98 @@
+/** What is kept of calls: the log with its stored audit, those that run now, and how clients connect. */
+import { type AttemptRecorder, createAttemptRecorder } from "../console/connections/recorder.ts";
+import { openStepLog, type StepLog } from "../console/connections/step_log.ts";
+import type { Config } from "./config/config.ts";
+import { summariseStrangers } from "../lib/summarised_log.ts";
+import { isLoopbackHost } from "../lib/parsers.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Timers } from "../lib/timers.ts";
+import { type Live, openLive } from "../console/live/live.ts";
+import type { TakeAudit } from "../mcp/audit.ts";
+import type { Storage } from "../storage/port.ts";
+import type { LogExport } from "../audit/log_export.ts";
+import { version } from "../lib/version.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Installation } from "./installation.ts";
+import { mayHaveSeveralInstances } from "./rate_limits.ts";
+import { serverUrlSpellings } from "./server_url.ts";
+import { startStoredAudit } from "./stored_audit.ts";
+
+interface CallRecords {
+  /** For every part: its audit lines are stored too, and repeated refusals of strangers are counted. */
+  readonly log: Log & { close(): void };
+  readonly live: Live;
+  readonly recordRequest: TakeAudit;
+  readonly attempts: AttemptRecorder;
+  readonly steps: StepLog;
+  /** The audit's way to a collector; `null` where it stays here. */
+  readonly logExport: LogExport | null;
+  close(): Promise<void>;
+}
+
+export async function openCallRecords(
+  config: Config,
+  parts: Installation & {
+    readonly log: Log;
+    readonly clock: Clock;
+    readonly timers: Timers;
+    readonly steadyNow: () => number | null;
+    readonly bounds: Bounds;
+    /** Without one, no client connects. */
+    readonly serverUrl?: string;
+  },
+): Promise<CallRecords> {
+  const createId = (): string => crypto.randomUUID();
+  const { log: given, timers } = parts;
+  const { logs } = config.telemetry;
+  const logExport = logs === null ? null : (await import("../audit/log_export.ts")) // hardly ever needed
+    .createLogExport({ target: logs, version, instance: createId(), fetch, timers, log: given });
+  const audit = startStoredAudit(config.audit, {
+    ...{ ...parts, createId, logExport },
+    onRequest: (line) => live.noteEnd(line),
+  });
+  const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
+  const steps = openStepLog({ ...parts, log: summarised, createId });
+  const { serverUrl } = parts;
+  const hosts = new Set(serverUrl === undefined ? [] : serverUrlSpellings(serverUrl).map((url) => new URL(url).host));
+  const attempts = createAttemptRecorder({
+    note: serverUrl === undefined ? () => {} : steps.note,
+    isOwnHost: (host) => hosts.has(host),
+    isOpen: config.authorizationServer.registration === "open",
+    isDiskFull: () => isDiskFull(parts.storage),
+    scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
+    ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
+    isDirect: serverUrl !== undefined && isLoopbackHost(new URL(serverUrl).hostname) &&
+      config.http.trustedProxies === undefined,
+    elapsed: () => timers.elapsed(),
+    isClockSteady: () => parts.steadyNow() !== null,
+  });
+  const live = await openLive({ ...parts, log: summarised, createId, hasOthers: mayHaveSeveralInstances(config) });
+  return {
+    log: summarised,
+    live,
+    recordRequest(entry, params) {
+      audit.recordRequest(entry, params);
+      attempts.noteCall(entry);
+    },
+    attempts,
+    steps,
+    logExport,
+    async close() {
+      live.close();
+      summarised.close();
+      await steps.close();
+      await audit.close();
+    },
+  };
+}
+
+/** What is written is also what the storage writes to find out whether it is back. */
+async function isDiskFull(storage: Storage): Promise<boolean> {
+  try {
+    await storage.commit({ puts: [{ key: ["health", "write"], value: true }] });
+    return false;
+  } catch (error) {
+    return error instanceof Error && /\bfull\b/.test(error.message);
+  }
+}

@@ -1,0 +1,216 @@
+/** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { environmentHasProxy } from "../../lib/environment_proxy.ts";
+import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
+import { freezeConfig } from "./freeze_config.ts";
+import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
+import { leadsInto } from "./overlap.ts";
+import { isLoopbackHost } from "../../lib/parsers.ts";
+import type { ConfigProblem } from "./problem.ts";
+import { requireForDeploy } from "./require_for_deploy.ts";
+import type { SettingTable } from "../../lib/setting.ts";
+import { absolutePath, homeDirectory, pathBelow } from "../../lib/system_path.ts";
+import { type SettingInForce, settingsInForce } from "./settings_in_force.ts";
+import { settings, settingTables, type SettingValues } from "./settings.ts";
+import { readTelemetryRequest, type TelemetryRequest } from "./telemetry_config.ts";
+import { completeTls, type TlsConfig } from "./tls.ts";
+import { variableNames } from "./variable_names.ts";
+
+/** Who may register OAuth clients (RFC 7591): anyone, holders of the token, no one. */
+type RegistrationMode = "open" | "token" | "off";
+
+/** The instance whose records are offered, with this server's credentials as its OAuth client. */
+interface ServicenowAccess {
+  readonly instance: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+/** The whole configuration, by part. Paths are absolute. */
+export interface Config extends Omit<SettingValues, "authorizationServer" | "http" | "servicenow"> {
+  readonly authorizationServer: Omit<SettingValues["authorizationServer"], "registration"> & {
+    readonly registration: RegistrationMode;
+  };
+  readonly http: Omit<SettingValues["http"], "tlsCertificateFile" | "tlsKeyFile"> & {
+    /** Without it, the server speaks plain http. */
+    readonly tls?: TlsConfig;
+  };
+  readonly ollama: SettingValues["ollama"] & {
+    /** Whether the environment names a proxy that Deno's fetch would use even for this machine. */
+    readonly avoidProxy: boolean;
+  };
+  readonly servicenow: Omit<SettingValues["servicenow"], keyof ServicenowAccess> & {
+    readonly access?: ServicenowAccess;
+    /** The settings without which SERVICENOW_INSTANCE offers nothing; empty where nothing is missing. */
+    readonly missing: readonly string[];
+  };
+  /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
+  readonly telemetry: SettingValues["telemetry"] & TelemetryRequest;
+  /** What has a value, for the owner to see: secrets as "set". */
+  readonly inForce: readonly SettingInForce[];
+  /** Variables that are set and have no effect any more. */
+  readonly formerSettings: readonly FormerSetting[];
+  /** The configuration file, where one was read. */
+  readonly configFile?: string;
+  /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
+  readonly onDeploy: boolean;
+}
+
+/** Reads every setting, then the rules between settings. All problems are reported together. */
+export function loadConfig(sources: ConfigSources): Result<Config, readonly ConfigProblem[]> {
+  const problems: ConfigProblem[] = [];
+  const values = Object.fromEntries(
+    Object.entries(settingTables).map(([part, table]) => [part, readTable(table, sources, problems)]),
+  );
+  if (problems.length > 0) return failure(problems);
+  const config = completeConfig(values as unknown as SettingValues, sources, problems);
+  return problems.length > 0 ? failure(problems) : success(freezeConfig(config));
+}
+
+function readTable(
+  table: SettingTable,
+  sources: ConfigSources,
+  problems: ConfigProblem[],
+): Readonly<Record<string, unknown>> {
+  const values: Record<string, unknown> = {};
+  for (const [name, setting] of Object.entries(table)) {
+    const found = findSetting(setting, sources, problems);
+    if (found === undefined) continue;
+    const parsed = setting.parse(found.text);
+    if (parsed.ok) values[name] = parsed.value;
+    else problems.push({ field: found.field, value: shownText(setting, found.text), hint: parsed.error });
+  }
+  return values;
+}
+
+function completeConfig(values: SettingValues, sources: ConfigSources, problems: ConfigProblem[]): Config {
+  const { env, file, readFile } = sources;
+  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...http } = values.http;
+  const { instance, clientId, clientSecret, ...servicenow } = values.servicenow;
+  const { serverUrl } = http;
+  const onDeploy = isDeploy(env);
+  const access = completeServicenow(
+    { instance, clientId, clientSecret },
+    values.authorizationServer.signIn,
+    problems,
+  );
+  const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
+  if (onDeploy) requireForDeploy(values, env, problems);
+  else if (serverUrl === undefined && !isLoopbackHost(http.host)) {
+    problems.push({
+      field: "SERVER_URL",
+      value: "(not set)",
+      hint: `must be set when the server listens on ${http.host}: it is the address that clients type`,
+    });
+  }
+  const { database } = values.storage;
+  // DENO_KV_DEFAULT_PATH is Deno's own: the platform's database where the platform is simulated.
+  if (database?.kind === "deno_kv" && database.url === undefined && !onDeploy && !env["DENO_KV_DEFAULT_PATH"]) {
+    problems.push({
+      field: "DATABASE_URL",
+      value: '"deno-kv:"',
+      hint: "names Deno Deploy's own database, which is there only: leave it out to use SQLite",
+    });
+  }
+  const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
+  const dir = placeOf("WORKSPACE_DIR", values.workspace.dir, sources, problems);
+  const workspace = { ...values.workspace, dir };
+  const variables = layeredVariables({ env, file: file ?? null }, variableNames);
+  requireSeparatePaths({ ...values, storage, workspace }, variables, sources, problems);
+  return {
+    ...values,
+    authorizationServer: { ...values.authorizationServer, registration: registrationMode(values, problems) },
+    http: { ...http, ...(tls === null ? {} : { tls }) },
+    ollama: { ...values.ollama, avoidProxy: environmentHasProxy((name) => env[name]) },
+    servicenow: {
+      ...servicenow,
+      ...(access === null ? {} : { access }),
+      missing: instance === undefined || access !== null ? [] : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
+    },
+    storage,
+    telemetry: { ...values.telemetry, ...readTelemetryRequest(env, { onDeploy }) },
+    workspace,
+    inForce: settingsInForce(sources),
+    formerSettings: formerSettingsIn(variables),
+    ...(file ? { configFile: file.path } : {}),
+    onDeploy,
+  };
+}
+
+function registrationMode(
+  { http: { serverUrl }, authorizationServer: { registration, registrationToken } }: SettingValues,
+  problems: ConfigProblem[],
+): RegistrationMode {
+  const isPublic = serverUrl !== undefined && !isLoopbackHost(new URL(serverUrl).hostname);
+  const mode = registration ?? (isPublic || registrationToken !== undefined ? "token" : "open");
+  if (mode === "token" && registrationToken === undefined) {
+    problems.push({
+      field: "DCR_AUTH_TOKEN",
+      value: "(not set)",
+      hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL; or set REGISTRATION=off",
+    });
+  }
+  return mode;
+}
+
+function placeOf(
+  field: string,
+  path: string,
+  { env, home = homeDirectory }: ConfigSources,
+  problems: ConfigProblem[],
+): string {
+  if (path !== "~" && !path.startsWith("~/")) return absolutePath(path);
+  const directory = home();
+  if (directory === null && !isDeploy(env)) {
+    const hint = "begins in the home directory, and this user has none: set it to an absolute path, or set HOME";
+    problems.push({ field, value: JSON.stringify(path), hint });
+  }
+  return pathBelow(directory ?? "/", path.slice(1));
+}
+
+/** Nothing that holds a secret, or decides whom the server trusts, may lie in a workspace on the disk. */
+function requireSeparatePaths(
+  { http, storage: { database, dataDir }, workspace: { dir, store } }: SettingValues,
+  variables: ConfigSources["env"],
+  { file, lookAt = () => null }: ConfigSources,
+  problems: ConfigProblem[],
+): void {
+  if (store !== "disk") return;
+  const secretFiles = settings.filter(({ secret }) => secret)
+    .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`] || undefined] as const);
+  const paths = {
+    ...Object.fromEntries(secretFiles),
+    DATABASE_URL: database?.kind === "postgres" ? database.rootCertificatePath : undefined,
+    TLS_CERT_FILE: http.tlsCertificateFile,
+    TLS_KEY_FILE: http.tlsKeyFile,
+    DATA_DIR: dataDir,
+    "--config": file?.path,
+  };
+  for (const [field, path] of Object.entries(paths)) {
+    if (path === undefined || !leadsInto(absolutePath(path), dir, lookAt)) continue;
+    const hint = "must not lie in the workspace, where agents could read and replace it";
+    problems.push({ field, value: JSON.stringify(path), hint });
+  }
+}
+
+/** All three settings or none; the instance alone is checked and otherwise left, since the guide's servers set it so. */
+function completeServicenow(
+  { instance, clientId, clientSecret }: { readonly [Name in keyof ServicenowAccess]: string | undefined },
+  signIn: "local" | "servicenow",
+  problems: ConfigProblem[],
+): ServicenowAccess | null {
+  if (instance !== undefined && clientId !== undefined && clientSecret !== undefined) {
+    return { instance, clientId, clientSecret };
+  }
+  if (clientId === undefined && clientSecret === undefined && signIn === "local") return null;
+  const needed = {
+    SERVICENOW_INSTANCE: instance,
+    SERVICENOW_CLIENT_ID: clientId,
+    SERVICENOW_CLIENT_SECRET: clientSecret,
+  };
+  for (const [field, value] of Object.entries(needed)) {
+    const hint = "must be set together with the other settings of the instance; see docs/servicenow.md";
+    if (value === undefined) problems.push({ field, value: "(not set)", hint });
+  }
+  return null;
+}

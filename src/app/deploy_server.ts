@@ -1,0 +1,30 @@
+/**
+ * The server as Deno Deploy runs it: in this isolate, since there are no flags for a worker's permissions, with every
+ * permission at first, and with the network alone once its storage is open.
+ */
+import process from "node:process";
+import type { Problem } from "../lib/problem.ts";
+import { createDocumentFetcher } from "../oauth/document_fetcher.ts";
+import { createInternet } from "../oauth/internet.ts";
+import type { Config } from "./config/config.ts";
+import type { Result } from "../lib/result.ts";
+import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
+import { confineThisIsolate, giveUp } from "./sandbox/own_permissions.ts";
+
+/** Starts it, then confines the whole process: no code can read a file or a variable any more. */
+export async function startDeployServer(
+  config: Config,
+  { log, clock, extraTools }: Pick<StartServerOptions, "log" | "clock" | "extraTools">,
+): Promise<Result<RunningServer, Problem>> {
+  return await startServer(config, {
+    log,
+    clock,
+    extraTools,
+    fetchDocument: createDocumentFetcher(createInternet(), () => performance.now()),
+    onInstallationOpen: () => {
+      confineThisIsolate();
+      process.env = {}; // libraries that look for their variables find none, instead of an exception
+      giveUp(["env"]); // MASTER_KEY and DATABASE_URL are among them
+    },
+  });
+}

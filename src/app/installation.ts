@@ -1,0 +1,124 @@
+/** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
+import { type Problem, UnusableError } from "../lib/problem.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { pathBelow } from "../lib/system_path.ts";
+import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
+import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey, type AbsentStorage } from "../storage/bind_master_key.ts";
+import { type DataDirectoryProblem, missingMasterKey, openDataDirectory, peekMasterKey, readDataDirectory } from "../storage/data_directory.ts";
+import { dataFiles } from "../storage/data_files.ts";
+import { openStorage, type OpenStorageOptions, type StorageBounds } from "../storage/open_storage.ts";
+import type { StorageSettings } from "../storage/mod_settings.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+
+export interface Installation {
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+}
+
+/** How the storage is opened. */
+interface StorageOptions {
+  /** For a server, which goes on while its database is lost. */
+  readonly log?: Log;
+  readonly bounds?: StorageBounds;
+  readonly watches?: OpenStorageOptions["watches"];
+}
+
+/** Opens what a configuration names, making the data directory and the database on the first start. */
+export async function openInstallation(
+  settings: StorageSettings,
+  clock: Clock,
+  options: StorageOptions = {},
+): Promise<Result<Installation, Problem>> {
+  const early = readMasterKey(settings);
+  if (!early.ok) return early;
+  const opened = await openStorageOf(settings, clock, options);
+  if (!opened.ok) return opened;
+  const storage = opened.value;
+  let isOpen = false;
+  try {
+    const keyed = early.value === null ? await makeMasterKeyFor(storage, settings) : success(early.value);
+    if (!keyed.ok) return keyed;
+    const secrets = createSecretBox(keyed.value);
+    if (settings.previousMasterKey !== undefined) {
+      const { moveToMasterKey } = await import("./move_to_master_key.ts"); // hardly ever needed
+      await moveToMasterKey({ storage, clock }, { from: createSecretBox(settings.previousMasterKey), to: secrets });
+    }
+    const bound = await bindMasterKey(storage, masterKeyMark(secrets));
+    isOpen = bound.ok;
+    return bound.ok ? success({ storage, secrets }) : bound;
+  } catch (error) {
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
+  } finally {
+    if (!isOpen) await storage.close();
+  }
+}
+
+/**
+ * Whether what a configuration names can be used, and its master key fits; makes and changes nothing. `absent` when
+ * there is nothing yet: the first start makes it. Says, too, whether the entry to look for is there.
+ */
+export async function examineInstallation(
+  { database, dataDir, masterKey }: StorageSettings,
+  { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
+): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, Problem>> {
+  const { examineStorage } = await import("../storage/examine_storage.ts");
+  const examined = await examineStorage({
+    ...(database === undefined ? {} : { location: database }),
+    sqlitePath: pathBelow(dataDir, dataFiles.database),
+    lookFor: lookFor,
+    clock,
+  });
+  if (!examined.ok) return examined;
+  if (examined.value.kind === "absent" || examined.value.mark === null) return success({ kind: "absent" });
+  const key = masterKey === undefined ? peekMasterKey(dataDir) : success(masterKey);
+  if (!key.ok) return failure(asProblem(key.error));
+  if (key.value === null) return failure(asProblem(missingMasterKey(dataDir)));
+  if (examined.value.mark !== masterKeyMark(createSecretBox(key.value))) return failure(wrongMasterKey);
+  return success({ kind: "sound", isFound: examined.value.isFound });
+}
+
+/** Opens the storage that a configuration names, whatever its master key. */
+export async function openStorageOf(
+  { database, dataDir }: StorageSettings,
+  clock: Clock,
+  { log, watches, bounds = {} }: StorageOptions = {},
+): Promise<Result<Storage, Problem>> {
+  return await openStorage({
+    ...(database === undefined ? {} : { location: database }),
+    sqlitePath: pathBelow(dataDir, dataFiles.database),
+    clock,
+    log,
+    bounds,
+    watches,
+  });
+}
+
+/**
+ * The key from the setting or the data directory; `null` where there is none yet. The directory is not touched when
+ * nothing of it is needed.
+ */
+function readMasterKey({ masterKey, database, dataDir }: StorageSettings): Result<Uint8Array | null, Problem> {
+  if (masterKey !== undefined && database !== undefined) return success(masterKey);
+  const directory = masterKey === undefined ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  return directory.ok ? success(masterKey ?? directory.value.masterKey) : failure(asProblem(directory.error));
+}
+
+/** For a database that no key was used with yet. */
+async function makeMasterKeyFor(
+  storage: Storage,
+  { dataDir }: StorageSettings,
+): Promise<Result<Uint8Array, Problem>> {
+  // Another instance that starts for the first time makes its key before it leaves its mark.
+  const isUsed = await boundMark(storage) !== null;
+  const directory = isUsed ? readDataDirectory(dataDir) : openDataDirectory(dataDir);
+  if (!directory.ok) return failure(asProblem(directory.error));
+  const { masterKey } = directory.value;
+  return masterKey === null ? failure(asProblem(missingMasterKey(dataDir))) : success(masterKey);
+}
+
+function asProblem({ path, problem, remedy }: DataDirectoryProblem): Problem {
+  return { problem: `${path} ${problem}`, remedy };
+}

@@ -1,0 +1,141 @@
+/** What the owner does with the trash from the command line, beside a running server or without one. */
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
+import { ownerId } from "../oauth/records/user.ts";
+import type { Config } from "./config/config.ts";
+import { loadKernel } from "../files/kernel/kernel.ts";
+import type { Problem } from "../lib/problem.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Storage } from "../storage/port.ts";
+import { refusalWords } from "../files/tools/refusal.ts";
+import type { Change, KeptItem } from "../files/workspace/change.ts";
+import { toPathText } from "../files/workspace/file_display.ts";
+import { parseDirectoryPath } from "../files/workspace/path.ts";
+import type { Trash, Workspace } from "../files/workspace/port.ts";
+import { pathOf } from "../files/text/undo.ts";
+import { userDirectoryName } from "../files/workspace/user_workspaces.ts";
+import { keepsChanges, workspaceOpener } from "./workspaces.ts";
+
+/** A file, directory or link that a change replaced or deleted. */
+export interface KeptEntry {
+  readonly id: string;
+  readonly path: string;
+  readonly kind: string;
+  readonly bytes: number;
+  readonly entries: number;
+  /** When it was replaced or deleted, and until when it is kept: ISO 8601, UTC. */
+  readonly time: string;
+  readonly until: string;
+  readonly user: string | null;
+  readonly client: string | null;
+  readonly tool: string | null;
+}
+
+export interface OwnerTrash {
+  /** The newest first. */
+  list(): AsyncIterable<KeptEntry>;
+  /** Puts it back to where it was, or to another path; never in the place of something. Gives the path. */
+  restore(id: string, path?: string): Promise<Result<string, Problem>>;
+  close(): Promise<void>;
+}
+
+const author = { subject: ownerId, clientId: "portcullis-trash", grantId: "", tool: "trash restore" };
+
+/** Opens the trash of all, of which `user` names one, or with a workspace for each user that of `user`. */
+export async function openOwnerTrash(
+  { workspace: settings }: Pick<Config, "workspace">,
+  { storage, clock, user }: { readonly storage: Storage; readonly clock: Clock; readonly user: string | undefined },
+): Promise<Result<OwnerTrash, Problem>> {
+  if (!keepsChanges(settings)) return problem("nothing is kept", "set TRASH_KEEP and TRASH_MAX_BYTES");
+  const isShared = settings.sharing === "shared";
+  if (!isShared && user === undefined) return problem("each user has a workspace here", "name one with --user");
+  const directory = isShared || user === undefined ? null : userDirectoryName(user);
+  const root = join(settings.dir, directory ?? "");
+  if (settings.store === "disk" && !isDirectory(root)) {
+    const remedy = isShared
+      ? "the first start makes it; is it the right --workspace (WORKSPACE_DIR)?"
+      : "see `users list`";
+    return problem(`there is no workspace at ${root}`, remedy);
+  }
+  const open = await workspaceOpener(settings, { storage, clock, kernel: loadKernel() });
+  const workspace = open(directory);
+  const { trash } = workspace;
+  if (trash === null) throw new TypeError("a workspace that keeps changes without a trash");
+  return success({
+    async *list() {
+      for await (const change of trash.changes()) {
+        if (isShared && user !== undefined && change.by?.subject !== user) continue;
+        for await (const item of keptBy(trash, change)) yield toEntry(trash, change, item);
+      }
+    },
+    restore: (id, path) => restore(workspace, trash, id, path),
+    close: () => workspace.close(),
+  });
+}
+
+async function restore(
+  workspace: Workspace,
+  trash: Trash,
+  id: string,
+  path: string | undefined,
+): Promise<Result<string, Problem>> {
+  const [changeId = "", digits] = id.split(".");
+  const change = await trash.find(changeId);
+  const kept = change === null ? [] : await Array.fromAsync(keptBy(trash, change));
+  const chosen = digits === undefined ? kept : kept.filter(({ number }) => `${number}` === digits);
+  const [item] = chosen;
+  if (change === null || item === undefined) return problem("nothing of this id is kept", "see `trash list`");
+  if (chosen.length > 1) {
+    return problem(
+      "the change has several files",
+      `name one: ${chosen.map(({ number }) => `${changeId}.${number}`).join(", ")}`,
+    );
+  }
+  const own = stepOf(change, item)?.path ?? "";
+  const target = path === undefined ? success(pathOf(own)) : parseDirectoryPath(path);
+  if (!target.ok || target.value.text === "") {
+    return problem("this path cannot be restored to", "name another with --as");
+  }
+  const { trash: changing } = workspace.begin(author);
+  const restored = await changing?.restore(item, target.value);
+  if (restored?.ok) return success(target.value.text);
+  const words = restored === undefined ? "nothing is kept" : refusalWords(restored.error);
+  return problem(`${toPathText(target.value.text)}: ${words}`, "name another path with --as");
+}
+
+async function* keptBy(trash: Trash, { id, steps }: Change): AsyncGenerator<KeptItem> {
+  for (const { number, step } of steps) {
+    const item = { change: id, number };
+    if ("kept" in step && step.kept !== null && await trash.holds(item)) yield item;
+  }
+}
+
+function stepOf({ steps }: Change, { number }: KeptItem) {
+  return steps.find((each) => each.number === number)?.step;
+}
+
+function toEntry({ keepMs }: Trash, change: Change, item: KeptItem): KeptEntry {
+  const step = stepOf(change, item);
+  const kept = step !== undefined && "kept" in step ? step.kept : null;
+  return {
+    id: `${item.change}.${item.number}`,
+    path: toPathText(step?.path ?? ""),
+    kind: kept?.kind ?? "file",
+    bytes: kept?.sizeBytes ?? 0,
+    entries: kept?.entries ?? 1,
+    time: new Date(change.at).toISOString(),
+    until: new Date(change.at + keepMs).toISOString(),
+    user: change.by?.subject ?? null,
+    client: change.by?.clientId ?? null,
+    tool: change.by?.tool ?? null,
+  };
+}
+
+function isDirectory(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function problem(what: string, remedy: string): Result<never, Problem> {
+  return failure({ problem: what, remedy });
+}

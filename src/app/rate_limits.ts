@@ -1,0 +1,67 @@
+/** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
+import type { Bounds } from "./bounds.ts";
+import type { Config } from "./config/config.ts";
+import { createRateLimiter, type RateLimiter } from "../http/rate_limit.ts";
+import type { AgreedClock } from "../lib/agreed_clock.ts";
+import { createSharedRateLimiter, type SharedRateLimiter } from "../http/shared_rate_limit.ts";
+import type { Installation } from "./installation.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Timers } from "../lib/timers.ts";
+
+/** Every limit of a server that answers over HTTP. */
+export interface RateLimits {
+  readonly toolCalls: RateLimiter;
+  readonly servicenowCalls: RateLimiter;
+  readonly oauthAttempts: RateLimiter;
+  readonly registrations: RateLimiter;
+  /** By each instance for itself: a question about one instance is no reason to write into the storage of all. */
+  readonly healthChecks: RateLimiter;
+  close(): Promise<void>;
+}
+
+const minute = 60_000;
+/** For each user; an instance has limits of its own. */
+export const servicenowCallsPerMinute = 240;
+/** For each address. */
+const healthChecksPerMinute = 30;
+
+/** One instance alone on its storage counts in memory only. */
+export function createRateLimits(
+  config: Config,
+  { storage, secrets, clock, agreedClock, timers, log, bounds }: Installation & {
+    readonly bounds: Bounds;
+    readonly clock: Clock;
+    readonly agreedClock: AgreedClock;
+    readonly timers: Timers;
+    readonly log: Log;
+  },
+): RateLimits {
+  const { rateLimit } = config;
+  const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
+  const shared: SharedRateLimiter[] = [];
+  const limiter = (name: string, count: number, windowMs: number): RateLimiter => {
+    if (!mayHaveSeveralInstances(config)) return createRateLimiter({ count, windowMs, clock: timers.elapsed });
+    const rate = { name, count, windowMs };
+    const made = createSharedRateLimiter({ ...rate, storage, hideKey, clock, agreedClock, timers, log });
+    shared.push(made);
+    return made;
+  };
+  return {
+    toolCalls: limiter("tool_calls", rateLimit.toolCallsPerMinute, minute),
+    servicenowCalls: limiter("servicenow_calls", servicenowCallsPerMinute, minute),
+    oauthAttempts: limiter("oauth_attempts", rateLimit.oauthFailuresPerQuarterHour, 15 * minute),
+    registrations: limiter("registrations", Math.ceil(rateLimit.oauthFailuresPerQuarterHour / 5), 60 * minute),
+    healthChecks: createRateLimiter({
+      count: bounds.healthChecksPerMinute ?? healthChecksPerMinute,
+      windowMs: minute,
+      clock: timers.elapsed,
+    }),
+    close: async () => void await Promise.all(shared.map((each) => each.close())),
+  };
+}
+
+/** Whether another instance may answer the next request. */
+export function mayHaveSeveralInstances({ server: { workers }, storage: { database }, onDeploy }: Config): boolean {
+  return workers > 1 || database !== undefined || onDeploy;
+}

@@ -1,0 +1,140 @@
+/** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
+import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
+import type { FetchDocument } from "../oauth/document_fetcher.ts";
+import type { Config } from "./config/config.ts";
+import { freezeConfig } from "./config/freeze_config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { holdTimers } from "../lib/timers.ts";
+import type { JsonLog } from "../lib/json_log.ts";
+import { loadAsyncContexts } from "../lib/async_context.ts";
+import { nodeProcess } from "../lib/node_modules.ts";
+import { problemText } from "../lib/problem.ts";
+import { faultWords } from "../lib/system_fault.ts";
+import type { Tool } from "../mcp/tool.ts";
+import type { Bounds } from "./bounds.ts";
+import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
+import type { ServerReport } from "./metrics_listener.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import { createPendingAnswers } from "./pending_answers.ts";
+import { giveUpHost, giveUpPath } from "./sandbox/own_permissions.ts";
+import { listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
+import { stderrLog } from "./stderr_log.ts";
+
+/** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
+interface WorkerScope {
+  onmessage: (event: MessageEvent<ToWorker>) => void;
+  postMessage(message: FromWorker, transfer?: Transferable[]): void;
+  close: () => void;
+}
+
+/** What the module given to `serve` calls, once: the server with these tools beside its own. */
+export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = {}): void {
+  const scope = globalThis as unknown as WorkerScope;
+  let running: Promise<RunningServer | null> | undefined;
+  let log: JsonLog | undefined;
+  const documents = createPendingAnswers<Awaited<ReturnType<FetchDocument>>>();
+  const gathered = createPendingAnswers<readonly ServerReport[]>();
+  const writtenLines = createPendingAnswers<boolean>();
+  // The main thread limits how many of these fetches run, and for how long.
+  const fetchDocument: FetchDocument = (url, asker) =>
+    documents.ask((id) => scope.postMessage({ kind: "fetch_document", id, url, asker }));
+  const gatherReports = (): Promise<readonly ServerReport[]> =>
+    gathered.ask((id) => scope.postMessage({ kind: "gather_reports", id }));
+  const writeLog = (lines: Uint8Array<ArrayBuffer>): Promise<boolean> =>
+    writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
+  // A worker that ends says nothing to its parent, whose process would go on without a server.
+  addEventListener("unload", () => {
+    fail("its thread was ended by a call of exit() or close()");
+  });
+  const fail = (reason: string): void => {
+    void log?.flush(); // posts the lines at once, before the reason
+    scope.postMessage({ kind: "failed", reason });
+  };
+  const breakOff = (event: Event, error: unknown): void => {
+    event.preventDefault();
+    log?.write("error", "server_broke_off", { error: error instanceof Error ? error.stack : String(error) });
+    fail(`Uncaught ${String(error)}`);
+  };
+  scope.close = () => Deno.exit(1);
+  addEventListener("error", (event) => breakOff(event, event.error));
+  addEventListener("unhandledrejection", (event) => breakOff(event, event.reason));
+  scope.onmessage = ({ data }) => {
+    switch (data.kind) {
+      case "document":
+        return documents.answer(data.id, data.document);
+      case "reports":
+        return gathered.answer(data.id, data.reports);
+      case "logged":
+        return writtenLines.answer(data.id, data.isWritten);
+      case "report":
+        return void running?.then((server) => {
+          scope.postMessage({ kind: "report", id: data.id, report: server?.report() ?? null });
+        });
+      case "start": {
+        const { seat, preferredPort } = data;
+        const config = freezeConfig(data.config);
+        // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
+        if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
+        if (extraTools.length > 0) loadAsyncContexts(); // a tool may have some of its own
+        log = stderrLog(config.server, writeLog);
+        const team = seat === null ? {} : { team: { ...seat, gatherReports } };
+        running = start(
+          config,
+          { log, extraTools, bounds, fetchDocument, preferredPort, ...team },
+          (message) => scope.postMessage(message),
+        );
+        return;
+      }
+      case "stop":
+        return void stop(running, log).then(
+          () => scope.postMessage({ kind: "stopped" }),
+          (error) => fail(`it could not close everything: ${String(error)}`),
+        );
+    }
+  };
+  holdTimers(startMs);
+  scope.postMessage({ kind: "loaded" });
+}
+
+/** A start is over within it where the machine is not busy. */
+const startMs = 200;
+
+async function start(
+  config: Config,
+  options: Pick<StartServerOptions, "bounds" | "extraTools" | "fetchDocument" | "preferredPort" | "team"> & {
+    readonly log: JsonLog;
+  },
+  post: (message: FromWorker) => void,
+): Promise<RunningServer | null> {
+  const tell = (message: FromWorker): void => {
+    void options.log.flush(); // posts the lines first: what it tells may end the process
+    post(message);
+  };
+  try {
+    const started = await startServer(config, {
+      ...options,
+      clock: systemClock,
+      kernel: workspaceKernel,
+      // The database stays open; its files and the master key are out of reach for every tool from here on.
+      onInstallationOpen: () => storagePaths(config, realPathBelow).forEach(giveUpPath),
+    });
+    if (!started.ok) {
+      tell({ kind: "refused", text: problemText(started.error) });
+      return null;
+    }
+    // The port itself stays: it is listened on again when accepting fails. Port 0 would let a tool listen anywhere.
+    listenAddresses(config).filter((address) => address.endsWith(":0")).forEach(giveUpHost);
+    const { serverUrl, port, setUpLink } = started.value;
+    tell({ kind: "ready", serverUrl, port, setUpLink });
+    return started.value;
+  } catch (error) {
+    tell({ kind: "failed", reason: faultWords(error) });
+    return null;
+  }
+}
+
+async function stop(running: Promise<RunningServer | null> | undefined, log: JsonLog | undefined): Promise<void> {
+  log?.write("info", "stopping");
+  await (await running)?.stop();
+  await log?.flush();
+}

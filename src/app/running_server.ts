@@ -1,0 +1,223 @@
+/** The server running in this isolate: the installation opened, the app built, a port listened on. */
+import { type App, buildApp } from "./app.ts";
+import type { Bounds } from "./bounds.ts";
+import type { FetchDocument } from "../oauth/document_fetcher.ts";
+import { hasArgon2id } from "../oauth/argon2id.ts";
+import { canVerify } from "../oauth/password_hash.ts";
+import type { Config } from "./config/config.ts";
+import { warnOfFormerSettings } from "./config/former_settings.ts";
+import { createProxyNotice } from "../http/proxy_notice.ts";
+import { type Installation, openInstallation } from "./installation.ts";
+import { tellConfinement } from "./confinement.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { PersistentListener } from "../lib/persistent_listener.ts";
+import { type Problem, UnusableError } from "../lib/problem.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { methodNames } from "../mcp/modern.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { listenForClients, listeningOn } from "./listen.ts";
+import type { Metrics } from "../audit/metrics.ts";
+import type { ServerReport } from "./metrics_listener.ts";
+import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
+import { startTelemetry, type Telemetry } from "../audit/telemetry.ts";
+import { version } from "../lib/version.ts";
+
+export interface RunningServer {
+  /** Its address as clients know it. */
+  readonly serverUrl: string;
+  /** The port that it listens on. */
+  readonly port: number;
+  /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
+  readonly setUpLink: string | null;
+  /** Drains: keeps serving for SHUTDOWN_DELAY, then stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
+  stop(): Promise<void>;
+  /** What it counted, or `null` where nothing is counted. */
+  report(): ServerReport | null;
+}
+
+/** A server's place among several that share its port, installation and process. */
+export interface Team {
+  /** The first answers for all where only one can: it serves the metrics of all. */
+  readonly isFirst: boolean;
+  /** Whether it listens on the port before all others. */
+  readonly opensPort: boolean;
+  readonly gatherReports: () => Promise<readonly ServerReport[]>;
+}
+
+export interface StartServerOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly extraTools: readonly Tool[];
+  /** Fetches client metadata documents, from public addresses only. */
+  readonly fetchDocument: FetchDocument;
+  readonly bounds?: Bounds;
+  /** How the files of a workspace on the disk are confined. */
+  readonly kernel?: KernelAccess;
+  /** Called when the storage is open and its files are no longer needed by name. */
+  readonly onInstallationOpen: () => void;
+  /** For one of several. */
+  readonly team?: Team;
+  /** Taken if free where the system chooses the port: with permissions by port, only this one can be listened on again. */
+  readonly preferredPort?: number;
+}
+
+/** Starts the server. Throws for a defect, with everything closed again. */
+export async function startServer(
+  config: Config,
+  options: StartServerOptions,
+): Promise<Result<RunningServer, Problem>> {
+  const { log, clock, team, bounds = {}, kernel } = options;
+  const isFirst = team === undefined || team.opensPort;
+  const unchecked = await hashProblem(config.authorizationServer, isFirst ? log : null);
+  if (unchecked !== null) return failure(unchecked);
+  if (isFirst) warnOfSettings(config, log);
+  if (isFirst || !kernel?.available) tellConfinement(config.workspace, kernel, log);
+  const telemetry = startTelemetry(config, { version, log });
+  if (!telemetry.ok) return telemetry;
+  const installation = await openInstallation(config.storage, clock, {
+    log,
+    bounds: bounds.storage ?? {},
+    ...(kernel?.available ? { watches: kernel } : {}),
+  });
+  if (!installation.ok) return installation;
+  options.onInstallationOpen();
+  const opened: OpenedParts = { app: null, server: null, metricsServer: null };
+  const close = async (): Promise<void> => {
+    await Promise.race([opened.metricsServer?.shutdown(), wait(metricsShutdownMs)]);
+    await closeInTime("app", opened.app?.close(), log);
+    await closeInTime("storage", installation.value.storage.close(), log);
+  };
+  try {
+    return success(
+      await openServer(config, { ...options, ...installation.value, telemetry: telemetry.value }, opened, close),
+    );
+  } catch (error) {
+    await opened.server?.shutdown();
+    await close();
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
+  }
+}
+
+/** The parts that are open so far, to be closed again where a later one cannot be opened. */
+interface OpenedParts {
+  app: App | null;
+  server: PersistentListener | null;
+  metricsServer: PersistentListener | null;
+}
+
+/** Listens before the app is built, so that the address is known; requests that come early wait for the app. */
+async function openServer(
+  config: Config,
+  options: StartServerOptions & Installation & { readonly telemetry: Telemetry },
+  opened: OpenedParts,
+  close: () => Promise<void>,
+): Promise<RunningServer> {
+  const { log, clock, team, preferredPort, storage, telemetry } = options;
+  const { http, server: { shutdownDelaySeconds, shutdownTimeoutSeconds } } = config;
+  const ready = Promise.withResolvers<App>();
+  const answer: App["fetch"] = (request, peer) =>
+    opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
+  const notice = createProxyNotice(log);
+  const server = opened.server = listenForClients(http, answer, { log, notice, team, preferredPort });
+  const serverUrl = serverUrlFor(http, server.port);
+  const { metricsAddress } = config.telemetry;
+  const metrics = metricsAddress === undefined
+    ? undefined
+    : (await import("../audit/metrics.ts")).createMetrics({ methods: methodNames });
+  const observed = metrics === undefined && !telemetry.tracer.exports
+    ? storage
+    : (await import("../audit/observed_storage.ts")).observeStorage(storage, {
+      ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
+      tracer: telemetry.tracer,
+      location: config.storage.database,
+    });
+  const app = await buildApp(config, {
+    ...options,
+    storage: observed,
+    serverUrl,
+    ...(metrics === undefined ? {} : { metrics }),
+  });
+  opened.app = app;
+  ready.resolve(app);
+  const report = (): ServerReport | null => metrics === undefined ? null : reportOf(metrics, app);
+  if (metricsAddress !== undefined && (team === undefined || team.isFirst)) {
+    const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
+    const { allowedHosts = [] } = http;
+    const { listenForMetrics } = await import("./metrics_listener.ts");
+    opened.metricsServer = listeningOn(
+      { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },
+      () => listenForMetrics(metricsAddress, { gatherReports, startedAt: clock(), log, allowedHosts }),
+    );
+  }
+  return {
+    serverUrl,
+    port: server.port,
+    setUpLink: team === undefined || team.opensPort ? await app.issueSetUpLink() : null,
+    report,
+    async stop() {
+      app.announceStop();
+      if (shutdownDelaySeconds > 0) await wait(shutdownDelaySeconds * 1_000);
+      app.drain();
+      const deadline = performance.now() + shutdownTimeoutSeconds * 1_000;
+      void wait(deadline - lastWordsMs - performance.now()).then(app.hurry);
+      await app.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
+      await Promise.race([server.shutdown(), wait(deadline - performance.now())]);
+      await close();
+    },
+  };
+}
+
+/** Warns where this runtime has no Argon2id; the problem where the owner's hash cannot be checked without it. */
+async function hashProblem(
+  { signIn, ownerPasswordHash }: Config["authorizationServer"],
+  log: Log | null,
+): Promise<Problem | null> {
+  if (signIn !== "local" || await hasArgon2id()) return null;
+  const runtime = `this runtime (Deno ${Deno.version.deno})`;
+  if (ownerPasswordHash !== undefined && !await canVerify(ownerPasswordHash)) {
+    return {
+      problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
+      remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
+    };
+  }
+  log?.write("warn", "no_argon2id", {
+    problem: `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
+    remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
+  });
+  return null;
+}
+
+function warnOfSettings(config: Config, log: Log): void {
+  warnOfFormerSettings(config.formerSettings, log);
+  if (!missesTrustProxy(config)) return;
+  log.write("warn", "proxy_not_trusted", {
+    problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    remedy: "set TRUST_PROXY; see docs/operations.md",
+  });
+}
+
+function reportOf({ requests, answers, tools, totals }: Metrics, { openStreams }: App): ServerReport {
+  const { heapUsed: heapUsedBytes, heapTotal: heapTotalBytes } = Deno.memoryUsage();
+  return { counts: { requests, answers, tools, totals }, openStreams, heapUsedBytes, heapTotalBytes };
+}
+
+/** A scrape is over within this time, or is given up. */
+const metricsShutdownMs = 1_000;
+/** Of SHUTDOWN_TIMEOUT, what calls get to send what they have. */
+const lastWordsMs = 2_000;
+/** The same for each other part. All of them together take less than the main thread waits (cli/serve_command.ts). */
+const closeMs = 4_000;
+
+/** A part that does not close must not keep the process: it is logged, and ends with it. */
+async function closeInTime(part: string, closing: Promise<void> | undefined, log: Log): Promise<void> {
+  const closed = Promise.resolve(closing).then(() => true);
+  if (await Promise.race([closed, wait(closeMs)]) === true) return;
+  log.write("error", "not_closed", { part });
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => void Deno.unrefTimer(setTimeout(resolve, milliseconds)));
+}

@@ -1,0 +1,112 @@
+/**
+ * Least privilege: the permissions of the worker that runs the server, as a function of the configuration. Whatever is
+ * not named here is refused to all code of the server, its dependencies included.
+ */
+import type { Config } from "../config/config.ts";
+import { parentOf, pathBelow } from "../../lib/system_path.ts";
+import { dataFiles, presencePaths } from "../../storage/data_files.ts";
+
+type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
+
+/** What the worker holds. Environment, subprocesses, system information and code from elsewhere: never. */
+export interface ServerPermissions {
+  /** `host:port` to listen on or connect to. */
+  readonly net: readonly string[];
+  readonly read: readonly string[];
+  readonly write: readonly string[];
+  readonly env: false;
+  readonly run: false;
+  /** The C library, where the kernel confines the workspace: given up before any other code runs. */
+  readonly ffi: readonly string[];
+  readonly sys: false;
+  readonly import: false;
+}
+
+/**
+ * The permissions for a configuration. `realPath` gives a path without symbolic links: Deno compares paths as they are
+ * spelled, and the workspace is opened under its real one. `libraries`: the C libraries that may be loaded here.
+ */
+export function serverPermissions(
+  settings: WallSettings,
+  realPath: (path: string) => string,
+  libraries: readonly string[] = [],
+): ServerPermissions {
+  const { storage: { database, dataDir }, workspace } = settings;
+  const spellings = (paths: readonly string[]): string[] => [
+    ...new Set(paths.flatMap((path) => [path, realPath(path)])),
+  ];
+  const both = workspace.store === "disk" ? [workspace.dir, dataDir] : [dataDir];
+  const readOnly: string[] = [];
+  if (database?.kind === "postgres") {
+    if (database.host.startsWith("/")) both.push(pathBelow(database.host, `.s.PGSQL.${database.port}`));
+    if (database.rootCertificatePath !== undefined) readOnly.push(database.rootCertificatePath);
+  }
+  const presence = database === undefined ? presenceOf(dataDir, realPath) : [];
+  return {
+    net: [...listenAddresses(settings), ...upstreamHosts(settings)],
+    read: [...spellings([...both, ...readOnly]), ...presence],
+    write: spellings(both),
+    env: false,
+    run: false,
+    ffi: workspace.store === "disk" ? libraries : [],
+    sys: false,
+    import: false,
+  };
+}
+
+/** Where the server goes on to look whether its database's files are in their place, and nothing of the files. */
+function presenceOf(dataDir: string, realPath: (path: string) => string): readonly string[] {
+  const directories = new Set([dataDir, realPath(dataDir)]);
+  return [...directories].flatMap((directory) => presencePaths(pathBelow(directory, dataFiles.database)));
+}
+
+/** What is needed by name only until the storage is open, in each spelling: given up then. */
+export function storagePaths({ storage: { dataDir } }: WallSettings, realPath: (path: string) => string): string[] {
+  return [...new Set([dataDir, realPath(dataDir)])];
+}
+
+/** Where the server listens: for clients, and for Prometheus where that is set. */
+export function listenAddresses(
+  { http: { host, port }, telemetry: { metricsAddress } }: WallSettings,
+): readonly string[] {
+  const metrics = metricsAddress === undefined ? [] : [hostAndPort(metricsAddress.host, metricsAddress.port)];
+  return [hostAndPort(host, port), ...metrics];
+}
+
+/**
+ * Where the server connects to. Client metadata documents are not among it: their hosts are whatever a client says, so
+ * the main thread fetches them, with the check of every address in between.
+ */
+export function upstreamHosts(settings: WallSettings): readonly string[] {
+  const { ollama, servicenow: { access }, storage: { database }, telemetry: { logs } } = settings;
+  const urls = [
+    ollama.host.baseUrl,
+    ...access === undefined ? [] : [access.instance],
+    ...logs === null ? [] : [logs.url],
+  ];
+  const hosts = urls.map((text) => {
+    const { hostname, port, protocol } = new URL(text);
+    return hostAndPort(hostname, port === "" ? (protocol === "https:" ? 443 : 80) : Number(port));
+  });
+  if (database?.kind === "postgres" && !database.host.startsWith("/")) {
+    hosts.push(hostAndPort(database.host, database.port));
+  }
+  return [...new Set(hosts)];
+}
+
+/** The real path of what is there, and of what is not there yet: its nearest parent's, with the rest appended. */
+export function realPathBelow(path: string): string {
+  try {
+    return Deno.realPathSync(path);
+  } catch (error) {
+    const parent = parentOf(path);
+    const isAbsent = error instanceof Deno.errors.NotFound || error instanceof Deno.errors.NotADirectory;
+    if (!isAbsent || parent === path) return path;
+    return pathBelow(realPathBelow(parent), path.slice(parent.length));
+  }
+}
+
+/** An address as `net` permissions are written. */
+export function hostAndPort(host: string, port: number): string {
+  return host.includes(":") && !host.startsWith("[") ? `[${host}]:${port}` : `${host}:${port}`;
+}

@@ -1,0 +1,27 @@
+/**
+ * The worker's way to the kernel. It is the first module that the worker evaluates: when any other code runs, the
+ * library is loaded, the permission is given up, and what is left opens nothing but the workspace's directory, whose
+ * path the main thread gave the worker as its name.
+ */
+import type { KernelAccess } from "../../files/kernel/kernel.ts";
+import { loadWorkspaceKernel } from "./load_workspace_kernel.ts";
+import { workspaceOfWorker } from "./worker_name.ts";
+
+const directory = workspaceOfWorker(Reflect.get(globalThis, "name"));
+
+/** What the worker says to the main thread before all else, and when it wants a screener. */
+export type ScreenerMessage =
+  /** Only the first one counts: no other code has run before. */
+  | { readonly kind: "screener_memory"; readonly memory: SharedArrayBuffer | null }
+  | { readonly kind: "screener_wanted" };
+
+const post: (message: ScreenerMessage) => void = Reflect.get(globalThis, "postMessage").bind(globalThis);
+
+/** Whether the worker's workspace is confined by the kernel, or why not. */
+export const workspaceKernel: KernelAccess = directory === null
+  ? { available: false, reason: "foreign functions are not permitted (--allow-ffi)" }
+  : loadWorkspaceKernel(directory, {
+    keep: (memory) => post({ kind: "screener_memory", memory }),
+    want: () => post({ kind: "screener_wanted" }),
+  });
+if (!workspaceKernel.available) post({ kind: "screener_memory", memory: null });

@@ -1,0 +1,30 @@
+/** Under which addresses clients know this server. */
+import type { Config } from "./config/config.ts";
+import { isLoopbackHost } from "../lib/parsers.ts";
+
+/** The one address that is the issuer: SERVER_URL, or on this machine alone the address listened on. */
+export function serverUrlFor({ serverUrl, host, tls }: Config["http"], port: number): string {
+  if (serverUrl !== undefined) return serverUrl;
+  const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
+  return new URL(`${tls === undefined ? "http" : "https"}://${name}:${port}`).origin;
+}
+
+/** Whether a proxy has to be in between, since someone ends TLS, and none is trusted: all people then share one address. */
+export function missesTrustProxy({ http: { serverUrl, tls, trustedProxies }, onDeploy }: Config): boolean {
+  return !onDeploy && serverUrl?.startsWith("https:") === true && tls === undefined && trustedProxies === undefined;
+}
+
+/**
+ * Every spelling of the server's address that people type for it, the canonical one first. On a loopback address
+ * `localhost` and its numbers mean the same server, and clients insist on finding what they typed (RFC 9728 §3.3).
+ */
+export function serverUrlSpellings(serverUrl: string): readonly string[] {
+  const url = new URL(serverUrl);
+  if (!isLoopbackHost(url.hostname)) return [serverUrl];
+  const spellings = ["localhost", "127.0.0.1", "[::1]"].map((hostname) => {
+    const spelling = new URL(serverUrl);
+    spelling.hostname = hostname;
+    return spelling.origin;
+  });
+  return [...new Set([serverUrl, ...spellings])];
+}

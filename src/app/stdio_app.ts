@@ -1,0 +1,126 @@
+/** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
+import { ownerId } from "../oauth/records/user.ts";
+import { type Problem, UnusableError } from "../lib/problem.ts";
+import type { Config } from "./config/config.ts";
+import { warnOfFormerSettings } from "./config/former_settings.ts";
+import type { Installation } from "./installation.ts";
+import { tellConfinement } from "./confinement.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { formWords } from "./servicenow_registry.ts";
+import { scopesOf, openServicenow } from "./servicenow_wiring.ts";
+import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
+import { serverUrlFor } from "./server_url.ts";
+import { serveStdio } from "../mcp/serve_stdio.ts";
+import { observeStorage } from "../audit/observed_storage.ts";
+import { startTelemetry } from "../audit/telemetry.ts";
+import { openCallRecords } from "./call_records.ts";
+import { openApproval } from "./approval.ts";
+import { systemTimers } from "../lib/timers.ts";
+import { createToolbox, type Toolbox } from "./toolbox.ts";
+import { version } from "../lib/version.ts";
+
+interface StdioAppDependencies extends Installation {
+  readonly kernel?: KernelAccess;
+  readonly input: ReadableStream<Uint8Array>;
+  readonly output: WritableStream<Uint8Array>;
+  readonly stop: AbortSignal;
+  readonly log: Log;
+  readonly clock: Clock;
+}
+
+/** A user who can start the program can read its data directory, and so is the owner already: there is nothing to grant. */
+const owner: Omit<Principal, "scopes"> = {
+  subject: ownerId,
+  clientId: "stdio",
+  grantId: "stdio",
+  tokenId: "stdio",
+  keyId: null,
+  expiresAt: Number.MAX_SAFE_INTEGER,
+};
+
+/** Serves until the input ends or `stop` aborts, if it can begin. */
+export async function runStdio(
+  config: Config,
+  dependencies: StdioAppDependencies,
+): Promise<Result<null, Problem>> {
+  const { input, output, stop, log } = dependencies;
+  warnOfFormerSettings(config.formerSettings, log);
+  tellConfinement(config.workspace, dependencies.kernel, log);
+  const started = startTelemetry(config, { version, log });
+  if (!started.ok) return started;
+  const telemetry = started.value;
+  const { tracer, fetch } = telemetry;
+  const serverUrl = serverUrlFor(config.http, config.http.port);
+  const storage = tracer.exports
+    ? observeStorage(dependencies.storage, { tracer, location: config.storage.database })
+    : dependencies.storage;
+  const parts = { ...dependencies, storage };
+  if (config.servicenow.missing.length > 0) {
+    log.write("warn", "servicenow_not_configured", {
+      problem: `SERVICENOW_INSTANCE alone offers no tools: ${config.servicenow.missing.join(" and ")} are missing`,
+      remedy: `set them from an OAuth client of the instance; its form: ${
+        formWords(serverUrl)
+      }; see docs/servicenow.md`,
+    });
+  }
+  const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
+  const approval = await openApproval(config, {
+    ...{ ...parts, serverUrl, timers: systemTimers, bounds: {} },
+    nameOfClient: () => undefined,
+    isLive: () => Promise.resolve(true),
+    workspace: () => toolbox instanceof UnusableError ? fail(toolbox) : toolbox.workspace,
+  });
+  const opening = createToolbox(config, { ...parts, ...approval, servicenow, telemetry });
+  const toolbox: Toolbox | UnusableError = await opening.catch((error) => {
+    if (error instanceof UnusableError) return error;
+    throw error;
+  });
+  if (toolbox instanceof UnusableError) {
+    approval.close();
+    return failure(toolbox);
+  }
+  const records = await openCallRecords(config, {
+    ...parts,
+    timers: systemTimers,
+    steadyNow: parts.clock,
+    bounds: {},
+  });
+  const { live: { callWatch }, recordRequest } = records;
+  const mcp = createProtocolServer(config, {
+    ...parts,
+    ...toolbox,
+    tools: toolbox.tools.map(approval.gate),
+    tracer,
+    log: records.log,
+    recordRequest,
+    callWatch,
+  });
+  try {
+    await serveStdio({
+      mcp,
+      input,
+      output,
+      principal: { ...owner, scopes: new Set(scopesOf(config.servicenow)) },
+      createRequestId: () => crypto.randomUUID(),
+      log,
+      stop,
+      maxLineBytes: maxMessageBytes(config.workspace),
+      finishTimeoutMs: config.server.shutdownTimeoutSeconds * 1_000,
+    });
+    return success(null);
+  } finally {
+    await mcp.close();
+    approval.close();
+    await records.close();
+    servicenow?.close();
+    await toolbox.close();
+  }
+}
+
+function fail(error: Error): never {
+  throw error;
+}

@@ -1,0 +1,135 @@
+/** The tools and resources that a configuration gives, each wired to its adapter. */
+import type { Bounds } from "./bounds.ts";
+import type { Config } from "./config/config.ts";
+import type { Installation } from "./installation.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { Clock } from "../lib/clock.ts";
+import { createParallelShare } from "../lib/parallel_share.ts";
+import { shareKey } from "../lib/principal.ts";
+import type { Log } from "../lib/log.ts";
+import type { Prompt } from "../mcp/prompt.ts";
+import type { ResourceFamily } from "../mcp/resource.ts";
+import type { Tool } from "../mcp/tool.ts";
+import type { LocalModel } from "../llm/port.ts";
+import { openModel } from "./model.ts";
+import { llmModelsResource } from "../llm/models_resource.ts";
+import { workspaceFilesResource } from "../files/tools/workspace_files.ts";
+import type { ServicenowRecords } from "../servicenow/port.ts";
+import type { Telemetry } from "../audit/telemetry.ts";
+import { fileDeleteTool } from "../files/tools/file_delete.ts";
+import { fileEditTool } from "../files/tools/file_edit.ts";
+import { fileListTool } from "../files/tools/file_list.ts";
+import { fileMoveTool } from "../files/tools/file_move.ts";
+import { fileReadTool } from "../files/tools/file_read.ts";
+import { fileSearchTool } from "../files/tools/file_search.ts";
+import { fileWriteTool } from "../files/tools/file_write.ts";
+import { type OpenedTransfers, openTransfers } from "./transfers.ts";
+import { fileUndoTool } from "../files/tools/file_undo.ts";
+import { llmTools } from "../llm/llm_tools.ts";
+import type { WorkspaceSource } from "../files/workspace/port.ts";
+import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
+
+/** Tools and what they hold open. */
+export interface Toolbox {
+  readonly tools: readonly Tool[];
+  readonly resources: readonly ResourceFamily[];
+  readonly prompts: readonly Prompt[];
+  readonly model: LocalModel;
+  readonly workspace: WorkspaceSource;
+  /** Serves the links that the tools make; `null` where there is no address to make them of. */
+  readonly transfers: OpenedTransfers | null;
+  /** Whether the files can be reached. */
+  isWorkspaceThere(): Promise<boolean>;
+  /** Drops what the workspaces keep for too long. */
+  tidy(now: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface ToolboxDependencies extends Pick<Installation, "storage"> {
+  readonly servicenow: ServicenowRecords | null;
+  readonly log: Log;
+  readonly bounds?: Bounds;
+  readonly kernel?: KernelAccess | undefined;
+  readonly telemetry: Telemetry;
+  /** The time of day, for the files of a workspace in the storage. */
+  readonly clock: Clock;
+  /** The rules about what is read, for prompts too. */
+  gateResources(family: ResourceFamily): ResourceFamily;
+  /** Where there is an HTTP server to move files through. */
+  readonly transferBy?: Parameters<typeof openTransfers>[1]["transferBy"];
+}
+
+/** Calls of one caller that work on files at the same time. */
+const maxFileCallsAtOnce = 8;
+
+/** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
+export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {
+  const { servicenow } = dependencies;
+  const opened = await openWorkspaces(config.workspace, dependencies);
+  const { source: workspace, tidy, close: closeWorkspaces } = opened;
+  const watches = await watchWorkspaces(config.workspace, dependencies);
+  const { transferBy } = dependencies;
+  const transfers = transferBy === undefined ? null : openTransfers(workspace, { ...dependencies, transferBy });
+  const links = transfers?.links ?? null;
+  const clock = (): number => performance.now();
+  const { model, close: closeModel } = openModel(config, { ...dependencies, clock });
+  const models = { model, models: config.ollama.models, embeddingModels: config.ollama.embeddingModels ?? [] };
+  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, {
+    ...config.servicenow,
+    gateResources: dependencies.gateResources,
+  });
+  const share = createParallelShare(maxFileCallsAtOnce);
+  const inShare = (tool: Tool): Tool => ({
+    ...tool,
+    run: (input, context) => share(shareKey(context.principal), () => tool.run(input, context)),
+  });
+  const fileTools = [
+    fileReadTool(workspace, links),
+    fileWriteTool(workspace, links),
+    fileListTool(workspace),
+    fileEditTool(workspace),
+    fileMoveTool(workspace),
+    fileSearchTool(workspace),
+    ...keepsChanges(config.workspace) ? [fileUndoTool(workspace)] : [],
+  ];
+  return {
+    model,
+    workspace,
+    resources: [
+      dependencies.gateResources(workspaceFilesResource(workspace, watches)),
+      dependencies.gateResources(llmModelsResource(models)),
+      ...(records === null ? [] : [records.resources]),
+    ],
+    prompts: records === null ? [] : records.prompts,
+    tools: [
+      ...fileTools.map(inShare),
+      fileDeleteTool(workspace, { isKept: keepsChanges(config.workspace) }), // may wait for a person
+      ...llmTools({ ...models, workspace, clock }),
+      ...(records === null ? [] : records.tools),
+    ],
+    transfers,
+    tidy,
+    isWorkspaceThere: opened.isThere,
+    async close() {
+      await transfers?.close();
+      await closeModel();
+      await watches.close();
+      await closeWorkspaces();
+    },
+  };
+}
+
+/** What is offered of a ServiceNow instance; loaded only where there is one. */
+async function recordsOf(
+  servicenow: ServicenowRecords,
+  workspace: WorkspaceSource,
+  { write, gateResources }: Pick<Config["servicenow"], "write"> & Pick<ToolboxDependencies, "gateResources">,
+) {
+  const { servicenowTools } = await import("../servicenow/servicenow_tools.ts");
+  const { workspaceFiles } = await import("../servicenow/files_tool.ts");
+  const { servicenowResources } = await import("../servicenow/resources.ts");
+  const { servicenowPrompts } = await import("../servicenow/prompts.ts");
+  const resources = gateResources(servicenowResources(servicenow));
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: write });
+  return { tools, resources, prompts: servicenowPrompts(resources.read) };
+}

@@ -1,0 +1,124 @@
+/** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
+import type { KernelRoots } from "../files/kernel/descriptor.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { Log } from "../lib/log.ts";
+import { pathBelow } from "../lib/system_path.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { AccessPatterns } from "../files/workspace/access_rules.ts";
+import { openDiskWorkspace } from "../files/disk/disk_workspace.ts";
+import { createDiskWatch } from "../files/disk/watch.ts";
+import { defaultWorkspaceLimits } from "../files/workspace/limits.ts";
+import { rootPath } from "../files/workspace/path.ts";
+import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
+import type { WorkspaceSettings } from "../files/mod_settings.ts";
+import { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "../files/workspace/shared_watch.ts";
+import { createUserWorkspaces, userDirectoryName } from "../files/workspace/user_workspaces.ts";
+import type { Bounds } from "./bounds.ts";
+import type { Installation } from "./installation.ts";
+
+interface WorkspaceDependencies extends Pick<Installation, "storage"> {
+  readonly log: Log;
+  readonly bounds?: Bounds;
+  readonly kernel?: KernelAccess | undefined;
+  readonly clock: Clock;
+}
+
+interface OpenedWorkspaces {
+  readonly source: WorkspaceSource;
+  /** Whether the shared workspace, or of those for each user any that is open, can be reached. */
+  isThere(): Promise<boolean>;
+  /** Drops what at `now` is kept for too long. */
+  tidy(now: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One workspace for all, or one for each user, opened at the first use. */
+export async function openWorkspaces(
+  settings: WorkspaceSettings,
+  dependencies: WorkspaceDependencies,
+): Promise<OpenedWorkspaces> {
+  const open = await workspaceOpener(settings, dependencies);
+  if (settings.sharing === "shared") {
+    const workspace = open(null);
+    const tidy = (now: number): Promise<void> => tidyWorkspace(workspace, now);
+    return { source: workspace, isThere: () => isThere(workspace), tidy, close: () => workspace.close() };
+  }
+  const users = createUserWorkspaces(open);
+  const tidy = async (now: number): Promise<void> => {
+    for (const workspace of users.opened()) await tidyWorkspace(workspace, now);
+  };
+  const isAnyThere = async (): Promise<boolean> => {
+    const opened = [...users.opened()];
+    for (const workspace of opened) if (await isThere(workspace)) return true;
+    return opened.length === 0;
+  };
+  return { source: (principal) => users.of(principal), isThere: isAnyThere, tidy, close: () => users.close() };
+}
+
+/** A lost storage is no lost workspace: it is told apart by its own probe. */
+async function isThere(workspace: Workspace): Promise<boolean> {
+  const looked = await Promise.resolve(workspace.stat(rootPath)).catch(() => null);
+  return looked === null || looked.ok;
+}
+
+async function tidyWorkspace(workspace: Workspace, now: number): Promise<void> {
+  await workspace.sweepDrafts(now);
+  await workspace.trash?.tidy(now);
+}
+
+/** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */
+export async function workspaceOpener(
+  settings: WorkspaceSettings,
+  { storage, clock, bounds, kernel }: Omit<WorkspaceDependencies, "log">,
+): Promise<(directory: string | null) => Workspace> {
+  const { maxWriteBytes, quotaBytes = null, trashKeepMs, trashMaxBytes } = settings;
+  const trash = { keepMs: keepsChanges(settings) ? trashKeepMs : 0, maxBytes: trashMaxBytes };
+  const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
+  const access = accessOf(settings);
+  if (settings.store === "storage") {
+    const { openStoreWorkspace } = await import("../files/store/store_workspace.ts");
+    return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
+  }
+  const { hardLinks, dir } = settings;
+  const options = { limits, access, hardLinks, clock, trash, ...kernelOf(kernel) };
+  return (directory) => openDiskWorkspace({ root: pathBelow(dir, directory ?? ""), ...options });
+}
+
+/** Whether changes can be undone. */
+export function keepsChanges({ trashKeepMs, trashMaxBytes }: WorkspaceSettings): boolean {
+  return trashKeepMs > 0 && trashMaxBytes > 0;
+}
+
+/** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
+function storeNameOf(directory: string | null): string {
+  return directory === null ? "shared" : `user:${directory}`;
+}
+
+/** Watches of what {@link openWorkspaces} opens: they begin with their first listener. */
+export async function watchWorkspaces(
+  settings: WorkspaceSettings,
+  { storage, clock, log, kernel }: WorkspaceDependencies,
+): Promise<WorkspaceWatches> {
+  const onFailure = (error: unknown): void => log.write("error", "workspace_watch_failed", { error: String(error) });
+  const isShared = settings.sharing === "shared";
+  const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
+  const access = accessOf(settings);
+  if (settings.store === "storage") {
+    const { createStoreWatch } = await import("../files/store/watch.ts");
+    const stored = { access, storage, clock, log };
+    const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
+    return createWorkspaceWatches({ nameOf, open, onFailure });
+  }
+  const confined = kernelOf(kernel);
+  const open = (name: string) =>
+    createDiskWatch({ access, onFailure, root: pathBelow(settings.dir, name), ...confined });
+  return createWorkspaceWatches({ nameOf, open, onFailure });
+}
+
+function kernelOf(kernel: KernelAccess | undefined): { readonly kernel?: KernelRoots } {
+  return kernel?.available ? { kernel: kernel.roots } : {};
+}
+
+function accessOf({ deniedNames, protectedNames }: WorkspaceSettings): AccessPatterns {
+  return { denied: deniedNames ?? [], protected: protectedNames };
+}

@@ -1,0 +1,133 @@
+/**
+ * Distributed tracing: exports spans of our own where Deno's telemetry is on, and passes a caller's trace on to the
+ * systems that are asked on its behalf. Without telemetry that goes on unchanged (Trace Context §2.3, forwarding a
+ * trace): a span of ours that is never reported would tear the trace in two.
+ */
+import type { Log } from "../lib/log.ts";
+import { type AsyncContext, createAsyncContext } from "../lib/async_context.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
+import { findTelemetry, type ParentSpan, spanKey, statusError } from "./deno_telemetry.ts";
+
+/** The tracer, and what the adapters take in its place. */
+export interface Telemetry {
+  readonly tracer: Tracer;
+  /** `fetch` for requests to other systems: it carries the trace, and is a span where spans are exported. */
+  readonly fetch: typeof globalThis.fetch;
+}
+
+/** What is current where code runs. */
+interface Active {
+  /** The span that others begin below. */
+  readonly span?: ParentSpan;
+  /** What requests to other systems say. */
+  readonly traceparent: string;
+  readonly tracestate: string | undefined;
+}
+
+const scopeName = "portcullis";
+const kinds = { internal: 0, server: 1, client: 2 } as const;
+
+/** Fails where Deno would export spans of its own: they hold whole URLs, and so one-time codes and searches. */
+export function startTelemetry(
+  { onDeploy }: { readonly onDeploy: boolean },
+  { version, log }: { readonly version: string; readonly log: Log },
+): Result<Telemetry, { readonly problem: string; readonly remedy: string }> {
+  const telemetry = createTelemetry(version);
+  if (telemetry.tracer.exports) log.write("info", "telemetry_on", {});
+  if (findTelemetry()?.exportsOwnSpans !== true) return success(telemetry);
+  const problem = "Deno exports spans of its own, with the codes and searches that URLs hold";
+  // There, the variable cannot be set, and the spans go nowhere but to the page of the app's own owner.
+  if (!onDeploy) return failure({ problem, remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans" });
+  log.write("warn", "telemetry_leaks", { problem, remedy: "let only the owner see the traces" });
+  return success(telemetry);
+}
+
+export function createTelemetry(version: string): Telemetry {
+  const active = createAsyncContext<Active>();
+  const deno = findTelemetry();
+  const tracer = deno === null
+    ? forwardingTracer(active)
+    : exportingTracer(deno.tracerProvider.getTracer(scopeName, version), active);
+  return { tracer, fetch: tracedFetch(tracer, active) };
+}
+
+function forwardingTracer(active: AsyncContext<Active>): Tracer {
+  const forward = ({ traceId, traceparent, tracestate }: TraceContext): Span => ({
+    traceId,
+    run: (work) => active.run({ traceparent, tracestate }, work),
+    set() {},
+    rename() {},
+    fail() {},
+    end() {},
+  });
+  return { exports: false, begin: ({ parent }) => parent === undefined ? null : forward(parent) };
+}
+
+function exportingTracer(
+  source: ReturnType<NonNullable<ReturnType<typeof findTelemetry>>["tracerProvider"]["getTracer"]>,
+  active: AsyncContext<Active>,
+): Tracer {
+  const begin = ({ name, kind, attributes, parent }: SpanStart): Span => {
+    const current = active.current();
+    // SEP-414: the trace that came with the message is the parent, and the HTTP request that carried it is linked. What
+    // came by header is the parent of the HTTP request already.
+    const adopts = parent !== undefined && (parent.inMessage || current?.span === undefined);
+    const above = adopts ? remoteSpan(parent) : current?.span;
+    const links = adopts && current?.span !== undefined ? [{ context: current.span.spanContext() }] : [];
+    const span = source.startSpan(name, { kind: kinds[kind], attributes, links }, {
+      getValue: (key) => key === spanKey ? above : undefined,
+    });
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, "0")}`;
+    const inside = { span, traceparent, tracestate: parent === undefined ? current?.tracestate : parent.tracestate };
+    return {
+      traceId,
+      run: (work) => active.run(inside, work),
+      set(further) {
+        for (const [key, value] of Object.entries(further)) span.setAttribute(key, value);
+      },
+      rename: (text) => void span.updateName(text),
+      fail(type) {
+        span.setAttribute("error.type", type);
+        span.setStatus({ code: statusError });
+      },
+      end: () => span.end(),
+    };
+  };
+  return { exports: true, begin };
+}
+
+/** The caller's span, as a parent is told to OpenTelemetry. */
+function remoteSpan({ traceId, spanId, flags }: TraceContext): ParentSpan {
+  const context = { traceId, spanId, traceFlags: parseInt(flags, 16), isRemote: true };
+  return { spanContext: () => context };
+}
+
+/** A client span says which host was asked and what it answered, and nothing of the URL's path and query. */
+function tracedFetch(tracer: Tracer, active: AsyncContext<Active>): typeof globalThis.fetch {
+  const send: typeof globalThis.fetch = (input, init) => {
+    const trace = active.current();
+    if (trace === undefined) return fetch(input, init);
+    const headers = new Headers(init?.headers);
+    headers.set("traceparent", trace.traceparent);
+    if (trace.tracestate !== undefined) headers.set("tracestate", trace.tracestate);
+    return fetch(input, { ...init, headers });
+  };
+  if (!tracer.exports) return send;
+  return async (input, init) => {
+    const { hostname, port, protocol } = new URL(input instanceof Request ? input.url : input);
+    const method = init?.method ?? "GET";
+    const span = tracer.begin({
+      name: method,
+      kind: "client",
+      attributes: {
+        "http.request.method": method,
+        "server.address": hostname,
+        "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+      },
+    });
+    const exchange = () => send(input, init);
+    return span === null ? await exchange() : await inHttpSpan(span, 400, exchange);
+  };
+}

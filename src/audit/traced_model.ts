@@ -1,0 +1,78 @@
+/** A span around each call of a model, by OpenTelemetry's conventions for generative AI; never a prompt or an answer. */
+import type { SpanAttributes, SpanStart, Tracer } from "../lib/tracer.ts";
+import type { OllamaClient } from "../llm/client.ts";
+import type { ModelCompletion, ModelDelta, ModelEmbeddings, ModelFailed } from "../llm/port.ts";
+
+type Event = ModelDelta | ModelCompletion | ModelEmbeddings | ModelFailed;
+
+/** The same client. A call's span lasts until its answer is whole, and the requests that it sends are below it. */
+export function traceModel(client: OllamaClient, tracer: Tracer): OllamaClient {
+  const { hostname, port } = client.host;
+  const start = (operation: string, model: string, attributes: SpanAttributes = {}): SpanStart => ({
+    name: `${operation} ${model}`,
+    kind: "client",
+    attributes: {
+      "gen_ai.operation.name": operation,
+      "gen_ai.provider.name": "ollama",
+      "gen_ai.request.model": model,
+      "server.address": hostname,
+      "server.port": port,
+      ...attributes,
+    },
+  });
+  return {
+    ...client,
+    generate: (request, call) =>
+      traceEvents(
+        tracer,
+        start("text_completion", request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
+        () => client.generate(request, call),
+      ),
+    chat: (request, call) =>
+      traceEvents(
+        tracer,
+        start("chat", request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
+        () => client.chat(request, call),
+      ),
+    embed: (request, call) =>
+      traceEvents(tracer, start("embeddings", request.model), () => client.embed(request, call)),
+  };
+}
+
+async function* traceEvents<T extends Event>(
+  tracer: Tracer,
+  start: SpanStart,
+  call: () => AsyncGenerator<T, void>,
+): AsyncGenerator<T, void> {
+  const span = tracer.begin(start);
+  if (span === null) return yield* call();
+  const events = call();
+  let isOver = false;
+  try {
+    while (true) {
+      const { done, value } = await span.run(() => events.next());
+      if (done) break;
+      if (value.type === "failed") span.fail(value.failure.code);
+      isOver = value.type !== "delta";
+      if (isOver) span.set(usageOf(value));
+      yield value;
+    }
+  } catch (error) {
+    isOver = true;
+    span.fail(error instanceof Error ? error.name : "_OTHER");
+    throw error;
+  } finally {
+    if (!isOver) span.fail("cancelled"); // the listener has left
+    await events.return();
+    span.end();
+  }
+}
+
+function usageOf(event: Event): SpanAttributes {
+  if (event.type !== "done" && event.type !== "embeddings") return {};
+  const output = event.type === "done" ? event.completionTokens : undefined;
+  return {
+    ...(event.promptTokens === undefined ? {} : { "gen_ai.usage.input_tokens": event.promptTokens }),
+    ...(output === undefined ? {} : { "gen_ai.usage.output_tokens": output }),
+  };
+}

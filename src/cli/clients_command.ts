@@ -1,0 +1,130 @@
+/** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
+import { scopeCatalogue } from "../lib/scopes.ts";
+import { administered, commandOf } from "./action.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { printTable } from "./table.ts";
+import type { OpenInstallation } from "./with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../oauth/manage_clients.ts");
+type Clients = typeof import("../oauth/manage_clients.ts");
+
+const scopeNames = scopeCatalogue.map(({ name }) => name);
+const grantNames = ["authorization_code", "client_credentials"] as const;
+const authenticationMethods = [
+  "none",
+  "client_secret_basic",
+  "client_secret_post",
+  "client_secret_any",
+  "private_key_jwt",
+] as const;
+
+/** Works beside a running server. */
+export const clientsCommand: CommandWork = commandOf({
+  usage: [
+    'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
+    "clients create --name NAME --scope SCOPES --grant authorization_code --redirect-uri URI[,URI]",
+    "clients list",
+    "clients remove ID",
+  ],
+  flags: {
+    name: { value: "NAME", help: "what people see" },
+    scope: { value: "SCOPES", help: `what it may be granted, separated by blanks: ${scopeNames.join(", ")}` },
+    grant: { value: "GRANTS", help: `comma-separated: ${grantNames.join(", ")} (default client_credentials)` },
+    "redirect-uri": { value: "URIS", help: "where people are sent back to, comma-separated" },
+    "auth-method": {
+      value: "METHOD",
+      help: `how it authenticates: ${authenticationMethods.join(", ")} (default client_secret_any)`,
+    },
+    jwks: { value: "FILE", help: "a file with the client's public keys (JWK set), for private_key_jwt" },
+    "secret-ttl": { value: "SECONDS", help: "how long its secret is valid (default: no end)" },
+  },
+  actions: [
+    {
+      name: "create",
+      words: [],
+      flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
+      run: administered(load, create),
+    },
+    { name: "list", words: [], run: administered(load, list) },
+    { name: "remove", words: ["ID"], run: administered(load, remove) },
+  ],
+});
+
+type ClientRequest = Parameters<Clients["createClient"]>[1];
+
+async function create(clients: Clients, installation: OpenInstallation, { flags, print, say }: CommandContext) {
+  const request = await requestOf(flags);
+  if (typeof request === "string") return endWith(say, `error: ${request}\n`, 2);
+  const created = await clients.createClient(installation, request);
+  if (!created.ok) return endWith(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
+  const { client, secret } = created.value;
+  print(`client_id=${client.id}\n`);
+  if (secret !== null) {
+    print(`client_secret=${secret}\n`);
+    say("the secret is shown this once\n");
+  }
+  return 0;
+}
+
+async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
+  const { name = "", scope = "", grant = "client_credentials", jwks } = flags;
+  const grants = itemsOf(grant);
+  const grantTypes = grantNames.filter((known) => grants.includes(known));
+  if (grantTypes.length !== grants.length) return `--grant must be of: ${grantNames.join(", ")}`;
+  const method = flags["auth-method"];
+  const authentication = authenticationMethods.find((known) => known === method);
+  if (method !== undefined && authentication === undefined) {
+    return `--auth-method must be one of: ${authenticationMethods.join(", ")}`;
+  }
+  const ttl = flags["secret-ttl"];
+  if (ttl !== undefined && !/^\d{1,10}$/.test(ttl)) return "--secret-ttl must be a whole number of seconds";
+  const keys = jwks === undefined ? undefined : await Deno.readTextFile(jwks).catch(() => null);
+  if (keys === null) return "--jwks names a file that cannot be read";
+  return {
+    name,
+    scope,
+    grantTypes,
+    redirectUris: itemsOf(flags["redirect-uri"] ?? ""),
+    ...(authentication === undefined ? {} : { authentication }),
+    ...(keys === undefined ? {} : { jwks: keys }),
+    ...(ttl === undefined ? {} : { secretLifetimeSeconds: Number(ttl) }),
+  };
+}
+
+function itemsOf(text: string): string[] {
+  return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+}
+
+async function list(clients: Clients, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const all = await clients.listClients(installation);
+  await printTable({
+    columns: ["ID", "ORIGIN", "SINCE", "APPROVED", "GRANT TYPES", "NAME"],
+    rows: all.map(({ id, origin, registeredAt, usedAt, grantTypes, name }) => [
+      id,
+      origin,
+      new Date(registeredAt).toISOString(),
+      // Approvals of a client that the operator created are not recorded.
+      origin === "operator" ? "-" : usedAt === null ? "never" : new Date(usedAt).toISOString(),
+      grantTypes.join(","),
+      name,
+    ]),
+    whenEmpty: "there are no clients; one that registers appears here, and `clients create` makes one",
+  }, context);
+  return 0;
+}
+
+async function remove(
+  clients: Clients,
+  installation: OpenInstallation,
+  { say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  const removed = await clients.removeClient(installation, id);
+  say(
+    removed
+      ? "removed, with everything it was granted\n"
+      : `error: there is no client ${JSON.stringify(id)}\nhint: \`clients list\` shows the ids\n`,
+  );
+  return removed ? 0 : 1;
+}

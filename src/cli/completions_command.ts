@@ -1,0 +1,140 @@
+/** `completions`: scripts that complete commands, their words and flags in a shell, made from the list of commands. */
+import { didYouMean } from "../lib/closest_word.ts";
+import { programName } from "../lib/program_name.ts";
+import { commonFlags } from "./arguments.ts";
+import type { Command, CommandContext, CommandWork, ExitStatus } from "./command.ts";
+
+const shells = ["bash", "zsh", "fish"] as const;
+type Shell = (typeof shells)[number];
+
+/** `commands` is called when the command runs, since the list contains the command itself. */
+export function createCompletionsCommand(commands: () => Promise<readonly Command[]>): CommandWork {
+  return {
+    usage: ["completions bash | zsh | fish"],
+    words: shells,
+    flags: {},
+    run: async (context) => printCompletions(context, await commands()),
+  };
+}
+
+function printCompletions({ words, print, say }: CommandContext, commands: readonly Command[]): ExitStatus {
+  const shell = shells.find((each) => each === words[0]);
+  if (shell === undefined || words.length !== 1) {
+    const [word] = words;
+    const problem = words.length === 1 && word !== undefined
+      ? `there are no completions for ${JSON.stringify(word)}${didYouMean(word, shells)}`
+      : "completions needs one shell";
+    say(`error: ${problem}\nhint: ${programName()} completions ${shells.join(" | ")}\n`);
+    return 2;
+  }
+  print(scripts[shell](commands, completedName()));
+  return 0;
+}
+
+const scripts: Readonly<Record<Shell, (commands: readonly Command[], program: string) => string>> = {
+  bash: bashScript,
+  zsh: zshScript,
+  fish: fishScript,
+};
+
+/** The name that the shell completes: from source, that of a release. */
+function completedName(): string {
+  const name = programName();
+  return /^[\w.-]+$/.test(name) ? name : "portcullis";
+}
+
+const directoryFlags = ["data-dir", "workspace"];
+
+function bashScript(commands: readonly Command[], program: string): string {
+  const cases = commands.map((command) => `    ${command.name}) words="${candidates(command).join(" ")}" ;;`);
+  return `# ${program} completions for bash:  source <(${program} completions bash)
+_portcullis() {
+  local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD-1]} words
+  COMPREPLY=()
+  case $previous in
+    ${
+    directoryFlags.map((flag) => `--${flag}`).join("|")
+  }) local IFS=$'\\n'; COMPREPLY=($(compgen -d -- "$current")); return ;;
+    --config) local IFS=$'\\n'; COMPREPLY=($(compgen -f -- "$current")); return ;;
+  esac
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    words="${commands.map(({ name }) => name).join(" ")} --help --version"
+  else
+    case \${COMP_WORDS[1]} in
+${indent(cases)}
+    esac
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -F _portcullis ${program}
+`;
+}
+
+function zshScript(commands: readonly Command[], program: string): string {
+  const described = commands.map(({ name, summary }) => `    '${name}:${quoted(summary)}'`);
+  const cases = commands.map((command) => `    ${command.name}) candidates=(${candidates(command).join(" ")}) ;;`);
+  return `#compdef ${program}
+# ${program} completions for zsh:  source <(${program} completions zsh)
+_portcullis() {
+  local -a commands candidates
+  commands=(
+${described.join("\n")}
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  case $words[CURRENT-1] in
+    ${directoryFlags.map((flag) => `--${flag}`).join("|")}) _directories; return ;;
+    --config) _files; return ;;
+  esac
+  case $words[2] in
+${cases.join("\n")}
+  esac
+  compadd -- $candidates
+}
+compdef _portcullis ${program}
+`;
+}
+
+function fishScript(commands: readonly Command[], program: string): string {
+  const lines = commands.flatMap(({ name, summary, words = [], flags, switches = {} }) => [
+    `complete -c ${program} -n __fish_use_subcommand -a ${name} -d '${quoted(summary)}'`,
+    ...words.map((word) => `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -a ${word}`),
+    ...Object.entries(flags).map(([flag, { help }]) =>
+      `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -x -l ${flag} -d '${quoted(help)}'`
+    ),
+    ...Object.entries(switches).map(([flag, help]) =>
+      `complete -c ${program} -n '__fish_seen_subcommand_from ${name}' -f -l ${flag} -d '${quoted(help)}'`
+    ),
+  ]);
+  const settings = commonFlags.map((flag) => `complete -c ${program} ${fishValueOf(flag)} -l ${flag}`);
+  return [
+    `# ${program} completions for fish:  ${program} completions fish | source`,
+    `complete -c ${program} -f`,
+    ...lines,
+    ...settings,
+    "",
+  ].join("\n");
+}
+
+function fishValueOf(flag: string): string {
+  if (directoryFlags.includes(flag)) return "-x -a '(__fish_complete_directories)'";
+  return flag === "config" ? "-r -F" : "-x";
+}
+
+function candidates({ words = [], flags, switches = {} }: Command): string[] {
+  return [
+    ...words,
+    ...[...Object.keys(flags), ...Object.keys(switches), ...commonFlags, "help"].map((flag) => `--${flag}`),
+  ];
+}
+
+/** The three shells escape a single quote in different ways. */
+function quoted(text: string): string {
+  return text.replaceAll("'", "’");
+}
+
+function indent(lines: readonly string[]): string {
+  return lines.map((line) => `  ${line}`).join("\n");
+}

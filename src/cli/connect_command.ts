@@ -1,0 +1,122 @@
+/** `connect`: prints the configuration with which a client reaches this server. */
+import type { Config } from "../app/config/config.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { parseServerUrl } from "../lib/parsers.ts";
+import { didYouMean } from "../lib/closest_word.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { serverUrlFor } from "../app/server_url.ts";
+import { type ClientConfiguration, type ClientFormat, clientFormats, type Connection } from "./client_configurations.ts";
+import { thisProgram } from "./this_program.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+
+const clientNames = clientFormats.map(({ name }) => name);
+
+/** With a client's name, standard output is the configuration alone, to be redirected to a file. */
+export const connectCommand: CommandWork = {
+  usage: ["connect [CLIENT] [--url URL] [--token-variable NAME]", "connect [CLIENT] --transport stdio"],
+  remarks: [`CLIENT is one of: ${clientNames.join(", ")}`],
+  words: clientNames,
+  flags: {
+    transport: { value: "KIND", help: "http (the default), or stdio: the client starts the program itself" },
+    url: { value: "URL", help: "the server's address, where it is not that of the settings" },
+    "token-variable": {
+      value: "NAME",
+      help: "environment variable that holds an access token, for a client without a browser",
+    },
+  },
+  run: connect,
+};
+
+function connect(context: CommandContext): ExitStatus {
+  const { words, print, say } = context;
+  const [name, ...more] = words;
+  const chosen = name === undefined ? clientFormats : clientFormats.filter((client) => client.name === name);
+  if (chosen.length === 0 || more.length > 0) {
+    const problem = more.length > 0
+      ? "connect takes one client"
+      : `there is no client ${JSON.stringify(name)}${didYouMean(name ?? "", clientNames)}`;
+    say(`error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`);
+    return 2;
+  }
+  const reached = reach(context);
+  if (!reached.ok) return endWith(say, reached.error, 2);
+  const { connection, notes } = reached.value;
+  if (name === undefined) {
+    print(chosen.flatMap((client) => section(client, client.configure(connection), notes)).join("\n"));
+    return 0;
+  }
+  const configuration = chosen[0]?.configure(connection) ?? null;
+  if (configuration === null) {
+    return endWith(say, `error: ${chosen[0]?.title} cannot connect in that way\nhint: leave the flags out\n`);
+  }
+  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
+  print(`${configuration.text}\n`);
+  return 0;
+}
+
+function section(
+  { title }: ClientFormat,
+  configuration: ClientConfiguration | null,
+  moreNotes: readonly string[],
+): string[] {
+  if (configuration === null) return [];
+  const { place, text, notes } = configuration;
+  return [`# ${title}: ${place}`, ...[...notes, ...moreNotes].map((note) => `# ${note}`), text, ""];
+}
+
+interface Reached {
+  readonly connection: Connection;
+  readonly notes: readonly string[];
+}
+
+function reach({ flags, loadConfig }: CommandContext): Result<Reached, string> {
+  const { transport = "http", url, "token-variable": tokenVariable } = flags;
+  if (transport !== "http" && transport !== "stdio") return failure("error: --transport must be http or stdio\n");
+  if (tokenVariable !== undefined && !/^[A-Za-z_]\w*$/.test(tokenVariable)) {
+    return failure("error: --token-variable must be the name of an environment variable\n");
+  }
+  if (transport === "http" && url !== undefined) return reachUrl(url, tokenVariable);
+  const config = loadConfig();
+  if (!config.ok) return failure(describeProblems(config.error));
+  return transport === "stdio" ? success(reachByStdio(config.value)) : reachConfigured(config.value, tokenVariable);
+}
+
+/** Names the directories and the file, since a client starts the program in a directory and environment of its own. */
+function reachByStdio({ storage: { dataDir }, workspace: { dir: workspaceDir }, configFile }: Config): Reached {
+  const { command, args } = thisProgram();
+  const config = configFile === undefined ? [] : ["--config", configFile];
+  const note = "Put other settings, such as OLLAMA_HOST, into ~/.portcullis.env, or into the client's configuration.";
+  return {
+    connection: {
+      kind: "stdio",
+      command,
+      args: [...args, "stdio", ...config, "--data-dir", dataDir, "--workspace", workspaceDir],
+    },
+    notes: configFile === undefined ? [note] : [],
+  };
+}
+
+function reachUrl(url: string, tokenVariable: string | undefined): Result<Reached, string> {
+  const parsed = parseServerUrl(url.replace(/\/mcp\/?$/, ""));
+  if (!parsed.ok) return failure(`error: --url ${parsed.error}\n`);
+  return success({ connection: overHttp(parsed.value, tokenVariable), notes: [] });
+}
+
+function reachConfigured(config: Config, tokenVariable: string | undefined): Result<Reached, string> {
+  if (config.http.serverUrl === undefined && config.http.port === 0) {
+    return failure(
+      "error: with port 0, the address is not known before the start\nhint: give --url the address that the server printed\n",
+    );
+  }
+  const which = config.authorizationServer.clientMetadataDocuments
+    ? "a client that does not identify itself by an https address"
+    : "every client";
+  const notes = config.authorizationServer.registration === "open" || tokenVariable !== undefined ? [] : [
+    `REGISTRATION is ${config.authorizationServer.registration}: ${which} needs --token-variable, or \`clients create\`.`,
+  ];
+  return success({ connection: overHttp(serverUrlFor(config.http, config.http.port), tokenVariable), notes });
+}
+
+function overHttp(serverUrl: string, tokenVariable: string | undefined): Connection {
+  return { kind: "http", serverUrl, ...(tokenVariable === undefined ? {} : { tokenVariable }) };
+}

@@ -1,0 +1,138 @@
+/** `connections`: how clients tried to connect, with what kept them from it; and what keeps the server from starting. */
+import type { AttemptReport } from "../console/connections/report.ts";
+import type { Check } from "../app/check.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { escapeUnprintable } from "../lib/text_line.ts";
+import { systemClock } from "../lib/clock.ts";
+import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
+
+export const connectionsCommand: CommandWork = {
+  usage: ["connections [--json]"],
+  remarks: ["Works beside a running server and without one: then it says what keeps the server from starting."],
+  takesNoWords: true,
+  flags: {},
+  switches: { json: "print JSON, one line for each attempt and each check" },
+  run: runConnections,
+};
+
+/** Exits with 1 where something keeps the server from working. */
+async function runConnections({ flags, loadConfig, print }: CommandContext): Promise<ExitStatus> {
+  const asJson = flags["json"] !== undefined;
+  const config = loadConfig();
+  if (!config.ok) {
+    const text = describeProblems(config.error).replace(/^error: /, "").trimEnd();
+    await print(show(null, [{ name: "configuration", state: "broken", text }], asJson));
+    return 1;
+  }
+  const { examine } = await import("../app/examination.ts"); // see action.ts
+  const checks = await Array.fromAsync(examine(config.value, () => performance.now(), { parts: checkedParts }));
+  const isStorageUsable = !checks.some(({ name, state }) =>
+    storageParts.includes(name) && (state === "broken" || state === "warning")
+  );
+  const reports = isStorageUsable ? await readReports(config.value, checks) : null;
+  await print(show(reports, checks, asJson));
+  return checks.some(({ state }) => state === "broken") ? 1 : 0;
+}
+
+/** `null` where the storage cannot be read. */
+type Reports = readonly AttemptReport[] | null;
+
+const storageParts = ["data directory", "database"];
+const checkedParts = [
+  ...storageParts,
+  "workspace",
+  "port",
+  "proxy",
+  "registration",
+  "certificate",
+  "public address",
+  "metadata",
+];
+
+/** `null` where the storage cannot be opened after all, which becomes a check. */
+async function readReports(
+  config: Extract<ReturnType<CommandContext["loadConfig"]>, { ok: true }>["value"],
+  checks: Check[],
+): Promise<Reports> {
+  const [{ openInstallation }, { readClientName }, { reportStoredAttempts }] = await Promise.all([
+    import("../app/installation.ts"),
+    import("../app/client_name.ts"),
+    import("../console/connections/report.ts"),
+  ]);
+  const opened = await openInstallation(config.storage, systemClock);
+  if (!opened.ok) {
+    checks.push({ name: "database", state: "broken", text: opened.error.problem, remedy: opened.error.remedy });
+    return null;
+  }
+  const { storage } = opened.value;
+  try {
+    return await reportStoredAttempts(storage, {
+      now: systemClock(),
+      nameOfClient: (id) => readClientName(storage, id),
+    });
+  } finally {
+    await storage.close();
+  }
+}
+
+function show(reports: Reports, checks: readonly Check[], asJson: boolean): string {
+  return asJson
+    ? [...(reports ?? []).map(jsonOfAttempt), ...checks.map(jsonOfCheck)].join("")
+    : inWords(reports, checks);
+}
+
+function jsonOfAttempt({ startedAt, lastAt, steps, diagnosis, ...rest }: AttemptReport): string {
+  const iso = (time: number): string => new Date(time).toISOString();
+  const line = {
+    kind: "attempt",
+    ...rest,
+    startedAt: iso(startedAt),
+    lastAt: iso(lastAt),
+    ...diagnosis,
+    steps: steps.map(({ time, last, ...step }) => ({
+      time: iso(time),
+      last: iso(last),
+      ...Object.fromEntries(Object.entries(step).filter(([, value]) => value !== null)),
+    })),
+  };
+  return `${escapeUnprintable(JSON.stringify(line))}\n`;
+}
+
+function jsonOfCheck(check: Check): string {
+  return `${escapeUnprintable(JSON.stringify({ kind: "check", ...check }))}\n`;
+}
+
+function inWords(reports: Reports, checks: readonly Check[]): string {
+  const found = checks.filter(({ state }) => state === "warning" || state === "broken");
+  const attempts = reports === null
+    ? "What clients did cannot be read.\n"
+    : reports.length === 0
+    ? "No client has tried to connect in the last day, as far as is stored.\n"
+    : reports.map(attemptInWords).join("\n");
+  const own = found.length === 0
+    ? "The server's own checks found nothing wrong.\n"
+    : found.map(({ name, state, text, remedy }) =>
+      `${state === "broken" ? "FAIL" : "warn"}  ${name}: ${text}\n${
+        remedy === undefined ? "" : `      hint: ${remedy}\n`
+      }`
+    ).join("");
+  const isBroken = found.some(({ state }) => state === "broken");
+  return `${attempts}\n${isBroken ? "What keeps the server from starting or working:\n" : ""}${own}`;
+}
+
+function attemptInWords(
+  { name, addresses, redirectHost, lastAt, diagnosis: { state, causes } }: AttemptReport,
+): string {
+  const from = addresses.length === 0 ? "" : `, from ${addresses.slice(0, 3).join(", ")}`;
+  const back = redirectHost === null ? "" : `, returns to ${redirectHost}`;
+  const head = `${new Date(lastAt).toISOString()}  ${name}${from}${back}\n`;
+  const [first, ...others] = causes;
+  const mark = { going_on: "going on", no_fault: "no fault", fault: "stopped" }[state];
+  const hint = (remedy: string): string => remedy === "" ? "" : `      hint: ${remedy}\n`;
+  return [
+    head,
+    `  ${mark}: ${first?.words ?? "its last request was less than ten seconds ago"}\n`,
+    hint(first?.remedy ?? ""),
+    ...others.map(({ words, remedy }) => `    or: ${words}\n${hint(remedy)}`),
+  ].join("").replaceAll(/[^\P{C}\n]/gu, "?");
+}

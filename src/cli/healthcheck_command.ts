@@ -1,0 +1,27 @@
+/** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+
+/** Exits with 0 when `/health` of the configured port answers 200, else with 1. */
+export const healthcheckCommand: CommandWork = {
+  usage: ["healthcheck [--host HOST] [--port PORT]"],
+  takesNoWords: true,
+  flags: {},
+  run: healthcheck,
+};
+
+async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
+  const { host, port, tls } = config.value.http;
+  const { askHealth, healthTimeoutMs } = await import("../lib/ask_health.ts"); // see action.ts
+  const outcome = await askHealth({
+    host,
+    port,
+    usesTls: tls !== undefined,
+    signal: AbortSignal.timeout(healthTimeoutMs),
+  });
+  if (typeof outcome !== "string" && outcome.status === 200) return 0;
+  say(`error: /health on port ${port} ${typeof outcome === "string" ? outcome : `answered ${outcome.status}`}\n`);
+  return 1;
+}

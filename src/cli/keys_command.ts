@@ -1,0 +1,91 @@
+/** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
+import { problemText } from "../lib/problem.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { systemClock } from "../lib/clock.ts";
+import { administered, commandOf } from "./action.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { printTable } from "./table.ts";
+import type { OpenInstallation } from "./with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../oauth/rotate_signing_keys.ts");
+type Keys = typeof import("../oauth/rotate_signing_keys.ts");
+
+/** Works beside a running server. */
+export const keysCommand: CommandWork = commandOf({
+  usage: ["keys rotate [--now]", "keys list", "keys rotate-master"],
+  remarks: ["rotate-master works while no server runs."],
+  flags: {},
+  switches: { now: "for a key that may have leaked: the new one signs at once, and every access token ends" },
+  actions: [
+    { name: "rotate", words: [], flags: ["now"], run: administered(load, rotate) },
+    { name: "list", words: [], run: administered(load, list) },
+    // Not administered: an interrupted rotation leaves an installation that only this action opens.
+    { name: "rotate-master", words: [], run: rotateMaster },
+  ],
+});
+
+async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, flags, say }: CommandContext) {
+  if (flags["now"] !== undefined) {
+    const { kid, withdrawn } = await keys.replaceSigningKeys(installation);
+    say(
+      `key ${kid} signs from now on; ${withdrawn.length} withdrawn, and with them every access token: clients refresh\n` +
+        "other resource servers may accept the withdrawn keys for up to 5 minutes, while they cache the key set\n",
+    );
+    return 0;
+  }
+  const config = loadConfig();
+  if (!config.ok) return 2;
+  const rotation = await keys.rotateSigningKeys(installation, {
+    overlapSeconds: config.value.authorizationServer.accessTokenLifetimeSeconds,
+  });
+  if (rotation.kind === "under_way") {
+    return endWith(
+      say,
+      `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
+        "hint: nothing was changed; `keys rotate --now` is for a key that may have leaked\n",
+    );
+  }
+  const { kid, signsFrom, previousUntil } = rotation;
+  say(
+    previousUntil === null
+      ? `key ${kid} is the first, and signs\n`
+      : `key ${kid} is published and signs from ${timeOf(signsFrom)}; the one before verifies until ${
+        timeOf(previousUntil)
+      }\n`,
+  );
+  return 0;
+}
+
+async function list(keys: Keys, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const all = await keys.listSigningKeys(installation);
+  await printTable({
+    columns: ["KEY", "STATE", "MADE", "CHANGES"],
+    rows: all.map(({ kid, state, createdAt, changesAt }) => [
+      kid,
+      state,
+      timeOf(createdAt),
+      changesAt === null ? "" : `${state === "active" ? "until" : "signs from"} ${timeOf(changesAt)}`,
+    ]),
+    whenEmpty: "there are no signing keys yet; the first client that signs in makes the server make one",
+  }, context);
+  return 0;
+}
+
+async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
+  const { rotateMasterKey } = await import("../app/rotate_master_key.ts"); // see action.ts
+  const rotated = await rotateMasterKey(config.value.storage, systemClock);
+  if (!rotated.ok) return endWith(say, problemText(rotated.error));
+  const { signingKeys, links } = rotated.value;
+  say(
+    `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +
+      "clients stay signed in; older backups keep the key that is in them; give this key to other instances\n",
+  );
+  return 0;
+}
+
+function timeOf(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

@@ -1,0 +1,30 @@
+/** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
+import type { Config } from "../app/config/config.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createJsonLog } from "../lib/json_log.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
+import { stopRequested } from "./stop_requested.ts";
+import { welcomeText } from "./welcome.ts";
+
+/** Runs the server until the platform stops this instance; with further tools, for programs built on this one. */
+export async function serveOnDeploy(
+  config: Config,
+  { print, say }: Pick<CommandContext, "print" | "say">,
+  extraTools: readonly Tool[],
+): Promise<ExitStatus> {
+  // Before the start: from then on the signal may come.
+  const { asked, insisted } = stopRequested(() => performance.now());
+  const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
+  const { startDeployServer } = await import("../app/deploy_server.ts");
+  const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
+  if (!started.ok) return endWith(say, `error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
+  const { serverUrl, setUpLink, stop } = started.value;
+  await Promise.race([say(welcomeText({ config, serverUrl, setUpLink, missing: [] })), asked]);
+  print(`portcullis listening on ${serverUrl}\n`);
+  await asked;
+  log.write("info", "stopping");
+  const status = await Promise.race([stop().then((): ExitStatus => 0), insisted.then((): ExitStatus => 1)]);
+  await log.flush();
+  return status;
+}

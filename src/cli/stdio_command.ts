@@ -1,0 +1,68 @@
+/** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
+import process from "node:process";
+import { problemText } from "../lib/problem.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { giveUp } from "../app/sandbox/own_permissions.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createJsonLog } from "../lib/json_log.ts";
+import { createOutput } from "../lib/output.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { stopRequested } from "./stop_requested.ts";
+
+/** Standard output carries the protocol and nothing else; the log goes to standard error. */
+export const stdioCommand: CommandWork = {
+  usage: ["stdio [FLAGS]"],
+  takesNoWords: true,
+  flags: {},
+  isServer: true,
+  run: stdio,
+};
+
+async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
+  process.env = {}; // libraries that look for their variables later find none, instead of an exception
+  const { openInstallation } = await import("../app/installation.ts"); // see action.ts
+  const { runStdio } = await import("../app/stdio_app.ts");
+  const log = createJsonLog({
+    write: say,
+    level: config.value.server.logLevel,
+    format: config.value.server.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
+    clock: systemClock,
+  });
+  const installation = await openInstallation(config.value.storage, systemClock, { log });
+  if (!installation.ok) return endWith(say, problemText(installation.error));
+  const { loadWorkspaceKernel } = await import("../app/sandbox/load_workspace_kernel.ts");
+  const { realPathBelow } = await import("../app/sandbox/permissions.ts");
+  const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
+  // Files and network stay open: a grant of everything can only be given up by whole kinds.
+  giveUp(["env", "run", "ffi", "sys", "import"]);
+  if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
+  const stdout = createOutput(Deno.stdout);
+  const stop = new AbortController();
+  const { asked, insisted } = stopRequested(() => performance.now());
+  void asked.then(() => stop.abort());
+  try {
+    const serving = runStdio(config.value, {
+      ...installation.value,
+      kernel,
+      input: Deno.stdin.readable,
+      output: new WritableStream({
+        async write(bytes) {
+          if (!await stdout.write(bytes)) throw new Error("standard output cannot be written");
+        },
+      }),
+      stop: stop.signal,
+      log,
+      clock: systemClock,
+    });
+    const served = await Promise.race([serving, insisted.then(() => null)]);
+    if (served === null) return 1;
+    if (served.ok) return 0;
+    say(problemText(served.error));
+    return 1;
+  } finally {
+    await log.flush();
+    await installation.value.storage.close();
+  }
+}

@@ -1,0 +1,79 @@
+/** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
+import { scopeCatalogue } from "../lib/scopes.ts";
+import { administered, commandOf } from "./action.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { printTable } from "./table.ts";
+import type { OpenInstallation } from "./with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../oauth/operator_token.ts");
+type Tokens = typeof import("../oauth/operator_token.ts");
+
+const scopeNames = scopeCatalogue.map(({ name }) => name);
+
+const defaultLifetimeSeconds = "3600";
+
+/** Works beside a running server and before set-up: anyone who can read the data directory is the owner. */
+export const tokenCommand: CommandWork = commandOf({
+  usage: [
+    'token create --scope "files:read files:write" [--ttl SECONDS] [--name NAME] [--user USER]',
+    "token list",
+    "token revoke ID",
+  ],
+  flags: {
+    scope: { value: "SCOPES", help: `what it allows, separated by blanks: ${scopeNames.join(", ")}` },
+    ttl: { value: "SECONDS", help: `how long it is valid, up to a year (default ${defaultLifetimeSeconds})` },
+    name: { value: "NAME", help: "a note for the list, at most 100 characters" },
+    user: { value: "USER", help: "the user it acts for (default the owner)" },
+  },
+  actions: [
+    { name: "create", words: [], flags: ["scope", "ttl", "name", "user"], run: administered(load, create) },
+    { name: "list", words: [], run: administered(load, list) },
+    { name: "revoke", words: ["ID"], run: administered(load, revoke) },
+  ],
+});
+
+async function create(tokens: Tokens, installation: OpenInstallation, { flags, print, say }: CommandContext) {
+  const { scope = "", ttl = defaultLifetimeSeconds, name, user } = flags;
+  const created = await tokens.createOperatorToken(installation, {
+    scope,
+    lifetimeSeconds: /^\d{1,9}$/.test(ttl) ? Number(ttl) : Number.NaN,
+    ...(name === undefined ? {} : { name }),
+    ...(user === undefined ? {} : { userId: user }),
+  });
+  if (!created.ok) return endWith(say, `error: --${created.error.field} ${created.error.message}\n`, 2);
+  const { token, summary } = created.value;
+  say(`token ${summary.id}, until ${new Date(summary.expiresAt).toISOString()}; it is shown this once\n`);
+  print(`${token}\n`);
+  return 0;
+}
+
+async function list(tokens: Tokens, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const alive = await tokens.listOperatorTokens(installation);
+  await printTable({
+    columns: ["ID", "EXPIRES", "USER", "SCOPES", "NAME"],
+    rows: alive.map(({ id, userId, scopes, expiresAt, name }) => [
+      id,
+      new Date(expiresAt).toISOString(),
+      userId,
+      scopes.join(" "),
+      name,
+    ]),
+    whenEmpty: "there are no tokens; make one with: token create --scope files:read",
+  }, context);
+  return 0;
+}
+
+async function revoke(
+  tokens: Tokens,
+  installation: OpenInstallation,
+  { say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  if (await tokens.revokeOperatorToken(installation, id)) {
+    say("revoked; the next request with it is refused\n");
+    return 0;
+  }
+  say(`error: there is no token ${JSON.stringify(id)}\nhint: \`token list\` shows the ids\n`);
+  return 1;
+}

@@ -1,0 +1,72 @@
+/** `trash list|restore`: what agents replaced or deleted in the workspace. */
+import { problemText } from "../lib/problem.ts";
+import { escapeUnprintable } from "../lib/text_line.ts";
+import type { OwnerTrash } from "../app/owner_trash.ts";
+import { type Action, administered, commandOf } from "./action.ts";
+import { describeProblems } from "../app/config/describe_problems.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { printTable } from "./table.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../app/owner_trash.ts");
+
+/** Works beside a running server. */
+export const trashCommand: CommandWork = commandOf({
+  usage: ["trash list [--user USER] [--json]", "trash restore ID [--as PATH] [--user USER]"],
+  remarks: [
+    "ID is from the list. What is restored takes its own path, or PATH; what is there already is never replaced.",
+    "Where each user has a workspace (WORKSPACES=per-user), --user says whose.",
+  ],
+  flags: {
+    user: { value: "USER", help: "the user who made the change" },
+    as: { value: "PATH", help: "another path in the workspace" },
+  },
+  switches: { json: "print JSON, one line each" },
+  actions: [
+    { name: "list", words: [], flags: ["user", "json"], run: withTrash(list) },
+    { name: "restore", words: ["ID"], flags: ["user", "as"], run: withTrash(restore) },
+  ],
+});
+
+type Work = (trash: OwnerTrash, context: CommandContext, words: readonly string[]) => Promise<ExitStatus>;
+
+function withTrash(work: Work): Action["run"] {
+  return administered(load, async ({ openOwnerTrash }, { storage, clock }, context, words) => {
+    const config = context.loadConfig();
+    if (!config.ok) return endWith(context.say, describeProblems(config.error), 2);
+    const opened = await openOwnerTrash(config.value, { storage, clock, user: context.flags["user"] });
+    if (!opened.ok) return endWith(context.say, problemText(opened.error));
+    try {
+      return await work(opened.value, context, words);
+    } finally {
+      await opened.value.close();
+    }
+  });
+}
+
+async function list(trash: OwnerTrash, context: CommandContext): Promise<ExitStatus> {
+  const kept = await Array.fromAsync(trash.list());
+  if (context.flags["json"] !== undefined) {
+    await context.print(kept.map((each) => `${JSON.stringify(each)}\n`).join(""));
+    return 0;
+  }
+  await printTable({
+    columns: ["ID", "TIME", "USER", "TOOL", "BYTES", "PATH"],
+    rows: kept.map(({ id, time, user, tool, bytes, path, kind }) => [
+      id,
+      `${time.slice(0, 19)}Z`,
+      escapeUnprintable(user ?? "-"),
+      tool ?? "-",
+      String(bytes),
+      `${escapeUnprintable(path)}${kind === "directory" ? "/" : ""}`,
+    ]),
+    whenEmpty: "nothing is kept",
+  }, context);
+  return 0;
+}
+
+async function restore(trash: OwnerTrash, { flags, say }: CommandContext, [id = ""]: readonly string[]) {
+  const restored = await trash.restore(id, flags["as"]);
+  say(restored.ok ? `restored ${escapeUnprintable(restored.value)}\n` : problemText(restored.error));
+  return restored.ok ? 0 : 1;
+}

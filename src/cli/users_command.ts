@@ -1,0 +1,107 @@
+/** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
+import { type Action, administered, commandOf } from "./action.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { serverUrlFor } from "../app/server_url.ts";
+import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
+import { printTable } from "./table.ts";
+import type { OpenInstallation } from "./with_installation.ts";
+
+/** Loaded when an action runs: see action.ts. */
+const load = () => import("../oauth/manage_users.ts");
+const loadSignInLinks = () => import("../oauth/sign_in_link.ts");
+type SignInLinks = typeof import("../oauth/sign_in_link.ts");
+type Users = typeof import("../oauth/manage_users.ts");
+
+/** Works beside a running server; what it ends is refused from the next request on. */
+export const usersCommand: CommandWork = commandOf({
+  usage: [
+    "users list",
+    "users add NAME",
+    "users reset NAME",
+    "users disable NAME",
+    "users enable NAME",
+    "users promote NAME",
+    "users demote NAME",
+    "users sign-in-link NAME",
+  ],
+  flags: {},
+  actions: [
+    { name: "list", words: [], run: administered(load, list) },
+    { name: "add", words: ["NAME"], run: withPassphrase(({ addUser }) => addUser, "may sign in now", true) },
+    {
+      name: "reset",
+      words: ["NAME"],
+      run: withPassphrase(
+        ({ resetUser }) => resetUser,
+        "has a new passphrase; sessions, grants and tokens are ended",
+        false,
+      ),
+    },
+    {
+      name: "disable",
+      words: ["NAME"],
+      run: change(({ disableUser }) => disableUser, "is locked out; sessions, grants and tokens are ended"),
+    },
+    { name: "enable", words: ["NAME"], run: change(({ enableUser }) => enableUser, "may sign in again") },
+    { name: "promote", words: ["NAME"], run: change(administrator(true), "is an administrator of the console now") },
+    { name: "demote", words: ["NAME"], run: change(administrator(false), "is not an administrator any more") },
+    { name: "sign-in-link", words: ["NAME"], run: administered(loadSignInLinks, printSignInLink) },
+  ],
+});
+
+type Outcome = Awaited<ReturnType<Users["disableUser"]>>;
+
+/** For a person in a new browser while the throttle on guessed passphrases holds. */
+async function printSignInLink(
+  { createSignInCode }: SignInLinks,
+  installation: OpenInstallation,
+  { loadConfig, print, say }: CommandContext,
+  [name = ""]: readonly string[],
+): Promise<ExitStatus> {
+  const config = loadConfig();
+  const code = await createSignInCode(installation, name);
+  if (!config.ok || !code.ok) return endWith(say, code.ok ? "" : `error: ${code.error.message}\n`);
+  say("opens once, within 10 minutes, and asks for the passphrase as always\n");
+  print(`${serverUrlFor(config.value.http, config.value.http.port)}/oauth/sign-in?link=${code.value}\n`);
+  return 0;
+}
+
+async function list(users: Users, installation: OpenInstallation, context: CommandContext): Promise<ExitStatus> {
+  const all = await users.listUsers(installation);
+  await printTable({
+    columns: ["NAME", "STATE"],
+    rows: all.map((user) => [user.id, stateOf(user)]),
+    whenEmpty: "there are no users; the set-up link, which the server prints, makes the owner",
+  }, context);
+  return 0;
+}
+
+function stateOf({ disabled, administrator }: Awaited<ReturnType<Users["listUsers"]>>[number]): string {
+  return [...disabled ? ["disabled"] : [], ...administrator ? ["administrator"] : []].join(", ");
+}
+
+function administrator(is: boolean): (users: Users) => Users["disableUser"] {
+  return ({ setAdministrator }) => (installation, name) => setAdministrator(installation, { name, administrator: is });
+}
+
+function withPassphrase(pick: (users: Users) => Users["addUser"], done: string, isNew: boolean): Action["run"] {
+  return administered(load, async (users, installation, { say }, [name = ""]) => {
+    const unfit = await (isNew ? users.newUserProblem : users.existingUserProblem)(installation, name);
+    if (unfit !== null) return endWith(say, `error: ${unfit.message}\n`);
+    const passphrase = await readPassphrase(say);
+    if (!passphrase.ok) return endWith(say, passphraseMissing(passphrase.error));
+    return report(await pick(users)(installation, { name, passphrase: passphrase.value }), name, done, say);
+  });
+}
+
+function change(pick: (users: Users) => Users["disableUser"], done: string): Action["run"] {
+  return administered(
+    load,
+    async (users, installation, { say }, [name = ""]) => report(await pick(users)(installation, name), name, done, say),
+  );
+}
+
+function report(outcome: Outcome, name: string, done: string, say: (text: string) => void): ExitStatus {
+  say(outcome.ok ? `${name} ${done}\n` : `error: ${outcome.error.message}\n`);
+  return outcome.ok ? 0 : 1;
+}

@@ -1,0 +1,102 @@
+/** Puts a call in front of people: stores it with what it would do, where there is a place for it. */
+import { cutMiddle } from "./cut_text.ts";
+import { type HeldCall, heldCallId, heldMs, listHeldCalls, putHeldCall, readHeldCall, type StoredHeldCall } from "./held_call.ts";
+import type { JudgedCall, Rule } from "./rule.ts";
+import { placeFor } from "./share_places.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Storage } from "../../storage/port.ts";
+import { showText } from "../../files/workspace/file_display.ts";
+
+const maxArgumentCharacters = 20_000;
+const maxEffectCharacters = 50_000;
+const maxShownPlaces = 20;
+const maxPlaceCharacters = 200;
+/** Each time another call, or a person, was quicker. */
+const maxAttempts = 20;
+
+/** Why a call was not stored. */
+export type NotHeld = "too_many" | "busy";
+
+interface AskedCall {
+  readonly input: unknown;
+  readonly judged: JudgedCall;
+  readonly rule: Rule;
+  /** All rules that ask about it. */
+  readonly asking?: readonly Rule[];
+  /** What the call would do. */
+  readonly effect: string;
+  /** Of all that the approval is for. */
+  readonly effectDigest: string;
+}
+
+interface AskOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** What a client calls itself. */
+  nameOfClient(clientId: string): string;
+}
+
+/** The stored call: as it is where it waits or was decided with the same effect, else stored anew. */
+export async function ask(asked: AskedCall, options: AskOptions): Promise<StoredHeldCall | NotHeld> {
+  const { judged, rule } = asked;
+  const { storage, log } = options;
+  const call = toHeldCall(asked, options);
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const found = await readHeldCall(storage, call.id);
+    if (found?.call.state === "denied") return found;
+    if (found?.call.effectDigest === call.effectDigest && !isStricter(rule, found.call)) return found;
+    const place = found === null ? placeFor(judged, await listHeldCalls(storage)) : "free";
+    if (place === "none") return "too_many";
+    const displaced = place === "free" ? null : await readHeldCall(storage, place.id);
+    if (displaced?.call.state === "approved") continue; // meanwhile
+    if (!await putHeldCall(storage, call, { version: found?.version ?? null, displaced })) continue;
+    note(log, found === null ? "waits" : "changed", call);
+    if (displaced !== null) note(log, "displaced", displaced.call);
+    const stored = await readHeldCall(storage, call.id);
+    if (stored !== null) return stored;
+  }
+  return "busy";
+}
+
+/** Whether the call waits already, or may begin to. */
+export async function hasPlace(storage: Storage, id: string, judged: JudgedCall): Promise<boolean> {
+  return await readHeldCall(storage, id) !== null || placeFor(judged, await listHeldCalls(storage)) !== "none";
+}
+
+/** Whether the rule wants an administrator where the call was asked of the person. */
+export function isStricter(rule: Rule, call: HeldCall): boolean {
+  return rule.verdict === "ask" && rule.approver === "administrator" && call.approver === "person";
+}
+
+function toHeldCall(
+  { input, judged, rule, asking = [], effect, effectDigest }: AskedCall,
+  { clock, nameOfClient }: AskOptions,
+): HeldCall {
+  const { person, clientId, grantId, tool } = judged;
+  const now = clock();
+  return {
+    id: heldCallId(judged, input),
+    person,
+    clientId,
+    clientName: cutMiddle(showText(nameOfClient(clientId)), maxPlaceCharacters),
+    grantId,
+    tool,
+    places: judged.places.slice(0, maxShownPlaces).map((place) => cutMiddle(showText(place), maxPlaceCharacters)),
+    arguments: cutMiddle(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
+    effect: cutMiddle(showText(effect), maxEffectCharacters),
+    effectDigest,
+    approver: rule.approver ?? "person",
+    ruleId: rule.id,
+    otherRuleIds: asking.map(({ id }) => id).filter((id) => id !== rule.id),
+    createdAt: now,
+    expiresAt: now + heldMs,
+    state: "waiting",
+  };
+}
+
+function note(log: Log, outcome: "waits" | "changed" | "displaced", call: HeldCall): void {
+  const { id, tool, person, clientId } = call;
+  log.write("audit", "held_call", { outcome, held: id, tool, user: person, client: clientId });
+}

@@ -1,0 +1,81 @@
+/** Which files and tables a call is about. */
+import * as z from "zod";
+import { isObject } from "../../lib/json.ts";
+import type { Tool } from "../../mcp/tool.ts";
+
+/** Places as a call names them, and further names that they may have. */
+interface Places {
+  readonly places: readonly string[];
+  readonly otherNames: readonly string[];
+  /** Those of both that are paths of the workspace. */
+  readonly paths: readonly string[];
+  /** Those of them where something is put: of a directory there, what is in it stays. */
+  readonly targets: ReadonlySet<string>;
+}
+
+/** Reads what a caller wrote: the name that is meant first, then what else it may mean. */
+export interface PlaceReader {
+  pathNames(text: string): readonly string[];
+  /** `null` where the input does not say. */
+  tableNames(input: { readonly table?: unknown; readonly id?: unknown }): readonly string[] | null;
+  /** Of records that are shown with others. */
+  includedTables(input: { readonly include?: unknown }): readonly string[];
+}
+
+const everything = "";
+const maxPlaces = 500;
+const maxDepth = 4;
+
+/** Parameters whose values are paths; tools name them alike. */
+const pathParameters: ReadonlySet<string> = new Set([
+  "path",
+  "filename",
+  "against",
+  "destination",
+  "save_as",
+  "output",
+]);
+const targetParameters: ReadonlySet<string> = new Set(["destination", "save_as", "output"]);
+/** Parameters that hold paths, or objects with them. */
+const listParameters: ReadonlySet<string> = new Set(["files", "paths", "edits", "images", "messages"]);
+
+/** The paths and tables that an input means. */
+export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, reader: PlaceReader): Places {
+  const places = new Set(tool.places);
+  const otherNames = new Set<string>();
+  const paths = new Set<string>();
+  const targets = new Set<string>();
+  const addPath = (text: string, isTarget = false): void => {
+    const names = reader.pathNames(text);
+    for (const name of paths.size < maxPlaces ? names : [everything]) {
+      if (isTarget && !paths.has(name)) targets.add(name);
+      else targets.delete(name);
+      paths.add(name);
+    }
+    add(names);
+  };
+  const add = ([place = everything, ...others]: readonly string[]): void => {
+    places.add(places.size < maxPlaces ? place : everything); // too many are judged as all there is
+    for (const name of others) otherNames.add(name);
+  };
+  const look = (members: Readonly<Record<string, unknown>>, depth: number): void => {
+    for (const [name, value] of Object.entries(members)) {
+      if (pathParameters.has(name) && typeof value === "string") addPath(value, targetParameters.has(name));
+      if (!listParameters.has(name) || !Array.isArray(value)) continue;
+      for (const each of value) {
+        if (typeof each === "string") addPath(each);
+        else if (isObject(each) && depth < maxDepth) look(each, depth + 1);
+      }
+    }
+  };
+  if (isObject(input)) {
+    look(input, 0);
+    const parameters = tool.input instanceof z.ZodLazy ? tool.input._zod.innerType : tool.input;
+    const { shape } = parameters as { readonly shape?: Readonly<Record<string, unknown>> };
+    if (shape !== undefined && ["table", "id"].some((name) => Object.hasOwn(shape, name))) {
+      add(reader.tableNames(input) ?? [everything]);
+      for (const name of reader.includedTables(input)) otherNames.add(name);
+    }
+  }
+  return { places: [...places], otherNames: [...otherNames], paths: [...paths], targets };
+}

@@ -1,0 +1,174 @@
+/** Rules: which calls are allowed, which wait for a person, and which are refused. Their order is of no account. */
+import * as z from "zod";
+import { foldedForms } from "../../files/workspace/name_folding.ts";
+
+/** What a rule says. */
+export type Verdict = "allow" | "ask" | "deny";
+
+/** A call, as rules see it. */
+export interface JudgedCall {
+  readonly person: string;
+  readonly clientId: string;
+  readonly grantId: string;
+  readonly tool: string;
+  /** Of a former name: the tool's name now. */
+  readonly successor?: string;
+  /** The tool changes something. */
+  readonly changes: boolean;
+  /** Paths of the workspace without a leading slash, tables of ServiceNow; empty for a call about none. */
+  readonly places: readonly string[];
+  /** What else the places may be called: counts for what a rule stops. */
+  readonly otherNames?: readonly string[];
+  /** Those of both that are paths. */
+  readonly paths?: readonly string[];
+  /** Where they lead through links; see true_names.ts. */
+  readonly trueNames?: TrueNames;
+}
+
+/** Names behind links, as the workspace finds them. */
+interface TrueNames {
+  readonly ofCall: readonly string[];
+  readonly ofRules: ReadonlyMap<string, readonly string[]>;
+}
+
+export const maxRuleTextCharacters = 200;
+/** A client's id may be the address of its metadata document. */
+const maxClientIdCharacters = 4_096;
+const text = () => z.string().max(maxRuleTextCharacters).optional();
+
+/** A rule. What it leaves out fits every call. */
+export const ruleSchema = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    person: text(),
+    clientId: z.string().max(maxClientIdCharacters).optional(),
+    /** For people to recognise the client by. */
+    clientName: text(),
+    /** An approval for a while holds for this grant alone. */
+    grantId: text(),
+    /** A tool's name, or `changes`: every tool that changes something. */
+    tool: text(),
+    /** A directory or a file of the workspace, or a table. */
+    place: text(),
+    verdict: z.enum(["allow", "ask", "deny"]),
+    /** Who decides about a call that waits: the person it is made for, or an administrator only. */
+    approver: z.enum(["person", "administrator"]).optional(),
+    /** The rule ends here, in milliseconds since the epoch. */
+    until: z.number().optional(),
+    /** A lasting approval: the ids of the rules that no longer ask about such calls. */
+    passes: z.array(z.string()).optional(),
+  })
+);
+
+export interface Rule extends z.output<typeof ruleSchema> {
+  /** The tool that the stored rule names, and that no version of this server has: it refuses, for every tool. */
+  readonly unknownTool?: string;
+}
+
+/** The word that stands for all tools that change something. */
+export const everyChange = "changes";
+
+/** The rule that decides: Refuse comes before Ask, Ask before Allow. `null` where none fits, and the call goes on. */
+export function decidingRule(rules: readonly Rule[], call: JudgedCall, now: number): Rule | null {
+  const fitting = rules.filter((rule) => fits(rule, call, now));
+  return fitting.find(({ verdict }) => verdict === "deny") ?? unpassed(fitting)[0] ??
+    fitting.find(({ verdict }) => verdict === "allow") ?? null;
+}
+
+/** All rules that ask about the call, one that wants an administrator first. */
+export function askingRules(rules: readonly Rule[], call: JudgedCall, now: number): readonly Rule[] {
+  return unpassed(rules.filter((rule) => fits(rule, call, now)));
+}
+
+function unpassed(fitting: readonly Rule[]): readonly Rule[] {
+  const passed = new Set(fitting.flatMap(({ passes = [] }) => passes));
+  const asking = fitting.filter(({ verdict, id }) => verdict === "ask" && !passed.has(id));
+  return asking.toSorted((a, b) => Number(b.approver === "administrator") - Number(a.approver === "administrator"));
+}
+
+/** The rules as they hold: one that asks or refuses about an unknown tool refuses all of them. */
+export function asTheyHold(rules: readonly Rule[], knowsTool: (name: string) => boolean): readonly Rule[] {
+  return rules.map((rule) => {
+    const { tool, ...others } = rule;
+    if (tool === undefined || tool === everyChange || rule.verdict === "allow" || knowsTool(tool)) return rule;
+    return { ...others, verdict: "deny", unknownTool: tool };
+  });
+}
+
+/** Places of rules that may decide about the call: whether they do depends on what its names lead to. */
+export function placesThatDecide(rules: readonly Rule[], call: JudgedCall, now: number): readonly string[] {
+  return rules.flatMap((rule) => rule.place !== undefined && isAboutCaller(rule, call, now) ? [rule.place] : []);
+}
+
+function fits(rule: Rule, call: JudgedCall, now: number): boolean {
+  if (!isAboutCaller(rule, call, now)) return false;
+  const { place } = rule;
+  if (place === undefined) return true;
+  const { ofCall = [], ofRules } = call.trueNames ?? {};
+  const names = [place, ...ofRules?.get(place) ?? []];
+  // A call is let on where all of its places are allowed; it is stopped where one of them is not.
+  if (rule.verdict === "allow") {
+    return call.places.length > 0 && call.places.every((each) => isWithin(each, place, isSameName)) &&
+      ofCall.every((each) => names.some((name) => isWithin(each, name, isSameName)));
+  }
+  return [...call.places, ...call.otherNames ?? [], ...ofCall].some((each) =>
+    names.some((name) => isWithin(each, name, mayBeSameName) || isWithin(name, each, mayBeSameName))
+  );
+}
+
+/** Whether the rule is about such calls, wherever. */
+function isAboutCaller(rule: Rule, call: JudgedCall, now: number): boolean {
+  if (rule.until !== undefined && rule.until <= now) return false;
+  if (rule.person !== undefined && rule.person !== call.person) return false;
+  if (rule.clientId !== undefined && rule.clientId !== call.clientId) return false;
+  if (rule.grantId !== undefined && rule.grantId !== call.grantId) return false;
+  return isAboutTool(rule, call);
+}
+
+function isAboutTool({ tool }: Rule, call: JudgedCall): boolean {
+  if (tool === undefined || tool === call.tool || tool === call.successor) return true;
+  return tool === everyChange && call.changes;
+}
+
+type SameName = (a: string, b: string) => boolean;
+
+function isWithin(path: string, place: string, isSame: SameName): boolean {
+  const [inner, outer] = [namesOf(path), namesOf(place)];
+  return outer.length <= inner.length && outer.every((name, index) => isSame(name, inner[index] ?? ""));
+}
+
+function namesOf(path: string): readonly string[] {
+  return path.split("/").filter((name) => name !== "" && name !== ".");
+}
+
+const isSameName: SameName = (a, b) => a.normalize("NFC") === b.normalize("NFC");
+
+/** Whether any file system takes the two for one name. */
+const mayBeSameName: SameName = (a, b) => {
+  const forms = foldedForms(b);
+  return a === b || foldedForms(a).some((form) => forms.includes(form));
+};
+
+/** A rule in a sentence. */
+export function ruleWords(rule: Rule): string {
+  const who = rule.person === undefined ? "Calls" : `Calls for ${rule.person}`;
+  const client = rule.clientId === undefined
+    ? ""
+    : ` by ${rule.clientName ?? rule.clientId}${rule.grantId === undefined ? "" : " (one connection)"}`;
+  const tool = rule.tool === undefined
+    ? " of any tool"
+    : rule.tool === everyChange
+    ? " that change something"
+    : ` of ${rule.tool}`;
+  const place = rule.place === undefined ? "" : ` in ${rule.place === "" ? "the whole workspace" : rule.place}`;
+  const unknown = rule.unknownTool === undefined
+    ? ""
+    : ` The rule names the tool ${rule.unknownTool}, which this server does not have: remove it, or make it anew.`;
+  return `${who}${client}${tool}${place} ${verdictWords(rule)}${unknown}`;
+}
+
+function verdictWords({ verdict, approver }: Rule): string {
+  if (verdict === "allow") return "are allowed.";
+  if (verdict === "deny") return "are refused.";
+  return approver === "administrator" ? "wait for an administrator." : "wait until the person approves.";
+}

@@ -1,0 +1,42 @@
+/** What can keep a client from connecting: one entry a cause. The entry says where it shows, and what to do. */
+import type { Step, StepKind } from "./step.ts";
+
+/** What a cause is judged by. */
+export interface Facts {
+  /** The step that the attempt stopped at. */
+  readonly step: Step;
+  readonly steps: readonly Step[];
+  /** Milliseconds since the last step. */
+  readonly silentMs: number;
+  /** Whether there was a step of this kind, with this outcome and reason where they are given. */
+  had(kind: StepKind, outcome?: Step["outcome"], reason?: string): boolean;
+  /** No proxy is in front of the server. */
+  readonly isDirect: boolean;
+  /** The host that the browser is sent back to. */
+  readonly redirectHost: string | null;
+}
+
+export interface Cause {
+  /** A stable name. */
+  readonly id: string;
+  /** Where the attempt stops. */
+  readonly at: StepKind | readonly StepKind[];
+  /** The reasons of the refusal; without any, the step went well and nothing followed. `*` is any other refusal. */
+  readonly reasons?: readonly string[];
+  /** Further signs. */
+  readonly when?: (facts: Facts) => boolean;
+  /** Nothing is wrong: a person decides, or has decided. */
+  readonly isNoFault?: true;
+  /** Only a proxy can cause it. */
+  readonly needsProxy?: true;
+  /** What stands in brackets is of proxies, and left out where none is in front; what follows in braces is in its place. */
+  readonly words: string;
+  readonly remedy: string;
+}
+
+/** GET in the place of POST: where the old transport begins. */
+export const oldTransport = {
+  words: "The client speaks the old HTTP+SSE transport, which this server does not have, and asks for its stream.",
+  remedy:
+    "Choose HTTP (Streamable HTTP) in the client in the place of SSE, with the address that ends in /mcp, or update the client.",
+} as const;

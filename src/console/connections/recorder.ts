@@ -1,0 +1,240 @@
+/**
+ * Notes each step of connecting clients: from requests, and from what the endpoints of the sign-in report of them. A
+ * call with a good token costs one look into a map.
+ */
+import { boundedMap } from "../../lib/bounded_map.ts";
+import { doctorAgent } from "../../lib/doctor_agent.ts";
+import type { Peer, ReportedStep } from "../../lib/endpoint.ts";
+import { requestHost } from "../../lib/request_host.ts";
+import { cameBy, foreignToken, hasKeyHeader, hasKeyInUrl, kindOfPath, type NamedServer } from "./request_signs.ts";
+import { agentFamily, shownHost, shownName, shownPath } from "./shown_text.ts";
+import type { NewStep, StepKind } from "./step.ts";
+
+export interface AttemptRecorder {
+  /** Answers a request that is not one to `/mcp`, and notes what became of it, as its endpoint reports to the peer. */
+  around(request: Request, peer: Peer, answer: (peer: Peer) => Response | Promise<Response>): Promise<Response>;
+  /** A request that no endpoint sees: its Host, Origin or target is wrong. */
+  noteForeign(request: Request, peer: Peer, reason: "unknown_host" | "unknown_origin" | "malformed_address"): void;
+  /** A request to `/mcp` without a good token. */
+  noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
+  /** A request with a good token that was refused as a whole. */
+  noteRefused(caller: Caller, method: string, status: number): void;
+  /** A session's stream was opened. What it returns is called at its end: whether we ended it, or the caller left. */
+  noteStream(caller: Caller): (isWhole: boolean) => void;
+  /** An answer that took its time ended: whether its caller was there to the last. */
+  noteAnswer(caller: Caller, isWhole: boolean): void;
+  /** Called for every call. */
+  noteCall(call: CallSeen): void;
+  /** What a client calls itself at `initialize`. */
+  noteName(caller: Caller, name: string | null): void;
+}
+
+interface Caller {
+  readonly clientId: string;
+  readonly subject: string;
+  readonly grantId: string;
+}
+
+interface CallSeen {
+  readonly subject: string | null;
+  readonly clientId: string | null;
+  readonly grantId: string | null;
+  readonly method: string;
+  readonly outcome: string;
+  readonly code?: string | null;
+}
+
+const unavailable = "status_503";
+const ownAgent = agentFamily(doctorAgent);
+const maxSeenGrants = 100_000;
+/** The first of each method of a grant is a step. */
+const methodBits: ReadonlyMap<string, number> = new Map([["tools/list", 1], ["tools/call", 2]]);
+const allMethods = 3;
+
+const goodOutcomes: ReadonlySet<string> = new Set(["registered", "asked", "allowed", "issued"]);
+/** Failures of a tool that say that its caller is not ready to use it: such a call is none that went well. */
+const unreadyCodes: ReadonlySet<string | null | undefined> = new Set([
+  "servicenow_not_linked",
+  "servicenow_link_expired",
+  "servicenow_unavailable",
+  "ollama_unreachable",
+  "denied_by_rule",
+  "denied_by_person",
+  "approval_pending",
+]);
+/** So many answers in a row, and streams since the last `initialize`, that their caller did not wait for. */
+const maxCutAnswers = 3;
+const maxStreamsGivenUp = 2;
+/** A stream that was kept for so long was of use. */
+const usefulStreamMs = 60_000;
+
+export function createAttemptRecorder(
+  { note: noteStep, isOpen, isDiskFull, isDirect = false, isClockSteady, elapsed = () => 0, ...server }:
+    & NamedServer
+    & {
+      readonly note: (step: NewStep) => void;
+      /** Whether any client may register by itself. */
+      readonly isOpen: boolean;
+      /** Asked where the storage was not available. Never rejects. */
+      readonly isDiskFull: () => Promise<boolean>;
+      /** Whether clients reach the server without a proxy. */
+      readonly isDirect?: boolean;
+      /** Whether the wall clock has not jumped lately. */
+      readonly isClockSteady?: () => boolean;
+      readonly elapsed?: () => number;
+    },
+): AttemptRecorder {
+  const seen = boundedMap<string, number>(maxSeenGrants);
+  const cutAnswers = boundedMap<string, number>(maxSeenGrants);
+  const givenUp = boundedMap<string, number>(maxSeenGrants);
+  const signOf = ({ reason, sign }: NewStep): string | null => {
+    if (isClockSteady !== undefined && reason?.startsWith("expired") === true) {
+      return isClockSteady() ? "clock_steady" : "clock_jumped";
+    }
+    return sign ?? (isDirect ? "direct" : null);
+  };
+  const note = (given: NewStep): void => {
+    if (given.agent === ownAgent) return;
+    const step = { ...given, sign: signOf(given) };
+    if (step.reason === unavailable) {
+      void isDiskFull().then((isFull) => noteStep(isFull ? { ...step, reason: "disk_full" } : step));
+    } else noteStep(step);
+  };
+
+  const baseOf = (request: Request, { address }: Peer, kind: StepKind): NewStep => ({
+    kind,
+    outcome: "ok",
+    address,
+    agent: agentFamily(request.headers.get("user-agent")),
+  });
+  const ofCaller = ({ clientId, subject, grantId }: Caller) => ({ client: clientId, person: subject, grant: grantId });
+  const noteReported = (base: NewStep, reported: ReportedStep): void => {
+    const isGood = base.kind === "sign_in" ? reported.outcome !== "refused" : goodOutcomes.has(reported.outcome);
+    const { client, user, grant, name, redirectHost = null } = reported;
+    if (isGood && grant !== undefined) seen.delete(grant);
+    note({
+      ...base,
+      kind: reported.grantType === "refresh_token" ? "refresh" : base.kind,
+      outcome: isGood ? "ok" : "refused",
+      reason: isGood ? null : cut(reported.reason ?? reported.outcome),
+      client: cut(client),
+      person: cut(user),
+      grant: cut(grant),
+      name: shownName(name ?? null),
+      host: shownHost(redirectHost),
+    });
+  };
+
+  return {
+    async around(request, peer, answer) {
+      const { pathname, searchParams } = new URL(request.url);
+      const kind = kindOfPath(pathname);
+      const isAccountPage = kind === "sign_in" && searchParams.has("next"); // a sign-in to the server's own pages
+      if (request.method === "OPTIONS" || request.method === "HEAD" || isAccountPage || kind === "other") {
+        return await answer(peer);
+      }
+      if (kind === "unknown") {
+        const response = await answer(peer);
+        const isGuess = request.method === "POST" || /\/(sse|mcp|messages?)\/?$/.test(pathname);
+        if (isGuess && (response.status === 404 || response.status === 405)) {
+          const step = {
+            ...baseOf(request, peer, "stray"),
+            outcome: "refused",
+            reason: `status_${response.status}`,
+          } as const;
+          note({ ...step, path: shownPath(pathname), ...cameBy(request, server) });
+        }
+        return response;
+      }
+      const isBare = kind === "authorization" && request.method === "GET" && searchParams.size === 0;
+      const base = { ...baseOf(request, peer, kind), ...isBare ? { sign: "no_query" } : {} };
+      let isReported = false;
+      const onStep = (reported: ReportedStep): void => {
+        isReported = true;
+        noteReported(base, reported);
+      };
+      const response = await answer({ address: peer.address, onStep });
+      const { status } = response;
+      const isDocument = kind === "resource_metadata" || kind === "server_metadata";
+      const about = isDocument ? { ...cameBy(request, server), path: shownPath(pathname) } : {};
+      if (isDocument && status === 200) {
+        const isClosed = kind === "server_metadata" && !isOpen;
+        note({ ...base, ...about, ...isClosed ? { sign: "registration_closed" } : {} });
+      } else if (status >= 400 && !isReported) {
+        note({ ...base, ...about, outcome: "refused", reason: `status_${status}` });
+      }
+      return response;
+    },
+    noteForeign(request, peer, reason) {
+      const path = shownPath(URL.parse(request.url)?.pathname ?? "");
+      const host = shownHost(requestHost(request));
+      note({ ...baseOf(request, peer, "stray"), outcome: "refused", reason, host, path });
+    },
+    noteStranger(request, peer, { status, reason }) {
+      if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request, server) });
+      const isOther = reason === null && (request.headers.has("authorization") || hasKeyHeader(request));
+      if (status === 401 && reason === null && hasKeyInUrl(request)) {
+        return note({ ...baseOf(request, peer, "reached"), outcome: "refused", reason: "token_in_url" });
+      }
+      if (status === 401 && reason === null && !isOther) {
+        const path = request.method === "GET" ? "GET" : null;
+        return note({ ...baseOf(request, peer, "reached"), ...cameBy(request, server), path });
+      }
+      const kind = reason === null ? "reached" : "refused_token";
+      const why = reason ?? (isOther && status === 401 ? "other_scheme" : `status_${status}`);
+      const from = reason === null ? cameBy(request, server) : foreignToken(request, reason, server);
+      note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...from });
+    },
+    noteRefused(caller, method, status) {
+      const isStream = method === "GET" && status === 405;
+      note({ kind: isStream ? "stream" : "call", outcome: "refused", reason: `status_${status}`, ...ofCaller(caller) });
+    },
+    noteStream(caller) {
+      note({ kind: "stream", outcome: "ok", ...ofCaller(caller) });
+      const openedAt = elapsed();
+      return (isWhole) => {
+        if (isWhole || elapsed() - openedAt >= usefulStreamMs) return void givenUp.delete(caller.grantId);
+        const times = (givenUp.get(caller.grantId) ?? 0) + 1;
+        givenUp.set(caller.grantId, times);
+        if (times < maxStreamsGivenUp) return;
+        note({ kind: "stream", outcome: "refused", reason: "given_up", ...ofCaller(caller) });
+      };
+    },
+    noteAnswer(caller, isWhole) {
+      const before = cutAnswers.get(caller.grantId) ?? 0;
+      if (!isWhole) {
+        cutAnswers.set(caller.grantId, before + 1);
+        if (before + 1 < maxCutAnswers) return;
+        return note({ kind: "call", outcome: "refused", reason: "answers_cut", ...ofCaller(caller) });
+      }
+      if (before === 0) return;
+      cutAnswers.delete(caller.grantId);
+      if (before >= maxCutAnswers) note({ kind: "call", outcome: "ok", reason: "answered", ...ofCaller(caller) });
+    },
+    noteCall({ subject, clientId, grantId, method, outcome, code }) {
+      if (grantId === null || clientId === null) return;
+      const known = seen.get(grantId) ?? 0;
+      if (known === allMethods) return;
+      const bit = methodBits.get(method) ?? 0;
+      const isUnready = outcome === "tool_error" && unreadyCodes.has(code);
+      const isGood = !isUnready && (outcome === "ok" || outcome === "tool_error");
+      if (!isGood && known !== 0 && method !== "tools/call") return; // it is connected: what fails now is in the audit
+      if (isGood && (bit === 0 || (known & bit) !== 0)) return;
+      if (isGood) seen.set(grantId, known | bit);
+      const result = isGood
+        ? { outcome: "ok", reason: method } as const
+        : { outcome: "refused", reason: isUnready ? cut(code) : outcome, path: cut(method) } as const;
+      note({ kind: "call", ...result, client: clientId, person: subject, grant: grantId });
+    },
+    noteName(caller, name) {
+      givenUp.delete(caller.grantId);
+      note({ kind: "call", outcome: "ok", reason: "initialize", ...ofCaller(caller), name: shownName(name) });
+    },
+  };
+}
+
+const maxTextCharacters = 200;
+
+function cut(text: string | null | undefined): string | null {
+  return text?.slice(0, maxTextCharacters) ?? null;
+}

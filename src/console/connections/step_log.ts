@@ -1,0 +1,181 @@
+/**
+ * The steps of the last day: those of this process in memory, with a copy in the storage, and those that other
+ * instances, and this one before its restart, have stored there. Strangers cause them, so everything is bounded, and
+ * the storage is written at most once in some seconds.
+ */
+import * as z from "zod";
+import { boundedMap } from "../../lib/bounded_map.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Timers } from "../../lib/timers.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
+import { isRepeat, makeStep, networkOf, type NewStep, type Step, stepSchema } from "./step.ts";
+
+export interface StepLog {
+  /** Never throws and never waits. */
+  note(step: NewStep): void;
+  /** Those of all instances, oldest first. Without the storage, those of this process. */
+  read(): Promise<readonly Step[]>;
+  close(): Promise<void>;
+}
+
+const keptMs = 86_400_000;
+const storeIntervalMs = 5_000;
+const segmentSteps = 100;
+const maxOwnSegments = 30;
+const maxReadSegments = 100;
+/** New steps of one network, and of all, in a minute. Repeats are counted with the first of them. */
+const maxNetworkSteps = 60;
+const maxStepsAMinute = 1_000;
+const rateWindowMs = 60_000;
+const repeatMs = 600_000;
+const maxNetworks = 2_000;
+
+const family = "connection_steps";
+const segmentsKey: StorageKey = [family];
+const segmentSchema = z.lazy(() => z.object({ steps: z.array(stepSchema) }));
+/** So that the newest come first in key order. */
+const latest = 10 ** 14;
+
+interface Segment {
+  readonly key: StorageKey;
+  readonly startedAt: number;
+  readonly steps: Step[];
+}
+
+/** Reads what is stored, newest segments first where there are too many. */
+export async function readStoredSteps(storage: Storage, now: number): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  for (const { value } of await storage.list(segmentsKey, { limit: maxReadSegments })) {
+    const parsed = segmentSchema.safeParse(value); // one that a newer version wrote may be unreadable
+    if (parsed.success) steps.push(...parsed.data.steps);
+  }
+  return inOrder(steps, now);
+}
+
+export function openStepLog(
+  { storage, clock, timers, log, createId }: {
+    readonly storage: Storage;
+    readonly clock: Clock;
+    readonly timers: Timers;
+    readonly log: Log;
+    readonly createId: () => string;
+  },
+): StepLog {
+  const instance = createId();
+  const segments: Segment[] = [];
+  const lastOf = boundedMap<string, Step>(maxNetworks);
+  let rates = new Map<string, number>();
+  let ratesFrom = -Infinity;
+  let stopTimer: (() => void) | undefined;
+  let writing: Promise<void> | null = null;
+  const unsaved = new Set<Segment>();
+  let expired: StorageKey[] = [];
+  let isFailing = false;
+  let isClosed = false;
+
+  const admits = (network: string): boolean => {
+    if (timers.elapsed() - ratesFrom > rateWindowMs) {
+      rates = new Map();
+      ratesFrom = timers.elapsed();
+    }
+    const [own, all] = [rates.get(network) ?? 0, rates.get("") ?? 0];
+    if (own >= maxNetworkSteps || all >= maxStepsAMinute) return false;
+    rates.set(network, own + 1);
+    rates.set("", all + 1);
+    return true;
+  };
+  const openSegment = (now: number): Segment => {
+    const open = segments.at(-1);
+    if (open !== undefined && open.steps.length < segmentSteps) return open;
+    const order = String(latest - Math.floor(now)).padStart(15, "0");
+    const segment = { key: [family, order, `${instance}-${segments.length}`] as const, startedAt: now, steps: [] };
+    segments.push(segment);
+    while (segments.length > maxOwnSegments) {
+      const oldest = segments.shift();
+      if (oldest === undefined) break;
+      unsaved.delete(oldest);
+      expired.push(oldest.key);
+    }
+    return segment;
+  };
+  const storeSoon = (): void => {
+    if (!isClosed) stopTimer ??= timers.after(storeIntervalMs, () => void store());
+  };
+  const store = async (): Promise<void> => {
+    stopTimer?.();
+    stopTimer = undefined;
+    if (writing !== null) return storeSoon();
+    writing = write();
+    await writing;
+    writing = null;
+  };
+  const write = async (): Promise<void> => {
+    const chosen = [...unsaved];
+    const deletes = expired;
+    unsaved.clear();
+    expired = [];
+    try {
+      // One by one: an entry has a largest size, and a batch too.
+      for (const { key, steps, startedAt } of chosen) {
+        await storage.commit({ puts: [{ key, value: { steps }, expiresAt: startedAt + keptMs }] });
+      }
+      if (deletes.length > 0) await storage.commit({ deletes });
+      isFailing = false;
+    } catch (error) {
+      for (const segment of chosen) if (segments.includes(segment)) unsaved.add(segment);
+      expired = [...deletes, ...expired].slice(-maxOwnSegments);
+      if (!isFailing) log.write("warn", "connection_steps_not_stored", { error: String(error) });
+      isFailing = true;
+      storeSoon();
+    }
+  };
+  return {
+    note(given) {
+      const now = clock();
+      const step = makeStep(now, given);
+      const names = [networkOf(step), step.client].filter((name) => name !== null);
+      const before = lastOf.get(names[0] ?? "");
+      const segment = openSegment(now);
+      const isRepeated = before !== undefined && isRepeat(step, before) && now - before.time < repeatMs &&
+        names.every((name) => lastOf.get(name) === before) && segment.steps.includes(before);
+      if (isRepeated) {
+        before.count += 1;
+        before.last = now;
+        before.name ??= step.name;
+      } else {
+        if (!admits(names[0] ?? "-")) return;
+        segment.steps.push(step);
+        for (const name of names) lastOf.set(name, step);
+      }
+      unsaved.add(segment);
+      storeSoon();
+    },
+    async read() {
+      const now = clock();
+      const own = segments.flatMap(({ steps }) => steps);
+      try {
+        const stored = await storage.list(segmentsKey, { limit: maxReadSegments });
+        const others = stored.flatMap(({ key, value }) => {
+          if (key[2]?.startsWith(instance)) return [];
+          const parsed = segmentSchema.safeParse(value);
+          return parsed.success ? parsed.data.steps : [];
+        });
+        return inOrder([...own, ...others], now);
+      } catch {
+        return inOrder(own, now);
+      }
+    },
+    async close() {
+      stopTimer?.();
+      stopTimer = undefined;
+      await writing;
+      isClosed = true;
+      if (unsaved.size > 0) await write();
+    },
+  };
+}
+
+function inOrder(steps: readonly Step[], now: number): readonly Step[] {
+  return steps.filter(({ last }) => last > now - keptMs).sort((one, other) => one.time - other.time);
+}

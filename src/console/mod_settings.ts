@@ -1,0 +1,13 @@
+/** Whether there are pages for the owner. */
+import { parseChoice } from "../lib/parsers.ts";
+import { required } from "../lib/setting.ts";
+
+/** Settings under the heading Console. */
+export const consoleSettings = {
+  pages: required({
+    env: "CONSOLE",
+    default: "on",
+    parse: parseChoice(["on", "off"]),
+    help: "whether the pages at /console are served; off refuses calls that would wait for approval there",
+  }),
+};

@@ -1,0 +1,167 @@
+/** Audit: what was done, by whom and with which outcome; searched page by page, and exported as JSON Lines. */
+import type { AuditFilter } from "../../audit/filter.ts";
+import type { FoundLine, FoundPage } from "../../audit/search.ts";
+import { type Html, html } from "../../lib/html.ts";
+import type { Section, Visit } from "./section.ts";
+import { dataTable } from "./table.ts";
+import { duration, moment, outcomeBadge, plainName } from "./words.ts";
+
+/** Searches the stored audit, newest first. */
+export type SearchAudit = (
+  filter: AuditFilter,
+  options: { readonly limit: number; readonly cursor?: string | undefined },
+) => Promise<FoundPage>;
+
+const linesOfPage = 100;
+const linesOfExportPage = 500;
+const maxFilterCharacters = 200;
+const hour = 3_600_000;
+const periods: readonly (readonly [value: string, words: string, ms: number])[] = [
+  ["", "Any time", Infinity],
+  ["1h", "The last hour", hour],
+  ["1d", "The last day", 24 * hour],
+  ["7d", "The last week", 168 * hour],
+];
+const outcomes = ["ok", "refused", "failed", "cancelled"];
+const filterNames = ["person", "client", "tool", "target", "outcome", "since"] as const;
+
+/** What the clients of a page are called, by id. */
+type NamesOf = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+
+export function auditSection(search: SearchAudit, namesOf: NamesOf): Section {
+  return {
+    name: "audit",
+    title: "Audit",
+    async show(visit) {
+      const page = await search(filterOf(visit), {
+        limit: linesOfPage,
+        cursor: visit.query.get("cursor") ?? undefined,
+      });
+      const names = await namesOf([...new Set(page.lines.flatMap(({ client }) => client ?? []))]);
+      return html`
+        ${filterForm(visit)}
+        ${linesTable(page, names, visit)}
+        <p>${page.cursor !== null && html`
+          <a href="${visit.href("audit", { ...given(visit), cursor: page.cursor })}">Older lines</a> ·
+        `}
+          <a href="${visit.href("audit", { ...given(visit), download: "audit" })}">Export these as JSON Lines</a></p>
+      `;
+    },
+    download: (visit, isStill) => exportResponse(search, filterOf(visit), isStill),
+  };
+}
+
+/** The filter's fields that the address gives, for links that keep them. */
+function given({ query }: Visit): Readonly<Record<string, string>> {
+  return Object.fromEntries(filterNames.flatMap((name) => {
+    const value = query.get(name);
+    return value === null || value === "" ? [] : [[name, value.slice(0, maxFilterCharacters)]];
+  }));
+}
+
+/** Everyone but administrators searches their own lines. */
+function filterOf(visit: Visit): AuditFilter {
+  const { person, client, tool, target, outcome, since } = given(visit);
+  const [, , ms = Infinity] = periods.find(([value]) => value === since) ?? [];
+  const { isAdministrator, userId } = visit.visitor;
+  return {
+    person: isAdministrator ? person : userId,
+    client,
+    tool,
+    ...(target === undefined ? {} : { target: [target] }),
+    outcome,
+    ...(ms === Infinity ? {} : { since: visit.now - ms }),
+  };
+}
+
+function filterForm(visit: Visit): Html {
+  const now = given(visit);
+  const field = (name: (typeof filterNames)[number], label: string): Html =>
+    html`
+      <div><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${now[name] ??
+        ""}"
+        maxlength="${maxFilterCharacters}" autocapitalize="none" spellcheck="false" autocomplete="off"></div>
+    `;
+  const choice = (
+    name: (typeof filterNames)[number],
+    label: string,
+    options: readonly (readonly [value: string, words: string])[],
+  ): Html =>
+    html`
+      <div><label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map(([value, words]) =>
+        value === (now[name] ?? "")
+          ? html`<option value="${value}" selected>${words}</option>`
+          : html`<option value="${value}">${words}</option>`
+      )}</select></div>
+    `;
+  return html`
+    <form method="get" action="${visit.href("audit")}" class="row" role="search">
+      ${visit.visitor.isAdministrator && field("person", "Person")}
+      ${field("client", "Client id")}
+      ${field("tool", "Tool")}
+      ${field("target", "File or record")}
+      ${choice("outcome", "Outcome", [["", "Any"], ...outcomes.map((each) => [each, each] as const)])}
+      ${choice("since", "When", periods.map(([value, words]) => [value, words] as const))}
+      <button type="submit" class="small">Search</button>
+    </form>
+  `;
+}
+
+function linesTable({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
+  return dataTable({
+    caption: "Lines, newest first",
+    columns: ["Time", "Person", "Client", "What", "File or record", "Outcome", { number: "Took" }],
+    rows: lines.map((line) => [
+      moment(line.time),
+      filterLink("person", line.person, visit),
+      filterLink("client", line.client, visit, names.get(line.client ?? "")),
+      line.tool ?? plainName(line.event),
+      targetCell(line, visit),
+      outcomeBadge(line.outcome, line.code),
+      line.durationMs === null ? null : duration(line.durationMs),
+    ]),
+    whenEmpty: cursor === null
+      ? "Nothing was found."
+      : "Nothing was found so far. Older lines have not been searched yet.",
+  });
+}
+
+/** What was touched; a change of files leads to its difference, and to undoing it. */
+function targetCell({ target, change, person }: FoundLine, visit: Visit): Html | string | null {
+  if (change === null) return target;
+  return html`<a href="${visit.href("change", { id: change, person: person ?? "" })}">${target ?? "the change"}</a>`;
+}
+
+function filterLink(
+  name: "person" | "client",
+  value: string | null,
+  visit: Visit,
+  words: string | undefined = value ?? "",
+): Html | null {
+  return value === null
+    ? null
+    : html`<a href="${visit.href("audit", { ...given(visit), [name]: value })}">${words}</a>`;
+}
+
+/** The lines as they are found: an export of millions is never in memory. */
+function exportResponse(search: SearchAudit, filter: AuditFilter, isStill: () => Promise<boolean>): Response {
+  const encoder = new TextEncoder();
+  let cursor: string | null | undefined;
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      if (cursor === null) return controller.close();
+      if (!await isStill()) return controller.error(new Error("the reader is no longer signed in with these rights"));
+      const page = await search(filter, { limit: linesOfExportPage, cursor });
+      cursor = page.cursor;
+      controller.enqueue(encoder.encode(page.lines.map((line) => `${JSON.stringify(line)}\n`).join("")));
+    },
+  }, { highWaterMark: 0 });
+  return new Response(stream, {
+    headers: {
+      "content-type": "application/jsonl; charset=utf-8",
+      "content-disposition": 'attachment; filename="audit.jsonl"',
+      "x-content-type-options": "nosniff",
+      "cache-control": "no-store",
+    },
+  });
+}

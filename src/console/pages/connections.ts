@@ -1,0 +1,192 @@
+/** Connections: every client with its grant, and the tokens of the command line; one click ends one. */
+import type { Administration } from "../../oauth/administration.ts";
+import type { AccessList, ListedGrant, Vouching } from "../../oauth/access_list.ts";
+import { type Html, html } from "../../lib/html.ts";
+import { actFields } from "./frame.ts";
+import type { LiveParts, Section, Visit } from "./section.ts";
+import { nextLink, pageOf, timeCursor } from "./paging.ts";
+import { dataTable } from "./table.ts";
+import { ago, moment, withCode } from "./words.ts";
+
+/** What a grant's calls came to in the last day. */
+export interface Usage {
+  readonly calls: number;
+  readonly errors: number;
+  /** Milliseconds since the epoch. */
+  readonly lastAt: number;
+}
+
+interface ConnectionsOptions {
+  readonly administration: Administration;
+  /** By the id of a grant or token. */
+  usage(): Promise<ReadonlyMap<string, Usage>>;
+  /** About how many tokens the list of tools is for a client with these scopes. */
+  toolListTokens(scopes: readonly string[]): number;
+  /** What the visitor's clients act with at another system, where there is one. */
+  readonly ownAccount?: (visit: Visit) => Promise<Html>;
+}
+
+/** Rows of one page. */
+const rowsShown = 100;
+
+type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
+  readonly access: AccessList;
+  readonly used: ReadonlyMap<string, Usage>;
+};
+
+export function connectionsSection(options: ConnectionsOptions): Section {
+  const { administration, usage, toolListTokens, ownAccount } = options;
+  const listsOf = async (visit: Visit): Promise<LiveParts> => {
+    const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
+    const [access, used] = await Promise.all([administration.access(of), usage()]);
+    const page = pageOf(access.grants, visit, {
+      ...{ name: "after", size: rowsShown, falling: true },
+      cursorOf: ({ renewedAt, id }) => timeCursor(renewedAt, id),
+    });
+    const vouching = await administration.vouchingFor(page.shown.map(({ clientId }) => clientId));
+    const lists = { access, used, toolListTokens };
+    return { grants: grantsTable(lists, page, vouching, visit), tokens: tokensTable(lists, visit) };
+  };
+  return {
+    name: "connections",
+    title: "Connections",
+    live: listsOf,
+    async show(visit) {
+      const { grants, tokens } = await listsOf(visit);
+      const person = visit.query.get("person");
+      return html`
+        <p>What has access${visit.visitor.isAdministrator
+          ? ""
+          : " in your name"}. A connection that you end is refused from
+          its next request on. Calls and errors are those of the last day, or the latest of a busy one.</p>
+        ${visit.visitor.isAdministrator && person !== null &&
+          html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
+        ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
+        <h2>Clients</h2>
+        <div id="grants">${grants}</div>
+        <h2>Tokens made at the command line</h2>
+        <div id="tokens">${tokens}</div>
+      `;
+    },
+    acts: {
+      end: {
+        done: "The connection was ended.",
+        async run({ visitor, form, address }) {
+          const what = { grant: form.get("grant"), token: form.get("token") };
+          return await administration.end(what, { ...visitor, address })
+            ? "done"
+            : { problem: "This connection has already ended." };
+        },
+      },
+    },
+  };
+}
+
+function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
+  return html`
+    <form method="post"
+      action="${visit.href("connections")}">${actFields(visit.visitor, "end", {
+        [kind]: id,
+      })}<button type="submit" class="small danger" aria-label="End ${name}">End</button></form>
+  `;
+}
+
+function grantsTable(
+  { access: { isCut }, used, toolListTokens }: Lists,
+  { shown, next }: ReturnType<typeof pageOf<ListedGrant>>,
+  vouching: ReadonlyMap<string, Vouching>,
+  visit: Visit,
+): Html {
+  const rows = shown.map((grant) => [
+    clientCell(grant, vouching.get(grant.clientId) ?? { by: "none" }),
+    personCell(grant.subject, visit),
+    scopesCell(grant.scopes, toolListTokens),
+    moment(grant.createdAt),
+    usedCell(used.get(grant.id)?.lastAt ?? grant.renewedAt, grant.address, visit),
+    callsCell(used.get(grant.id)?.calls ?? 0, grant.clientId, visit),
+    used.get(grant.id)?.errors ?? 0,
+    endForm(visit, "grant", grant.id, grant.clientName),
+  ]);
+  const table = dataTable({
+    caption: "Clients that people have allowed, last used first",
+    columns: ["Client", "Person", "May use", "Allowed", "Last used", { number: "Calls" }, { number: "Errors" }, "End"],
+    rows,
+    whenEmpty: "No client has access.",
+  });
+  return html`${table}${
+    nextLink(visit, {
+      ...{ section: "connections", name: "after", next, words: "Used before these", kept: personOf(visit) },
+    })
+  }${
+    isCut && html`<p class="quiet">There are more than are shown here. Choose a person under
+    People to see all of theirs.</p>`
+  }`;
+}
+
+function personOf({ query }: Visit): Readonly<Record<string, string>> {
+  const person = query.get("person");
+  return person === null ? {} : { person };
+}
+
+function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouching): Html {
+  const badge = vouching.by === "none"
+    ? html`<span class="badge warn">Name not verified</span>`
+    : html`<span class="badge good">${
+      vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by you"
+    }</span>`;
+  return html`<strong>${clientName}</strong><br>${badge}${
+    redirectHost !== null && html`
+      <span class="quiet">returns to ${redirectHost}</span>
+    `
+  }`;
+}
+
+function personCell(subject: string, visit: Visit): Html {
+  return visit.visitor.isAdministrator
+    ? html`<a href="${visit.href("connections", { person: subject })}">${subject}</a>`
+    : html`${subject}`;
+}
+
+function usedCell(at: number, address: string | undefined, visit: Visit): Html {
+  return html`${ago(at, visit.now)}${address !== undefined && html`<br><span class="quiet">from ${address}</span>`}`;
+}
+
+/** How many, leading to their lines in the audit. */
+function callsCell(count: number, client: string, visit: Visit): Html | number {
+  return count === 0 ? 0 : html`<a href="${visit.href("audit", { client })}">${count}</a>`;
+}
+
+function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTokens"]): Html {
+  return html`${scopes.join(", ")}<br><span class="quiet">tool list: about ${toolListTokens(scopes)} tokens</span>`;
+}
+
+function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit: Visit): Html {
+  const { shown, next } = pageOf(tokens, visit, {
+    ...{ name: "tokens", size: rowsShown, falling: true },
+    cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
+  });
+  const rows = shown.map((token) => {
+    const name = token.name === "" ? "Unnamed token" : token.name;
+    const lastAt = used.get(token.id)?.lastAt;
+    return [
+      html`<strong>${name}</strong>`,
+      personCell(token.userId, visit),
+      scopesCell(token.scopes, toolListTokens),
+      moment(token.createdAt),
+      moment(token.expiresAt),
+      lastAt === undefined ? "not in the last day" : ago(lastAt, visit.now),
+      used.get(token.id)?.calls ?? 0,
+      endForm(visit, "token", token.id, name),
+    ];
+  });
+  const table = dataTable({
+    caption: "Tokens, newest first",
+    columns: ["Token", "Person", "May use", "Made", "Ends", "Last used", { number: "Calls" }, "End"],
+    rows,
+    whenEmpty: withCode("There are none. `portcullis token create` makes one."),
+  });
+  const words = "Made before these";
+  return html`${table}${
+    nextLink(visit, { section: "connections", name: "tokens", next, words, kept: personOf(visit) })
+  }`;
+}

@@ -1,0 +1,190 @@
+/** `/console`: the pages where the owner, administrators and everyone for their own things see and steer. */
+import type { Visitor, Visits } from "../../oauth/visits.ts";
+import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
+import { type Html, html } from "../../lib/html.ts";
+import { seeOther } from "../../lib/page.ts";
+import type { SecretBox } from "../../lib/secret_box.ts";
+import { equalInConstantTime } from "../../lib/random_secret.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { confirmBody } from "./confirm_page.ts";
+import { createPageStreams } from "./events.ts";
+import { consolePage } from "./frame.ts";
+import type { Act, Section, Visit } from "./section.ts";
+
+interface ConsoleOptions {
+  readonly issuer: string;
+  readonly visits: Visits;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly sections: readonly Section[];
+  /** Said at the top of a section's page: that calls are stopped, for example. */
+  warnings(section: string, visitor: Visitor): readonly string[];
+}
+
+/** The routes, and the end of the streams of open pages. */
+interface Console {
+  readonly routes: readonly Route[];
+  close(): void;
+}
+
+/** How long after a sign-in dangerous acts need no passphrase. */
+const confirmedMs = 300_000;
+
+interface Posted {
+  readonly request: Request;
+  readonly peer: Peer;
+  readonly visitor: Visitor;
+  readonly form: URLSearchParams;
+}
+
+export function createConsole(options: ConsoleOptions): Console {
+  const { issuer, visits, secrets, clock, sections, warnings } = options;
+  const base = new URL(issuer).pathname.replace(/\/$/, "");
+  const streams = createPageStreams();
+  const pathOf = (name: string): string => `${base}/console${name === "" ? "" : `/${name}`}`;
+  const markOf = (visitor: Visitor, act: string): string =>
+    secrets.authenticate("console-done", `${visitor.csrf} ${act}`);
+  const visitOf = (visitor: Visitor, query: URLSearchParams): Visit => ({
+    visitor,
+    query,
+    now: clock(),
+    href: (name, values = {}) => {
+      const text = new URLSearchParams(values).toString();
+      return text === "" ? pathOf(name) : `${pathOf(name)}?${text}`;
+    },
+  });
+  const mayOpen = (visitor: Visitor) => ({ forAdministrators }: Pick<Section, "forAdministrators">): boolean =>
+    visitor.isAdministrator || forAdministrators !== true;
+
+  const framed = (
+    section: Section,
+    visit: Visit,
+    page: { body: Html; problem?: string; done?: string; status?: number; cookies?: readonly string[]; alone?: true },
+  ): Response => {
+    const { body, problem, done, alone, ...sent } = page;
+    const events = new URLSearchParams([...visit.query].filter(([name]) => name !== "done"));
+    events.set("section", section.name);
+    return consolePage({
+      section,
+      sections: sections.filter((each) => each.unlisted !== true && mayOpen(visit.visitor)(each)),
+      visit,
+      body,
+      signOutPath: `${base}/oauth/sign-out`,
+      eventsPath: section.live === undefined || alone ? null : `${base}/console/events?${events}`,
+      notes: [
+        ...warnings(section.name, visit.visitor).map((words) => ({ kind: "warn" as const, words })),
+        ...problem === undefined ? [] : [{ kind: "bad" as const, words: problem }],
+        ...done === undefined ? [] : [{ kind: "good" as const, words: done }],
+      ],
+      ...sent,
+    });
+  };
+
+  const show = async (section: Section, visit: Visit): Promise<Response> => {
+    const [name = "", mark = ""] = (visit.query.get("done") ?? "").split(".");
+    const act = section.acts?.[name];
+    const isDone = act !== undefined && equalInConstantTime(mark, markOf(visit.visitor, name));
+    return framed(section, visit, { body: await section.show(visit), ...(isDone ? { done: act.done } : {}) });
+  };
+
+  const refuse = (section: Section, visit: Visit, words: string): Response =>
+    framed(section, visit, { body: html`<p>${words}</p>`, status: 403, alone: true });
+
+  /** Asks for the passphrase; `null` when it was given and right, with the cookie of the renewed session. */
+  const confirmed = async (
+    section: Section,
+    visit: Visit,
+    words: string,
+    { request, peer, visitor, form }: Posted,
+  ): Promise<Response | { readonly cookies: readonly string[] }> => {
+    if (clock() - visitor.signedInAt < confirmedMs) return { cookies: [] };
+    if (visits.signInIsElsewhere) {
+      return refuse(section, visit, `To ${words}, sign out and in again: it was too long ago. Nothing was changed.`);
+    }
+    const passphrase = form.get("passphrase");
+    const outcome = passphrase === null ? null : await visits.confirm(request, visitor, passphrase, peer);
+    if (outcome?.ok) return { cookies: [outcome.value.cookie] };
+    const body = confirmBody({ words, form, action: pathOf(section.name), problem: outcome?.error.words ?? null });
+    return framed(section, visit, { body, status: outcome?.error.status ?? 200, alone: true });
+  };
+
+  const perform = async (section: Section, act: Act, name: string, posted: Posted): Promise<Response> => {
+    const { visitor, form, peer } = posted;
+    const visit = visitOf(visitor, new URLSearchParams());
+    if (!mayOpen(visitor)(act)) return refuse(section, visit, "Only the owner and administrators may do that.");
+    const words = act.confirm?.(form) ?? null;
+    const confirmation = words === null ? { cookies: [] } : await confirmed(section, visit, words, posted);
+    if (confirmation instanceof Response) return confirmation;
+    const { cookies } = confirmation;
+    const outcome = await act.run({ ...visit, form, address: peer.address });
+    if (outcome === "done") {
+      // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
+      return seeOther(visit.href(section.name, { done: `${name}.${markOf(visitor, name)}` }), cookies);
+    }
+    return "problem" in outcome
+      ? framed(section, visit, { body: await section.show(visit), problem: outcome.problem, status: 422, cookies })
+      : framed(section, visit, { body: outcome, cookies, alone: true });
+  };
+
+  const endpointOf = (section: Section): Endpoint => async (request, peer) => {
+    const page = section.name === "" ? "console" as const : `console/${section.name}` as const;
+    if (request.method === "POST") {
+      const posted = await visits.readForm(request, page);
+      if (!posted.ok) return posted.error;
+      const { visitor, form } = posted.value;
+      const name = form.get("act") ?? "";
+      const act = Object.hasOwn(section.acts ?? {}, name) ? section.acts?.[name] : undefined;
+      if (act === undefined || !mayOpen(visitor)(section)) {
+        return refuse(section, visitOf(visitor, new URLSearchParams()), "This page cannot do that.");
+      }
+      return await perform(section, act, name, { request, peer, visitor, form });
+    }
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return new Response(null, { status: 405, headers: { allow: "GET, HEAD, POST" } });
+    }
+    const entered = await visits.enter(request, page);
+    if (!entered.ok) return entered.error;
+    const visit = visitOf(entered.value, new URL(request.url).searchParams);
+    if (!mayOpen(entered.value)(section)) {
+      return refuse(section, visit, "This page is for the owner and administrators.");
+    }
+    return visit.query.has("download") && section.download !== undefined
+      ? section.download(visit, async () => {
+        const { userId, isAdministrator } = entered.value;
+        const again = await visits.enter(request, page);
+        return again.ok && again.value.userId === userId && again.value.isAdministrator === isAdministrator;
+      })
+      : await show(section, visit);
+  };
+
+  const eventsEndpoint: Endpoint = async (request) => {
+    if (request.method !== "GET") return new Response(null, { status: 405, headers: { allow: "GET" } });
+    const query = new URL(request.url).searchParams;
+    const section = sections.find(({ name }) => name === query.get("section"));
+    const look = async (): Promise<{ visitor: Visitor } | null> => {
+      const entered = await visits.enter(request, "console");
+      return entered.ok ? { visitor: entered.value } : null;
+    };
+    const found = await look();
+    if (found === null) return new Response(null, { status: 401 });
+    if (section?.live === undefined || !mayOpen(found.visitor)(section)) return new Response(null, { status: 404 });
+    const { live } = section;
+    const stream = streams.open(found.visitor.userId, async () => {
+      const seen = await look();
+      return seen === null || !mayOpen(seen.visitor)(section) ? null : await live(visitOf(seen.visitor, query));
+    });
+    return stream ?? new Response(null, { status: 503, headers: { "retry-after": "10" } });
+  };
+
+  return {
+    routes: [
+      ...sections.map((section): Route => ({
+        paths: [section.name === "" ? "/console" : `/console/${section.name}`],
+        kind: "page",
+        endpoint: endpointOf(section),
+      })),
+      { paths: ["/console/events"], kind: "page", endpoint: eventsEndpoint },
+    ],
+    close: () => streams.close(),
+  };
+}

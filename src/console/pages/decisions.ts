@@ -1,0 +1,106 @@
+/** Decisions: calls that wait for a person, each with what it would do. */
+import type { Decisions, Extent } from "../approvals/decisions.ts";
+import type { HeldCall } from "../approvals/held_call.ts";
+import { type Html, html } from "../../lib/html.ts";
+import { differenceBlock } from "./difference.ts";
+import { actFields } from "./frame.ts";
+import { nextLink, pageOf, timeCursor } from "./paging.ts";
+import type { Section, Visit } from "./section.ts";
+import { ago, timeOfDay } from "./words.ts";
+
+const extents: readonly Extent[] = ["once", "hour", "always"];
+/** The oldest come first: what is decided makes room for the next. */
+const callsShown = 20;
+
+export function decisionsSection(decisions: Decisions): Section {
+  const callsOf = async (visit: Visit): Promise<Html> => {
+    const waiting = await decisions.waiting(visit.visitor);
+    const chosen = waiting.find(({ id }) => id === visit.query.get("call"));
+    const others = waiting.filter((call) => call !== chosen);
+    const { shown, next } = pageOf(others, visit, {
+      ...{ name: "after", size: callsShown },
+      cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
+    });
+    if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
+    return html`
+      ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
+      ${chosen !== undefined && heldCallItem(chosen, visit)}
+      ${shown.map((call) => heldCallItem(call, visit))}
+      ${nextLink(visit, { section: "decisions", name: "after", next, words: "Asked after these" })}
+    `;
+  };
+  return {
+    name: "decisions",
+    title: "Decisions",
+    async live(visit) {
+      return { waiting: await callsOf(visit) };
+    },
+    async show(visit) {
+      return html`
+        <p>Calls that a rule holds wait here. Nothing of them has been done yet.</p>
+        <div id="waiting">${await callsOf(visit)}</div>
+      `;
+    },
+    acts: {
+      decide: {
+        confirm: (form) =>
+          form.get("decision") === "approve" && extentOf(form) !== "once" ? "approve more than this call" : null,
+        done: "Your decision was noted. The agent is told.",
+        async run({ visitor, form, address }) {
+          const decided = await decisions.decide({
+            id: form.get("call") ?? "",
+            effectDigest: form.get("effect") ?? "",
+            approves: form.get("decision") === "approve",
+            extent: extentOf(form),
+            word: form.get("word") ?? "",
+          }, { ...visitor, address });
+          return decided === "decided" ? "done" : { problem: problemWords[decided] };
+        },
+      },
+    },
+  };
+}
+
+function extentOf(form: URLSearchParams): Extent {
+  return extents.find((each) => each === form.get("extent")) ?? "once";
+}
+
+const problemWords = {
+  gone: "This call no longer waits: it was decided, or its time is over.",
+  changed: "What the call would do has changed since you saw it. Look at it again.",
+  busy: "Others change this call at this moment. Nothing was decided. Try again.",
+  not_yours: "Only an administrator decides about this call.",
+} as const;
+
+function heldCallItem(call: HeldCall, visit: Visit): Html {
+  const { visitor, now, href } = visit;
+  return html`
+    <article class="held" aria-labelledby="call-${call.id}">
+      <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
+      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, waits until ${timeOfDay(
+        call.expiresAt,
+      )}.${call.places.length > 0 && html`
+        About ${call.places.join(", ")}.
+      `}</p>
+      ${differenceBlock(call.effect, "What it would do")}
+      <details id="arguments-${call.id}">
+        <summary>The arguments</summary>
+        <pre class="difference" tabindex="0" role="group" aria-label="The arguments">${call.arguments}</pre>
+      </details>
+      <form method="post" action="${href("decisions")}">
+        ${actFields(visitor, "decide", { call: call.id, effect: call.effectDigest })}
+        <fieldset><legend>If you approve</legend>
+          <label><input type="radio" name="extent" value="once" checked> this call only</label>
+          <label><input type="radio" name="extent" value="hour"> ${call.tool} by this connection for an hour</label>
+          <label><input type="radio" name="extent" value="always"> ${call.tool} by this client from now on</label>
+        </fieldset>
+        <label class="field" for="word-${call.id}">A word for the agent</label>
+        <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off">
+        <div class="actions">
+          <button type="submit" name="decision" value="approve">Approve</button>
+          <button type="submit" name="decision" value="deny" class="danger">Deny</button>
+        </div>
+      </form>
+    </article>
+  `;
+}

@@ -1,0 +1,140 @@
+/** People: who may sign in; inviting, disabling, resetting, and naming administrators. */
+import type { Administration, UserChange } from "../../oauth/administration.ts";
+import { type Html, html } from "../../lib/html.ts";
+import { actFields } from "./frame.ts";
+import { nextLink, pageOf } from "./paging.ts";
+import type { Act, Section, Visit } from "./section.ts";
+import { dataTable } from "./table.ts";
+import { moment } from "./words.ts";
+
+type User = Awaited<ReturnType<Administration["users"]>>[number];
+
+/** The user who set this server up: disabled and reset at the command line only. */
+const owner = "owner";
+
+/** Rows of one page, by name. */
+const peopleShown = 100;
+
+const named = (form: URLSearchParams): string => form.get("user") ?? "";
+
+export function peopleSection(
+  { administration, signInIsElsewhere }: {
+    readonly administration: Administration;
+    /** People come from another system: none is invited here. */
+    readonly signInIsElsewhere: boolean;
+  },
+): Section {
+  const changing = (change: UserChange, words: string, done: string): Act => ({
+    done,
+    forAdministrators: true,
+    confirm: (form) => `${words} ${named(form)}`,
+    async run({ form, visitor, address }) {
+      const name = named(form);
+      if (name === owner || name === visitor.userId) {
+        return { problem: "That cannot be done to yourself, or to the owner." };
+      }
+      if ((change === "promote" || change === "demote") && visitor.userId !== owner) {
+        return { problem: "Only the owner names administrators." };
+      }
+      const changed = await administration.change(name, change, { ...visitor, address });
+      return changed.ok ? "done" : { problem: changed.error.message };
+    },
+  });
+  const inviting = (kind: "new" | "reset"): Act => ({
+    done: "The link was made.",
+    forAdministrators: true,
+    confirm: (form) => kind === "new" ? `invite ${named(form)}` : `reset the passphrase of ${named(form)}`,
+    async run({ form, visitor, address, href }) {
+      const userId = named(form).trim().toLowerCase();
+      if (kind === "reset" && userId === owner) {
+        return { problem: "The owner's passphrase is reset with `portcullis users reset owner`." };
+      }
+      const link = await administration.invite({ userId, kind }, { ...visitor, address });
+      if (!link.ok) return { problem: link.error.message };
+      return html`
+        <p>Give this link to <strong>${userId}</strong>. It is shown once, works once, and ends in three days.
+          Its holder chooses the passphrase.</p>
+        <pre>${link.value}</pre>
+        <p><a href="${href("people")}">Back to the people</a></p>
+      `;
+    },
+  });
+  return {
+    name: "people",
+    title: "People",
+    forAdministrators: true,
+    async show(visit) {
+      const { shown, next } = pageOf(await administration.users(), visit, {
+        ...{ name: "after", size: peopleShown },
+        cursorOf: ({ id }) => id,
+      });
+      const rows = shown.map((user) => [
+        html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>`,
+        stateOf(user),
+        moment(user.createdAt),
+        actionsFor(user, visit, signInIsElsewhere),
+      ]);
+      return html`
+        ${dataTable({
+          caption: "People who may sign in",
+          columns: ["Person", "State", "Since", "Change"],
+          rows,
+          whenEmpty: "No one yet.",
+        })}
+        ${nextLink(visit, { section: "people", name: "after", next, words: "Further people" })}
+        ${!signInIsElsewhere && inviteForm(visit)}
+      `;
+    },
+    acts: {
+      invite: inviting("new"),
+      reset: inviting("reset"),
+      disable: changing(
+        "disable",
+        "disable",
+        "They are locked out. Their sessions, connections and tokens have ended.",
+      ),
+      enable: changing("enable", "enable", "They may sign in again."),
+      promote: changing("promote", "make an administrator of", "They are an administrator now."),
+      demote: changing("demote", "end the administrator's rights of", "They are not an administrator any more."),
+    },
+  };
+}
+
+function stateOf({ id, disabled, administrator }: User): Html {
+  if (disabled) return html`<span class="badge bad">Disabled</span>`;
+  if (id === owner) return html`<span class="badge good">Owner</span>`;
+  return administrator ? html`<span class="badge good">Administrator</span>` : html`<span class="badge">Person</span>`;
+}
+
+function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInIsElsewhere: boolean): Html {
+  if (id === owner || id === visit.visitor.userId) return html`<span class="quiet">At the command line only</span>`;
+  const button = (act: string, label: string): Html =>
+    html`
+      <form method="post"
+        action="${visit.href("people")}">${actFields(visit.visitor, act, {
+          user: id,
+        })}<button type="submit" class="small plain" aria-label="${label} ${id}">${label}</button></form>
+    `;
+  return html`<div class="row">
+    ${disabled ? button("enable", "Enable") : button("disable", "Disable")}
+    ${!signInIsElsewhere && !disabled && button("reset", "Reset passphrase")}
+    ${
+    visit.visitor.userId === owner && !disabled &&
+    (administrator ? button("demote", "End administrator") : button("promote", "Make administrator"))
+  }
+  </div>`;
+}
+
+function inviteForm(visit: Visit): Html {
+  return html`
+    <h2>Invite a person</h2>
+    <p class="quiet">They get a link with which they choose a passphrase of their own.</p>
+    <form method="post" action="${visit.href("people")}" class="row">
+      ${actFields(visit.visitor, "invite")}
+      <div><label for="user">User name</label>
+        <input type="text" id="user" name="user" required maxlength="32" autocapitalize="none" spellcheck="false"
+          autocomplete="off"></div>
+      <button type="submit" class="small">Make a link</button>
+    </form>
+  `;
+}

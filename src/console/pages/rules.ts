@@ -1,0 +1,205 @@
+/** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
+import { decidingRule, everyChange, type JudgedCall, maxRuleTextCharacters, type Rule, ruleWords, type Verdict } from "../approvals/rule.ts";
+import { maxRules, type RuleStore } from "../approvals/rule_store.ts";
+import { type Html, html } from "../../lib/html.ts";
+import { randomId } from "../../lib/random_secret.ts";
+import { actFields } from "./frame.ts";
+import type { Act, Section, Visit } from "./section.ts";
+import { timeOfDay } from "./words.ts";
+
+interface RulesOptions {
+  readonly rules: RuleStore;
+  /** Names of the tools, for the form. */
+  readonly tools: readonly string[];
+  /** The clients that have access, by id, for the form. */
+  clients(): Promise<readonly { readonly id: string; readonly name: string }[]>;
+  people(): Promise<readonly string[]>;
+  /** Calls of the last day, for the trial. */
+  recentCalls(): Promise<readonly JudgedCall[]>;
+}
+
+const verdicts: readonly Verdict[] = ["ask", "deny", "allow"];
+const verdictNames: Readonly<Record<Verdict, string>> = { ask: "Ask for approval", deny: "Refuse", allow: "Allow" };
+
+const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "refused", allow: "allowed" };
+
+/** The one-click rule. */
+const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
+
+export function rulesSection(options: RulesOptions): Section {
+  const { rules } = options;
+  const changing = (
+    done: string,
+    change: (all: readonly Rule[], form: URLSearchParams) => readonly Rule[] | null,
+  ): Act => ({
+    done,
+    confirm: () => "change the rules",
+    async run({ form, visitor, address }) {
+      return await rules.change((all) => change(all, form), { ...visitor, address })
+        ? "done"
+        : { problem: "This rule is no longer there, or there are too many." };
+    },
+  });
+  const verdictNow = (call: JudgedCall, now: number): Verdict =>
+    decidingRule(rules.current, call, now)?.verdict ?? "allow";
+  return {
+    name: "rules",
+    title: "Rules",
+    forAdministrators: true,
+    async show(visit) {
+      await rules.load();
+      const now = rules.current.filter(({ until }) => until === undefined || until > visit.now);
+      const [clients, people] = await Promise.all([options.clients(), options.people()]);
+      return html`
+        <p>Refuse comes before Ask, Ask before Allow, in whatever order the rules were made. Calls that match no rule are
+          allowed.</p>
+        ${now.length === 0 ? html`<p class="quiet">There are no rules: every call is allowed.</p>` : html`
+          <ul class="rules">${now.map((rule) => ruleItem(rule, visit))}</ul>
+        `}
+        ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") && html`
+          <form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, "guard")}
+            <button type="submit" class="small">Ask before anything is changed</button></form>
+        `}
+        <h2>Add a rule</h2>
+        ${ruleForm(visit, { clients, people, tools: options.tools })}
+      `;
+    },
+    acts: {
+      guard: changing(
+        "Calls that change something wait for approval now.",
+        (all) => [...all, { id: randomId(), ...askBeforeChanges }],
+      ),
+      remove: changing("The rule was removed.", (all, form) => without(all, form.get("rule"))),
+      add: {
+        done: "The rule was added.",
+        confirm: () => "change the rules",
+        async run({ form, visitor, address, now, href }) {
+          const rule = ruleFrom(form, { ...options, clients: await options.clients() });
+          if (typeof rule === "string") return { problem: rule };
+          if (form.get("trial") !== null) {
+            const calls = await options.recentCalls();
+            const caught = calls.filter((call) => decidingRule([rule], call, now) !== null);
+            const changed = caught.filter((call) =>
+              decidingRule([...rules.current, rule], call, now)?.verdict !== verdictNow(call, now)
+            );
+            return html`
+              <p>${ruleWords(rule)}</p>
+              <p>By itself it would have ${caughtWords[rule.verdict]} <strong>${caught.length}</strong> of ${calls
+                .length} calls: those of the last day, or the latest of a busy one.</p>
+              <p>With the other rules, it would have changed what happened to <strong>${changed.length}</strong> of
+                them.${changed.length < caught.length && html`
+                  For the others, a rule that comes before this one decides, or they are ${caughtWords[
+                    rule.verdict
+                  ]} already.
+                `}</p>
+              <form method="post" action="${href("rules")}">${actFields(visitor, "add", fieldsOf(rule))}
+                <button type="submit" class="small">Add this rule</button></form>
+              <p><a href="${href("rules")}">Back to the rules</a></p>
+            `;
+          }
+          return await rules.change((all) => [rule, ...all], { ...visitor, address })
+            ? "done"
+            : { problem: `There are ${maxRules} rules already. Remove one first.` };
+        },
+      },
+    },
+  };
+}
+
+function without(all: readonly Rule[], id: string | null): readonly Rule[] | null {
+  const left = all.filter((rule) => rule.id !== id && (rule.passes?.some((passed) => passed !== id) ?? true));
+  return left.length === all.length ? null : left;
+}
+
+const ruleFields = ["person", "clientId", "clientName", "tool", "place"] as const;
+function ruleFrom(
+  form: URLSearchParams,
+  { clients, tools }: {
+    readonly clients: readonly { readonly id: string; readonly name: string }[];
+    readonly tools: readonly string[];
+  },
+): Rule | string {
+  const clientId = form.get("client") ?? "";
+  const given: Readonly<Record<(typeof ruleFields)[number], string>> = {
+    person: form.get("person") ?? "",
+    clientId,
+    clientName: clients.find(({ id }) => id === clientId)?.name.slice(0, maxRuleTextCharacters) ?? "",
+    tool: form.get("tool") ?? "",
+    place: (form.get("place") ?? "").trim(),
+  };
+  const texts = ruleFields.flatMap((name) => given[name] === "" ? [] : [[name, given[name]]]);
+  if (!["", everyChange, ...tools].includes(given.tool)) return "This server has no such tool.";
+  // a rule that is cut, or that waits for a pattern, would fit no call and look as if it did
+  if (given.place.length > maxRuleTextCharacters) return `A place has at most ${maxRuleTextCharacters} characters.`;
+  if (/[*\\]|(?:^|\/)\.\.(?:\/|$)/.test(given.place)) {
+    return "A place is a directory, a file or a table: no pattern, no backslash and no .. in it.";
+  }
+  const verdict = verdicts.find((each) => each === form.get("verdict")) ?? "ask";
+  return {
+    id: randomId(),
+    ...Object.fromEntries(texts),
+    verdict,
+    ...(form.get("approver") === "administrator" && verdict === "ask" ? { approver: "administrator" as const } : {}),
+  };
+}
+
+/** The fields that make the same rule again. */
+function fieldsOf(rule: Rule): Readonly<Record<string, string>> {
+  return {
+    person: rule.person ?? "",
+    client: rule.clientId ?? "",
+    tool: rule.tool ?? "",
+    place: rule.place ?? "",
+    verdict: rule.verdict,
+    approver: rule.approver ?? "",
+  };
+}
+
+function ruleItem(rule: Rule, visit: Visit): Html {
+  const words = ruleWords(rule);
+  const button = (act: string, label: string): Html =>
+    html`<form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, act, { rule: rule.id })}
+      <button type="submit" class="small plain" aria-label="${label}: ${words}">${label}</button></form>`;
+  return html`<li>${words}${
+    rule.until !== undefined && html`
+      <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
+    `
+  }<div class="row">${button("remove", "Remove")}</div></li>`;
+}
+
+function ruleForm(
+  visit: Visit,
+  { clients, people, tools }: {
+    readonly clients: readonly { readonly id: string; readonly name: string }[];
+    readonly people: readonly string[];
+    readonly tools: readonly string[];
+  },
+): Html {
+  const option = (value: string, words: string): Html => html`<option value="${value}">${words}</option>`;
+  return html`
+    <form method="post" action="${visit.href("rules")}" class="row">
+      ${actFields(visit.visitor, "add")}
+      <div><label for="verdict">What happens</label><select id="verdict" name="verdict">${verdicts.map((each) =>
+        option(each, verdictNames[each])
+      )}</select></div>
+      <div><label for="tool">Tool</label><select id="tool" name="tool">${option("", "Any tool")}${option(
+        everyChange,
+        "Every tool that changes something",
+      )}${tools.map((name) => option(name, name))}</select></div>
+      <div><label for="place">Directory, file or table</label><input type="text" id="place" name="place"
+        maxlength="200" autocapitalize="none" spellcheck="false" autocomplete="off"></div>
+      <div><label for="person">Person</label><select id="person" name="person">${option("", "Anyone")}${people.map((
+        name,
+      ) => option(name, name))}</select></div>
+      <div><label for="client">Client</label><select id="client" name="client">${option("", "Any client")}${clients.map(
+        ({ id, name }) => option(id, name),
+      )}</select></div>
+      <div><label for="approver">Who approves</label><select id="approver" name="approver">${option(
+        "",
+        "The person themselves",
+      )}${option("administrator", "An administrator")}</select></div>
+      <button type="submit" name="trial" value="yes" class="small plain">Try it on the last day</button>
+      <button type="submit" class="small">Add</button>
+    </form>
+  `;
+}

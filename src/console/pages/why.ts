@@ -1,0 +1,149 @@
+/** "Why does it not connect?": each client's attempt with its steps and a diagnosis, and tests of the server itself. */
+import { type AttemptReport, stepWords } from "../connections/report.ts";
+import { type Html, html } from "../../lib/html.ts";
+import { actFields } from "./frame.ts";
+import type { LiveParts, Section, Visit } from "./section.ts";
+import { dataTable } from "./table.ts";
+import { ago, withCode } from "./words.ts";
+
+/** One finding of the server about itself. */
+interface Finding {
+  readonly name: string;
+  readonly state: "well" | "note" | "warning" | "broken";
+  readonly text: string;
+  readonly remedy?: string;
+}
+
+interface WhyOptions {
+  /** The address for clients. */
+  readonly resource: string;
+  /** Newest first; of one person, or of all. */
+  attempts(person: string | null, now: number): Promise<readonly AttemptReport[]>;
+  examine(): Promise<readonly Finding[]>;
+}
+
+export function whySection({ resource, attempts, examine }: WhyOptions): Section {
+  const live = async (visit: Visit): Promise<LiveParts> => {
+    const { visitor, now } = visit;
+    return { attempts: attemptList(await attempts(visitor.isAdministrator ? null : visitor.userId, now), visit) };
+  };
+  return {
+    name: "why",
+    title: "Why does it not connect?",
+    live,
+    async show(visit) {
+      const { attempts: list } = await live(visit);
+      return html`
+        <p>What clients did in the last day to connect, newest first. Ten seconds after an attempt has stopped, this page
+          says why.</p>
+        <div id="attempts">${list}</div>
+        ${visit.visitor.isAdministrator && checklist(visit, resource)}
+      `;
+    },
+    acts: {
+      test: {
+        done: "The tests were run.",
+        forAdministrators: true,
+        async run(visit) {
+          return findingsPage(await examine(), visit);
+        },
+      },
+    },
+  };
+}
+
+function checklist(visit: Visit, resource: string): Html {
+  return html`
+    <h2>The client is not in the list</h2>
+    <p>Then none of its requests arrived. Go through this list:</p>
+    <ol>
+      <li>The address in the client is <code>${resource}</code>.</li>
+      <li>Its name leads to this machine, with an IPv4 address that the client can reach. Clients in the cloud reach
+        neither your own network nor a port other than 443.</li>
+      ${resource.startsWith("https:") && html`
+        <li>The certificate is for that name, has not expired, and comes with its full chain.</li>
+      `}
+      <li>The firewall, the proxy and the CDN pass <code>/mcp</code>, <code>/oauth/</code> and
+        <code>/.well-known/</code>, for programs too.</li>
+      <li>A client that failed once may remember that: remove the connection in it, and add it again.</li>
+    </ol>
+    <form method="post" action="${visit.href("why")}">
+      ${actFields(visit.visitor, "test", {})}
+      <button type="submit">Test this server</button>
+    </form>
+  `;
+}
+
+const findingWords = { well: "OK", note: "Note", warning: "Needs attention", broken: "Does not work" } as const;
+
+function findingsPage(findings: readonly Finding[], visit: Visit): Html {
+  const table = dataTable({
+    caption: "What the server found out about itself",
+    columns: ["Part", "State", "Found", "What to do"],
+    rows: findings.map(({ name, state, text, remedy }) => [
+      name,
+      findingWords[state],
+      withCode(text),
+      withCode(remedy ?? ""),
+    ]),
+    whenEmpty: "There was nothing to test.",
+  });
+  return html`${table}
+    <p>Whether the internet reaches this server is only seen from there: open its address on a phone without Wi-Fi.</p>
+    <p><a href="${visit.href("why")}">Back to the attempts</a></p>`;
+}
+
+function attemptList(reports: readonly AttemptReport[], { now, visitor }: Visit): Html {
+  if (reports.length === 0) {
+    return html`<p class="quiet">No client has tried to connect${
+      visitor.isAdministrator ? "" : " in your name"
+    } in the last day.</p>`;
+  }
+  return html`${reports.map((report) => attemptArticle(report, now))}`;
+}
+
+function attemptArticle(report: AttemptReport, now: number): Html {
+  const { name, redirectHost, addresses, people, steps, lastAt, startedAt } = report;
+  const places = addresses.slice(0, maxAddresses).join(", ");
+  return html`
+    <article class="held">
+      <h2>${name}</h2>
+      <p class="quiet">${ago(lastAt, now)}${places !== "" && html`, from ${places}`}${redirectHost !== null &&
+        html`, returns to ${redirectHost}`}${people.length > 0 && html`, for ${people.join(", ")}`}</p>
+      ${diagnosisParts(report)}
+      <details id="steps-${startedAt}">
+        <summary>Its steps</summary>
+        <ol>${steps.map((step) =>
+          html`<li value="${steps.indexOf(step) + 1}"><span class="quiet">${seconds(step.time - startedAt)}</span> ${
+            stepWords(step)
+          }</li>`
+        )}</ol>
+      </details>
+    </article>
+  `;
+}
+
+const maxAddresses = 3;
+
+function seconds(ms: number): string {
+  return `+${(ms / 1_000).toFixed(1)} s`;
+}
+
+function diagnosisParts({ startedAt, diagnosis: { state, causes } }: AttemptReport): Html {
+  const [first, ...others] = causes;
+  if (state === "going_on") return html`<p><span class="badge">In progress</span></p>`;
+  if (first === undefined) return html`<p><span class="badge warn">Stopped</span> for an unknown reason.</p>`;
+  const badge = state === "no_fault"
+    ? html`<span class="badge good">No fault</span>`
+    : html`<span class="badge warn">Stopped</span>`;
+  return html`
+    <p>${badge} ${withCode(first.words)}</p>
+    ${first.remedy !== "" && html`<p><strong>What to do:</strong> ${withCode(first.remedy)}</p>`}
+    ${others.length > 0 && html`
+      <details id="causes-${startedAt}">
+        <summary>Less likely causes</summary>
+        <ul>${others.map(({ words, remedy }) => html`<li>${withCode(words)} ${withCode(remedy)}</li>`)}</ul>
+      </details>
+    `}
+  `;
+}

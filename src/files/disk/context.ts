@@ -1,0 +1,34 @@
+/** What every operation of a disk workspace works with. */
+import type { Clock } from "../../lib/clock.ts";
+import type { AccessRules } from "../workspace/access_rules.ts";
+import type { DiskAccess } from "./directory.ts";
+import type { HangingRead } from "../text/hanging_read.ts";
+import type { DirectoryNames } from "./names.ts";
+import type { DiskQuota } from "./quota.ts";
+import type { DirectoryScans } from "./scan.ts";
+import type { Staging } from "./staging.ts";
+import type { DiskChange, DiskTrash } from "./disk_trash.ts";
+import type { KeyedMutex } from "../workspace/keyed_mutex.ts";
+import type { WorkspaceLimits } from "../workspace/limits.ts";
+
+export interface Disk {
+  /** The real path of the workspace's directory, without a slash at its end. */
+  readonly path: string;
+  readonly access: DiskAccess;
+  readonly rules: AccessRules;
+  readonly limits: WorkspaceLimits;
+  readonly clock: Clock;
+  /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */
+  readonly hardLinks: "allow" | "refuse";
+  readonly scans: DirectoryScans;
+  readonly names: DirectoryNames;
+  readonly hanging: HangingRead;
+  readonly staging: Staging;
+  readonly quota: DiskQuota;
+  /** What keeps what is replaced; `null`: nothing does. */
+  readonly trash: DiskTrash | null;
+  /** The change that is being made; `null`: each operation is one of its own. */
+  readonly change: DiskChange | null;
+  /** One writer at a time for each file, by its resolved path. */
+  readonly writers: KeyedMutex;
+}

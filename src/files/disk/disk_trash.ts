@@ -1,0 +1,179 @@
+/** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
+import type { Clock } from "../../lib/clock.ts";
+import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../workspace/change.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import type { DiskAccess } from "./directory.ts";
+import { errorCode, toRefusal } from "./refusal.ts";
+import type { Staging } from "./staging.ts";
+import type { TrashLimits } from "../workspace/limits.ts";
+import { settleChange } from "./settle_change.ts";
+import { headerLine, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
+
+/** A change that is being made. All but `next` happens in a turn of the staging directory. */
+export interface DiskChange {
+  readonly id: string;
+  /** The number of its next step. */
+  next(): number;
+  /** Records a step, before it is made. */
+  note(number: number, step: ChangeStep): void;
+  /** A step that was recorded was not made. */
+  withdraw(number: number): void;
+  /** The version of the file that this change has left at a path. */
+  readonly leftAt: Map<string, string>;
+}
+
+export interface DiskTrash extends TrashLimits {
+  begin(by: ChangeAuthor | null, onChange?: (id: string) => void): DiskChange;
+  /** Counts what was taken in. */
+  add(bytes: number): void;
+  /** Whether more is kept than should be. */
+  readonly isOverfull: boolean;
+  /** Drops some of the oldest changes before `own`, for which room is short; `false`: there is nothing to drop. */
+  makeRoom(own: DiskChange | null): Promise<boolean>;
+  /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+  tidy(now?: number): Promise<void>;
+  /** Ids, the oldest first. */
+  ids(): readonly string[];
+  find(id: string): Change | null;
+  close(): Promise<void>;
+}
+
+/** Changes that are kept at most, each with a record of some 500 bytes. */
+const maxChanges = 20_000;
+/** What is dropped at once where there is too much, so that it is not searched for at every change. */
+const roomShare = 1 / 8;
+
+export function createDiskTrash(
+  { access, staging, clock, randomId, ...limits }: TrashLimits & {
+    readonly access: DiskAccess;
+    readonly staging: Staging;
+    readonly clock: Clock;
+    readonly randomId: () => string;
+  },
+): DiskTrash {
+  const { keepMs, maxBytes } = limits;
+  const nextId = createChangeIds(clock, randomId);
+  /** What each change keeps, as far as it was looked at. */
+  const sizes = new Map<string, number>();
+  let used = 0;
+  let work: Promise<unknown> = Promise.resolve();
+
+  const namesByChange = (): Map<string, string[]> =>
+    access.step(() => {
+      const names = new Map<string, string[]>();
+      using listing = staging.trash().list(".");
+      for (const { name } of listing.entries()) {
+        const id = name.split(".", 1)[0] ?? "";
+        const known = names.get(id);
+        if (known === undefined) names.set(id, [name]);
+        else known.push(name);
+      }
+      return new Map([...names].sort(([a], [b]) => a < b ? -1 : 1));
+    });
+  const sizeOf = async (id: string): Promise<number> => {
+    const known = sizes.get(id);
+    if (known !== undefined) return known;
+    const found = await staging.alone(() => {
+      const change = readRecord(staging.trash(), id);
+      if (change !== null) settleChange(access, staging.trash(), change);
+      return { ok: true, value: change };
+    });
+    const size = found.ok && found.value !== null ? keptBytes(found.value) : 0;
+    sizes.set(id, size);
+    return size;
+  };
+  const drop = async (id: string, names: readonly string[]): Promise<void> => {
+    using trash = access.hold(() => staging.trash());
+    const items = names.filter((name) => name !== recordName(id));
+    for (const name of [...items, recordName(id)]) { // in this order a kill leaves nothing without its record
+      try {
+        await trash.value.removeTreeInTurns(name);
+      } catch (error) {
+        if (errorCode(error) !== "ENOENT") throw error; // another process dropped it
+      }
+    }
+    used -= sizes.get(id) ?? 0;
+    sizes.delete(id);
+  };
+  const tidyAt = async (now: number): Promise<void> => {
+    const names = namesByChange();
+    for (const id of sizes.keys()) if (!names.has(id)) sizes.delete(id);
+    used = 0;
+    for (const [id, those] of names) {
+      await nextTurn();
+      if (timeOfChange(id) + keepMs <= now) {
+        await drop(id, those);
+        names.delete(id);
+      } else used += await sizeOf(id);
+    }
+    const isOver = used > maxBytes || names.size > maxChanges;
+    let count = names.size;
+    for (const [id, those] of names) {
+      const fits = used <= maxBytes * (1 - roomShare) && count <= maxChanges * (1 - roomShare);
+      if (!isOver || fits) break;
+      await drop(id, those);
+      count--;
+    }
+  };
+  /** One at a time; a workspace that cannot be written, or is gone, keeps what it has. */
+  const inTurn = <T>(task: () => Promise<T>, otherwise: T): Promise<T> => {
+    const mine = work.then(task).catch((error: unknown) => {
+      toRefusal(error);
+      return otherwise;
+    });
+    work = mine;
+    return mine;
+  };
+  return {
+    ...limits,
+    begin(by, onChange) {
+      let id: string | null = null;
+      let last = 0;
+      let isNoted = false;
+      const ownId = (): string => id ??= nextId();
+      return {
+        get id() {
+          return ownId();
+        },
+        next: () => ++last,
+        note(number, step) {
+          const line = toRecordLine({ number, step });
+          if (!isNoted) onChange?.(ownId());
+          staging.trash().appendText(recordName(ownId()), isNoted ? line : headerLine(clock(), by) + line);
+          isNoted = true;
+        },
+        withdraw: (number) => staging.trash().appendText(recordName(ownId()), toRecordLine({ withdrawn: number })),
+        leftAt: new Map(),
+      };
+    },
+    add(bytes) {
+      used += bytes;
+    },
+    get isOverfull() {
+      return used > maxBytes;
+    },
+    makeRoom: (own) =>
+      inTurn(async () => {
+        let isRoomMade = false;
+        const wanted = used * (1 - roomShare);
+        for (const [id, names] of namesByChange()) {
+          if ((isRoomMade && used <= wanted) || (own !== null && id >= own.id)) break; // at least one change
+          await sizeOf(id);
+          await drop(id, names);
+          isRoomMade = true; // a record takes some, too
+        }
+        return isRoomMade;
+      }, false),
+    tidy: (now = -Infinity) => inTurn(() => tidyAt(now), undefined),
+    ids: () => [...namesByChange().keys()],
+    find: (id) => access.step(() => readRecord(staging.trash(), id)),
+    async close() {
+      await work;
+    },
+  };
+}
+
+/** What a change keeps in files. */
+function keptBytes({ steps }: Change): number {
+  return steps.reduce((sum, { step }) => sum + ("kept" in step ? step.kept?.sizeBytes ?? 0 : 0), 0);
+}

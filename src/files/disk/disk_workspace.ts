@@ -1,0 +1,206 @@
+/** The workspace on a disk: one directory, opened once by its real path. */
+import { resolve } from "node:path";
+import { UnusableError } from "../../lib/problem.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
+import { exists } from "../../lib/system_path.ts";
+import { systemTimers } from "../../lib/timers.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/access_rules.ts";
+import type { KernelRoots } from "../kernel/descriptor.ts";
+import { createCheckedAccess } from "./checked_directory.ts";
+import { realPathOf } from "./checked_true_names.ts";
+import type { Disk } from "./context.ts";
+import type { DiskAccess, DiskInfo } from "./directory.ts";
+import { createHangingRead } from "../text/hanging_read.ts";
+import { createKernelAccess } from "./kernel_directory.ts";
+import { listDiskDirectory } from "./list.ts";
+import { makeDiskDirectory } from "./make_directory.ts";
+import { moveDiskEntry } from "./move.ts";
+import { createDirectoryNames } from "./names.ts";
+import { openDiskDraft, receiveDiskFile, sweepDiskDrafts } from "./draft.ts";
+import { createDiskQuota } from "./quota.ts";
+import { readDiskFile, readDiskFileInto } from "./read.ts";
+import { toRefusal } from "./refusal.ts";
+import { removeDiskEntry } from "./remove.ts";
+import { openPlain, readPlain } from "./open.ts";
+import { findInside } from "./resolve.ts";
+import { screenDiskFiles } from "./screen.ts";
+import { trueNamesOf } from "./true_names.ts";
+import { createDirectoryScans } from "./scan.ts";
+import { createStaging } from "./staging.ts";
+import { sweepStaging } from "./sweep.ts";
+import { createDiskTrash } from "./disk_trash.ts";
+import { type TrashLimits, defaultWorkspaceLimits, type WorkspaceLimits } from "../workspace/limits.ts";
+import { hasTrash } from "./trash_directory.ts";
+import { createWorkspaceTrash } from "./workspace_trash.ts";
+import { copyDiskFile, writeDiskFile } from "./write.ts";
+import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { EntryInfo, Outcome, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+
+export interface DiskWorkspaceOptions {
+  /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
+  readonly root: string;
+  readonly limits?: Partial<WorkspaceLimits>;
+  readonly access?: AccessPatterns;
+  /**
+   * Whether files with several names (hard links) may be read. A name inside may belong to a file outside, but only
+   * someone who can already write the workspace's directory makes one. Default `refuse`; package stores such as pnpm's
+   * need `allow`. Writing never changes the other names: the new content is a new file.
+   */
+  readonly hardLinks?: "allow" | "refuse";
+  /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
+  readonly kernel?: KernelRoots | undefined;
+  /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
+  readonly trash?: TrashLimits;
+  /** Unguessable names for unfinished files. Default `crypto.randomUUID`. */
+  readonly randomId?: () => string;
+  readonly clock?: Clock;
+}
+
+/** Opens the workspace and sweeps what dead processes left; throws when the directory cannot be made or used. */
+export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
+  const rules = createAccessRules(options.access);
+  const { path, access } = openRoot(options, rules);
+  const limits = { ...defaultWorkspaceLimits, ...options.limits };
+  const randomId = options.randomId ?? (() => crypto.randomUUID());
+  const staging = createStaging(access, randomId);
+  try {
+    sweepStaging(access);
+  } catch (error) {
+    toRefusal(error); // a workspace that cannot be written is still good for reading; anything else is a bug
+  }
+  const clock = options.clock ?? systemClock;
+  const opened = options.trash === undefined
+    ? null
+    : createDiskTrash({ ...options.trash, access, staging, clock, randomId });
+  const trash = opened !== null && opened.keepMs > 0 ? opened : null;
+  const disk: Disk = {
+    path,
+    access,
+    limits,
+    clock,
+    rules,
+    hardLinks: options.hardLinks ?? "refuse",
+    scans: createDirectoryScans({ clock }),
+    names: createDirectoryNames(clock),
+    hanging: createHangingRead(),
+    staging,
+    quota: createDiskQuota(access, limits, systemTimers.elapsed),
+    trash,
+    change: null,
+    writers: createKeyedMutex(),
+  };
+  sweepDiskDrafts(disk, clock());
+  if (opened !== null && isThereTrash(access)) void opened.tidy(clock());
+  const close = async (): Promise<void> => {
+    await opened?.close();
+    staging.close();
+    access.close();
+  };
+  return { ...workspaceWith(disk, close), directories: [...new Set([path, resolve(options.root)])] };
+}
+
+/** The workspace whose changes are steps of the disk's change, or where that has none, changes of their own. */
+function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
+  const { trash, limits } = disk;
+  const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
+  const settled = async <T>(outcome: Promise<T>): Promise<T> => {
+    const whole = await outcome;
+    if (trash?.isOverfull) await trash.tidy();
+    return whole;
+  };
+  /** Makes a change, again as long as the disk is full and something can be dropped. */
+  const made = async <T, R extends WorkspaceRefusal>(
+    change: (own: Disk) => Promise<Result<T, R>>,
+  ): Promise<Result<T, R>> => {
+    const own = changing();
+    for (;;) {
+      const outcome = await settled(change(own));
+      const isFull = !outcome.ok && outcome.error.reason === "no_space";
+      if (!isFull || !await trash?.makeRoom(own.change)) return outcome;
+    }
+  };
+  return {
+    limits,
+    read: (path, range, known) => readDiskFile(disk, path, range, known),
+    readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
+    readSmall: (path, buffer) => readPlain(disk, path, buffer),
+    screen: (screens) => screenDiskFiles(disk, screens),
+    stat: (path) => statDiskEntry(disk, path),
+    trueNames: (path) => trueNamesOf(disk, path),
+    list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
+    write: (path, bytes, writeOptions) => made((own) => writeDiskFile(own, path, bytes, writeOptions)),
+    receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
+    openDraft: (path, draftOptions) => openDiskDraft(changing(), path, draftOptions),
+    sweepDrafts: async (now) => await sweepDiskDrafts(disk, now),
+    copy: (from, to, copyOptions) => made((own) => copyDiskFile(own, from, to, copyOptions)),
+    move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
+    remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),
+    makeDirectory: (path) => made((own) => makeDiskDirectory(own, path)),
+    trash: trash === null ? null : createWorkspaceTrash(disk, trash, changing),
+    begin: (by, onChange) =>
+      workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve()),
+    close,
+  };
+}
+
+function isThereTrash(access: DiskAccess): boolean {
+  try {
+    return hasTrash(access);
+  } catch (error) {
+    toRefusal(error);
+    return false;
+  }
+}
+
+function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
+  try {
+    const plain = openPlain(disk, path, "status");
+    if (plain !== null) {
+      plain.close();
+      if (!plain.info.isSymlink) return success(toEntryInfo(plain.info));
+    }
+    return disk.access.step(() => {
+      const found = findInside(disk, path);
+      if (!found.ok) return found;
+      const { directory, name, info } = found.value;
+      // another process may have swapped a directory for a link while the path was walked
+      if (!directory.isStillInside(name)) return failure({ reason: "denied", because: "changed_while_opening" });
+      return success(toEntryInfo(info));
+    });
+  } catch (error) {
+    return failure(toRefusal(error)); // it is gone since
+  }
+}
+
+function toEntryInfo(info: DiskInfo): EntryInfo {
+  const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
+  return { kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 };
+}
+
+function openRoot(
+  { root: directory, kernel }: DiskWorkspaceOptions,
+  rules: AccessRules,
+): { readonly path: string; readonly access: DiskAccess } {
+  try {
+    // asked for only when it is needed: a server that may not write can still read
+    if (!exists(directory)) Deno.mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const path = realPathOf(directory);
+    if (!Deno.lstatSync(path).isDirectory) {
+      throw new UnusableError(`the workspace ${path} is not a directory`, another);
+    }
+    if (Deno.build.os !== "windows") Deno.openSync(path).close(); // an error now, not at each call of an agent
+    if (path === "/") throw new UnusableError("the workspace cannot be the root of the file system", another);
+    const access = kernel === undefined ? createCheckedAccess(path, rules) : createKernelAccess(kernel, path);
+    return { path, access };
+  } catch (error) {
+    const words = systemFaultWords(error);
+    if (words === null) throw error;
+    const problem = `the workspace ${directory} cannot be used: ${words}`;
+    throw new UnusableError(problem, pathRemedy(error, another), { cause: error });
+  }
+}
+
+const another = "choose another with --workspace (WORKSPACE_DIR)";

@@ -1,0 +1,239 @@
+/**
+ * Directories by their descriptors: the kernel resolves each name below an open directory, and refuses links, other
+ * mounts and what leads out (src/files/kernel/descriptor.ts). What was reached stays what it is, whatever others rename.
+ */
+import type { Descriptor, KernelRoots } from "../kernel/descriptor.ts";
+import type { EntryStatus } from "../kernel/entry_status.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { type DiskAccess, type DiskDirectory, type DiskFile, type DiskInfo, type DiskListing, type DiskLock, identityOf, isForeign, isSame } from "./directory.ts";
+import { errorCode, unlinkable } from "./refusal.ts";
+import { KernelFile, openAny, openFile, statusOrClose } from "./kernel_file.ts";
+import { KernelListing } from "./kernel_listing.ts";
+import { removeBelow } from "./remove_below.ts";
+import { withOpened } from "./opened.ts";
+
+/** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
+const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);
+const encoder = new TextEncoder();
+
+/** The way to the workspace whose directory has this real path. */
+export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess {
+  const descriptor = roots.open(path);
+  const first = statusOrClose(descriptor);
+  const reached: Descriptor[] = [];
+  const root = new KernelDirectory(descriptor, first, reached);
+  let steps = 0;
+  const isThere = (): boolean => {
+    const now = roots.statusOf(path);
+    if (now === null) throw Object.assign(new Error("the workspace is gone"), { code: "ENOENT" });
+    return isSame(now, first) && now.isDirectory;
+  };
+  return {
+    root: () => isThere() ? root : null,
+    step(run) {
+      steps++;
+      try {
+        return run();
+      } finally {
+        if (--steps === 0) { for (let each; (each = reached.pop()) !== undefined;) each.close(); }
+      }
+    },
+    hold(reach) {
+      const value = this.step(() => {
+        const directory = reach();
+        return new KernelDirectory(descriptorOf(directory).open(".", "directory"), first, reached);
+      });
+      return { value, [Symbol.dispose]: () => descriptorOf(value).close() };
+    },
+    openPlain(relative, purpose, isRootSeen) {
+      if (!isRootSeen && !isThere()) return null;
+      const opened = descriptor.tryOpen(relative, purpose === "read" ? "read" : "path");
+      return typeof opened === "string" ? null : openAny(opened);
+    },
+    listPlain(relative) {
+      const opened = isThere() ? descriptor.tryOpen(relative, "list") : "";
+      const listing = typeof opened === "string" ? null : new KernelListing(opened, first);
+      if (listing === null || !isForeign(first, listing.info)) return listing;
+      listing[Symbol.dispose]();
+      return null;
+    },
+    readPlain: (relative, buffer) => roots.readWhole(descriptor, relative, buffer as Uint8Array<ArrayBuffer>),
+    watch(path, onChange) {
+      if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
+      return withOpened(descriptor.open(path, "directory"), (directory) => directory.watch(onChange));
+    },
+    screen(screens) {
+      const screening = roots.screen?.(screens) ?? null;
+      if (screening === null) return null;
+      return {
+        ...screening,
+        hand(file) {
+          if (!(file instanceof KernelFile)) throw new TypeError("a file of another access");
+          file.handTo(screening);
+        },
+      };
+    },
+    close: () => descriptor.close(),
+  };
+}
+
+class KernelDirectory implements DiskDirectory {
+  readonly #descriptor: Descriptor;
+  readonly #root: DiskInfo;
+  readonly #reached: Descriptor[];
+
+  constructor(descriptor: Descriptor, root: DiskInfo, reached: Descriptor[]) {
+    this.#descriptor = descriptor;
+    this.#root = root;
+    this.#reached = reached;
+  }
+
+  status(): EntryStatus {
+    return this.#descriptor.status();
+  }
+
+  statusOf(name: string): EntryStatus | null {
+    return name === "." ? this.status() : this.#descriptor.statusOf(name);
+  }
+
+  readLink(name: string): string | null {
+    return this.#descriptor.readLink(name);
+  }
+
+  enter(name: string): KernelDirectory {
+    const opened = this.#descriptor.open(name, "directory");
+    this.#reached.push(opened);
+    return new KernelDirectory(opened, this.#root, this.#reached);
+  }
+
+  list(path: string): DiskListing {
+    return new KernelListing(this.#descriptor.open(path, "list"), this.#root);
+  }
+
+  openFile(name: string): DiskFile | null {
+    return openFile(this.#descriptor.open(name, "read"));
+  }
+
+  openOwn(name: string): DiskFile | null {
+    return this.statusOf(name)?.isFile ? this.openFile(name) : null;
+  }
+
+  createFile(name: string): DiskFile {
+    return openAny(this.#descriptor.open(name, "create"));
+  }
+
+  openToAppend(name: string): DiskFile {
+    return openAny(this.#descriptor.open(name, "append"));
+  }
+
+  openLock(name: string, create: boolean): DiskLock | null {
+    if (!create && this.statusOf(name)?.isFile !== true) return null;
+    return openFile(this.#descriptor.open(name, create ? "create_lock" : "lock"));
+  }
+
+  openSelf(): DiskLock {
+    return openAny(this.#descriptor.open(".", "list"));
+  }
+
+  makeDirectory(name: string, mode = 0o777): void {
+    try {
+      this.#descriptor.makeDirectory(name, mode);
+    } catch (error) {
+      if (errorCode(error) !== "EEXIST") throw error;
+    }
+  }
+
+  removeFile(name: string): void {
+    this.#descriptor.removeFile(name);
+  }
+
+  removeDirectory(name: string): void {
+    this.#descriptor.removeDirectory(name);
+  }
+
+  removeTree(name: string): void {
+    for (const _ of removeBelow(this.#descriptor, this.#root, name)) continue;
+  }
+
+  async removeTreeInTurns(name: string): Promise<void> {
+    for (const _ of removeBelow(this.#descriptor, this.#root, name)) await nextTurn();
+  }
+
+  rename(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): void {
+    this.#descriptor.rename(name, descriptorOf(to), newName);
+    if (found !== undefined) this.#requireSame(name, to, newName, found);
+  }
+
+  renameNew(name: string, to: DiskDirectory, newName: string, found?: DiskInfo): boolean {
+    try {
+      this.#descriptor.renameNew(name, descriptorOf(to), newName);
+    } catch (error) {
+      const code = errorCode(error) ?? "";
+      if (code === "EEXIST") return false;
+      if (!unsupported.has(code)) throw error;
+      if (!this.#renameBySteps(name, to, newName)) return false;
+    }
+    if (found !== undefined) this.#requireSame(name, to, newName, found);
+    return true;
+  }
+
+  exchange(name: string, to: DiskDirectory, otherName: string): boolean {
+    return this.#isDone(() => this.#descriptor.exchange(name, descriptorOf(to), otherName), unsupported);
+  }
+
+  link(name: string, to: DiskDirectory, newName: string): boolean {
+    return this.#isDone(() => this.#descriptor.link(name, descriptorOf(to), newName), unlinkable);
+  }
+
+  appendText(name: string, text: string): void {
+    withOpened(this.#descriptor.open(name, "append"), (file) => file.writeNow(encoder.encode(text)));
+  }
+
+  isStillInside(): boolean {
+    return true;
+  }
+
+  isStillChangeable(): boolean {
+    return true;
+  }
+
+  #isDone(call: () => void, excused: ReadonlySet<string>): boolean {
+    try {
+      call();
+      return true;
+    } catch (error) {
+      if (excused.has(errorCode(error) ?? "")) return false;
+      throw error;
+    }
+  }
+
+  /** Where the file system has no such rename: the second name first, which never replaces anything, where it can be. */
+  #renameBySteps(name: string, to: DiskDirectory, newName: string): boolean {
+    try {
+      if (!this.statusOf(name)?.isDirectory && this.link(name, to, newName)) {
+        this.removeFile(name);
+        return true;
+      }
+    } catch (error) {
+      if (errorCode(error) === "EEXIST") return false;
+      throw error;
+    }
+    if (to.statusOf(newName) !== null) return false;
+    this.rename(name, to, newName);
+    return true;
+  }
+
+  /** Puts back what another process had put in the place of what was found. */
+  #requireSame(name: string, to: DiskDirectory, newName: string, found: DiskInfo): void {
+    const moved = to.statusOf(newName);
+    if (moved !== null && identityOf(moved) === identityOf(found)) return;
+    if (moved !== null) descriptorOf(to).renameNew(newName, this.#descriptor, name);
+    throw Object.assign(new Error("another entry was in the place of what was found"), { code: "ESTALE" });
+  }
+
+  static descriptorOf(directory: DiskDirectory): Descriptor {
+    if (!(#descriptor in directory)) throw new TypeError("a directory of another access");
+    return directory.#descriptor;
+  }
+}
+const { descriptorOf } = KernelDirectory;

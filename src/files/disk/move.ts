@@ -1,0 +1,146 @@
+/** Moves and renames entries of the disk workspace. */
+import { failure, success } from "../../lib/result.ts";
+import { makeParents, type Target } from "./commit.ts";
+import type { Disk } from "./context.ts";
+import { identityOf } from "./directory.ts";
+import { errorCode, toRefusal } from "./refusal.ts";
+import { type Expects, findRemovable } from "./remove.ts";
+import { type Found, resolveInside } from "./resolve.ts";
+import { moveKeeping } from "./keep.ts";
+import { walkTree } from "./tree.ts";
+import { checkNewNames } from "../workspace/new_names.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import { type Outcome, type PairOutcome, refusedAt } from "../workspace/port.ts";
+
+interface MoveOptions {
+  readonly overwrite?: boolean;
+  readonly expects?: Expects;
+  /** It goes back to where it was, whatever new names may not hold. */
+  readonly isReturning?: boolean;
+}
+
+/** Moves the entry at `from`, a link itself, to `to`. */
+export async function moveDiskEntry(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  options: MoveOptions = {},
+): Promise<PairOutcome<null>> {
+  const { expects = () => true } = options;
+  try {
+    const planned = disk.access.step(() => planMove(disk, from, to, options));
+    if (!planned.ok) return planned;
+    const { source, segments } = planned.value;
+    const judged = await judgeAlike(disk, source, segments);
+    if (!judged.ok) return judged;
+    await disk.quota.measure();
+    const moved = await disk.staging.alone(() =>
+      success(placeMoved(disk, from, to, { ...options, segments, expects }))
+    );
+    return moved.ok ? moved.value : refusedAt("both", moved);
+  } catch (error) {
+    // rename(2): a directory that the file system takes for one above the destination, whatever their names
+    const isInside = errorCode(error) === "EINVAL";
+    return refusedAt("both", failure(isInside ? { reason: "into_itself" } : toRefusal(error)));
+  }
+}
+
+/** What would be moved, and to where. Nothing of it is used when it is moved. */
+function planMove(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  options: MoveOptions,
+): PairOutcome<{ readonly source: Found; readonly segments: readonly string[] }> {
+  const source = findRemovable(disk, from);
+  if (!source.ok) return refusedAt("from", source);
+  const planned = findDestination(disk, source.value, to, options);
+  return planned.ok ? success({ source: source.value, segments: planned.value.segments }) : planned;
+}
+
+/** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
+function placeMoved(
+  disk: Disk,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  planned: MoveOptions & { readonly segments: readonly string[]; readonly expects: Expects },
+): PairOutcome<null> {
+  const still = findRemovable(disk, from);
+  if (!still.ok) return refusedAt("from", still);
+  if (!planned.expects(still.value.info)) return refusedAt("from", failure({ reason: "conflict" }));
+  const target = findDestination(disk, still.value, to, planned);
+  if (!target.ok) return target;
+  const { segments, directory, names, info } = target.value;
+  if (segments.join("/") !== planned.segments.join("/")) return changedDestination;
+  const newParents = names.length - 1;
+  const room = disk.quota.check(0, newParents);
+  if (!room.ok) return refusedAt("to", room);
+  const made = makeParents(directory, names.slice(0, -1));
+  if (!made.ok) return refusedAt("to", made);
+  const source = still.value;
+  const name = names.at(-1) ?? "";
+  // right before the rename, which replaces whatever file another process has put there
+  const there = info === null ? null : made.value.statusOf(name);
+  if (info !== null && (there === null || identityOf(there) !== identityOf(info))) return changedDestination;
+  const place = { parent: made.value, name, path: segments.join("/"), made: newParents };
+  if (source.info.ino === info?.ino) source.directory.rename(source.name, made.value, name, source.info);
+  else if (!moveKeeping(disk, source, place, info)) return changedDestination;
+  disk.quota.add(-(info?.size ?? 0), newParents - (info === null ? 0 : 1));
+  return success(null);
+}
+
+const changedDestination = refusedAt<null>("to", failure({ reason: "denied", because: "changed_while_opening" }));
+
+function findDestination(
+  disk: Disk,
+  source: Found,
+  to: WorkspacePath,
+  { overwrite = false, isReturning }: MoveOptions,
+): PairOutcome<Target> {
+  const resolved = resolveInside(disk, to, "keep");
+  if (!resolved.ok) return refusedAt("to", resolved);
+  const { found, directory } = resolved.value;
+  const existing = resolved.value.segments.length;
+  const names = found ? [resolved.value.name] : resolved.value.missing;
+  const segments = found ? resolved.value.segments : [...resolved.value.segments, ...names];
+  const isBelow = source.segments.every((name, index) => segments[index] === name);
+  if (isBelow && source.info.isDirectory && segments.length > source.segments.length) {
+    return refusedAt("both", failure({ reason: "into_itself" }));
+  }
+  if (!found) {
+    const checked = checkNewNames(disk.rules, segments, existing, isReturning);
+    return checked.ok ? success({ segments, directory, names, info: null }) : refusedAt("to", checked);
+  }
+  const replaceable = checkReplaceable(disk, source, resolved.value, overwrite);
+  return replaceable.ok
+    ? success({ segments, directory, names, info: resolved.value.info })
+    : refusedAt("to", replaceable);
+}
+
+function checkReplaceable(disk: Disk, source: Found, { segments, info }: Found, overwrite: boolean): Outcome<null> {
+  if (segments.length === 0) return failure({ reason: "is_root" });
+  if (!overwrite) return failure({ reason: "already_exists" });
+  if (info.isDirectory) return failure({ reason: "is_directory" });
+  if (!info.isFile || !source.info.isFile) return failure({ reason: "already_exists" });
+  return disk.rules.isProtected(segments) ? failure({ reason: "denied", because: "protected_name" }) : success(null);
+}
+
+/** Refuses a move that would put entries below a directory under other rules: it could undo or forge protection. */
+async function judgeAlike(disk: Disk, source: Found, to: readonly string[]): Promise<PairOutcome<null>> {
+  if (!source.info.isDirectory || !disk.rules.isPlaceDependent) return success(null);
+  const { maxTreeEntries } = disk.limits;
+  let entries = 0;
+  for await (const { segments } of walkTree(disk.access, source.segments)) {
+    if (++entries > maxTreeEntries) {
+      return refusedAt("from", failure({ reason: "too_many_entries", limit: maxTreeEntries }));
+    }
+    const moved = [...to, ...segments.slice(source.segments.length)];
+    if (disk.rules.isDenied(segments) !== disk.rules.isDenied(moved)) {
+      return refusedAt("both", failure({ reason: "denied", because: "denied_name" }));
+    }
+    if (disk.rules.isProtected(segments) !== disk.rules.isProtected(moved)) {
+      return refusedAt("both", failure({ reason: "denied", because: "protected_name" }));
+    }
+  }
+  return success(null);
+}

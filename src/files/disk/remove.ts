@@ -1,0 +1,174 @@
+/** Deletes entries of the disk workspace: they are taken out of sight, and where there is a trash, kept there. */
+import { failure, success } from "../../lib/result.ts";
+import type { Disk } from "./context.ts";
+import { type DiskInfo, isSame } from "./directory.ts";
+import { toRefusal } from "./refusal.ts";
+import { findInside, type Found } from "./resolve.ts";
+import { putBack, type Taken, takeOut, type TreeSize } from "./take_out.ts";
+import { makeStep } from "./keep.ts";
+import { walkTree } from "./tree.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Outcome } from "../workspace/port.ts";
+
+const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
+/** How long the entries of a directory are judged, before it is deleted and once more after. */
+const maxJudgeMilliseconds = 20_000;
+
+/** Says whether an entry is the one that is meant. */
+export type Expects = (info: DiskInfo) => boolean;
+
+interface RemoveOptions {
+  readonly recursive?: boolean;
+  /** Refuse as a conflict unless it is this one. */
+  readonly expects?: Expects;
+}
+
+/** Deletes the entry at `path`, a link itself, and with `recursive` what is below it. */
+export async function removeDiskEntry(
+  disk: Disk,
+  path: WorkspacePath,
+  { recursive = false, expects = () => true }: RemoveOptions = {},
+): Promise<Outcome<{ readonly entries: number }>> {
+  try {
+    const found = disk.access.step(() => findExpected(disk, path, expects));
+    if (!found.ok) return found;
+    if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
+    if (!recursive) return await removeEmpty(disk, path, expects);
+    for (;;) {
+      const removed = await removeTree(disk, path, found.value);
+      if (!isFull(removed) || !await disk.trash?.makeRoom(disk.change)) return removed;
+    }
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
+function findExpected(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<Found> {
+  const found = findRemovable(disk, path);
+  return !found.ok || expects(found.value.info) ? found : failure({ reason: "conflict" });
+}
+
+async function removeEmpty(
+  disk: Disk,
+  path: WorkspacePath,
+  expects: Expects,
+): Promise<Outcome<{ readonly entries: number }>> {
+  const remove = (): Outcome<null> => {
+    const found = findExpected(disk, path, expects);
+    if (!found.ok) return found;
+    const { directory, name, segments } = found.value;
+    const number = disk.change?.next() ?? 0;
+    const step = { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true } as const;
+    makeStep(disk.change, number, step, () => {
+      directory.removeDirectory(name);
+      return true;
+    });
+    return success(null);
+  };
+  const removed = disk.change === null ? disk.access.step(remove) : await disk.staging.alone(remove);
+  if (!removed.ok) return removed;
+  disk.quota.add(0, -1);
+  return success({ entries: 1 });
+}
+
+async function removeTree(
+  disk: Disk,
+  path: WorkspacePath,
+  found: Found,
+): Promise<Outcome<{ readonly entries: number }>> {
+  const { info, segments } = found;
+  const judged = await judgeTree(disk, segments);
+  if (!judged.ok) return judged;
+  const taken = await attempt(disk, (): Outcome<Taken> => {
+    const still = findRemovable(disk, path);
+    if (!still.ok) return still;
+    return isSame(still.value.info, info) ? takeOut(disk, still.value, judged.value) : changedMeanwhile;
+  });
+  if (!taken.ok) return taken;
+  disk.quota.forget();
+  // again: until it was out of sight, another process could move a protected entry into it
+  let again: Outcome<TreeSize>;
+  try {
+    again = await judgeTree(disk, segments, taken.value.at);
+    if (again.ok) await taken.value.finish?.();
+  } catch (error) {
+    again = failure(toRefusal(error));
+  }
+  if (!again.ok) disk.access.step(() => putBack(disk, taken.value, found)); // what is left of it
+  return again.ok ? success({ entries: again.value.entries }) : again;
+}
+
+/** What is there and may be moved or deleted. */
+export function findRemovable(disk: Disk, path: WorkspacePath): Outcome<Found> {
+  const found = findInside(disk, path, "keep");
+  if (!found.ok) return found;
+  const { segments, directory } = found.value;
+  if (segments.length === 0) return failure({ reason: "is_root" });
+  if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+  return directory.isStillChangeable() ? found : changedMeanwhile;
+}
+
+async function removeFile(
+  disk: Disk,
+  path: WorkspacePath,
+  expects: Expects,
+): Promise<Outcome<{ readonly entries: number }>> {
+  const remove = (): Outcome<Found> => {
+    const found = findExpected(disk, path, expects);
+    if (!found.ok) return found;
+    if (found.value.info.isDirectory) return changedMeanwhile;
+    const taken = takeOut(disk, found.value, { sizeBytes: found.value.info.size, entries: 1 });
+    if (taken.ok) taken.value.discard?.();
+    return taken.ok ? found : taken;
+  };
+  let removed = await attempt(disk, remove);
+  while (isFull(removed) && await disk.trash?.makeRoom(disk.change)) removed = await attempt(disk, remove);
+  if (isFull(removed)) removed = disk.access.step(() => removeInPlace(disk, path, expects));
+  if (!removed.ok) return removed;
+  const { info } = removed.value;
+  disk.quota.add(info.isFile ? -info.size : 0, -1);
+  return success({ entries: 1 });
+}
+
+function isFull(outcome: Outcome<unknown>): boolean {
+  return !outcome.ok && outcome.error.reason === "no_space";
+}
+
+async function attempt<T>(disk: Disk, remove: () => Outcome<T>): Promise<Outcome<T>> {
+  try {
+    return await disk.staging.alone(remove);
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
+/** On a disk without room even for the staging directory: makes some. */
+function removeInPlace(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<Found> {
+  const found = findExpected(disk, path, expects);
+  if (!found.ok) return found;
+  if (found.value.info.isDirectory) return changedMeanwhile;
+  found.value.directory.removeFile(found.value.name);
+  return found;
+}
+
+/** Refuses a tree that holds what may not be deleted; `at`: where it lies now, if it was taken out of its place. */
+export async function judgeTree(
+  disk: Disk,
+  segments: readonly string[],
+  at: readonly string[] = segments,
+): Promise<Outcome<TreeSize>> {
+  const { access, limits, rules, trash } = disk;
+  const maxEntries = trash === null ? limits.maxTreeEntries : Infinity; // one rename takes any number into the trash
+  const started = performance.now();
+  let entries = 1;
+  let sizeBytes = 0;
+  for await (const below of walkTree(access, segments, { at })) {
+    const isLong = performance.now() - started > maxJudgeMilliseconds;
+    if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
+    if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
+    if (rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
+    if (rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
+    if (below.info.isFile) sizeBytes += below.info.size;
+  }
+  return success({ entries, sizeBytes });
+}

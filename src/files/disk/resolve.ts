@@ -1,0 +1,158 @@
+/**
+ * Resolves a workspace path on the disk one name at a time, each as its directory lists it, following links only as long
+ * as every step of them stays inside. It never looks at anything outside, so no answer can depend on what is there: a link that leaves is refused
+ * whether its target exists or not.
+ */
+import { failure, success } from "../../lib/result.ts";
+import type { Disk } from "./context.ts";
+import { type DiskDirectory, type DiskInfo, isForeign } from "./directory.ts";
+import { toRefusal } from "./refusal.ts";
+import { isReserved, maxPathNames, type WorkspacePath } from "../workspace/path.ts";
+import type { DenialCause, Outcome } from "../workspace/port.ts";
+
+/** Where a path leads: an entry that is there, or the deepest directory there and the names missing below it. */
+type Resolved =
+  | {
+    readonly found: true;
+    /** The directory that it was found in, good until the step ends; of the root, the root itself. */
+    readonly directory: DiskDirectory;
+    /** Its name there; `.` for the root. */
+    readonly name: string;
+    readonly segments: readonly string[];
+    readonly info: DiskInfo;
+    /** {@link directory} as it was. */
+    readonly parent: DiskInfo;
+  }
+  | {
+    readonly found: false;
+    /** The deepest directory that is there. */
+    readonly directory: DiskDirectory;
+    readonly segments: readonly string[];
+    readonly missing: readonly string[];
+  };
+
+/** An entry that is there. */
+export type Found = Extract<Resolved, { readonly found: true }>;
+
+/** Whether a link at the very end of the path is followed, or is itself what is wanted. */
+type LastLink = "follow" | "keep";
+
+const maxLinks = 40; // as Linux counts them (path_resolution(7))
+const maxSteps = 4 * maxPathNames; // links may lead through long paths
+
+/** Walks `path` from the root. Every step is on the root's device and mount, and none is denied by the rules. */
+export function resolveInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Resolved> {
+  try {
+    return walk(disk, path.segments, lastLink);
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
+/** Like {@link resolveInside}, for what must be there. */
+export function findInside(disk: Disk, path: WorkspacePath, lastLink: LastLink = "follow"): Outcome<Found> {
+  const resolved = resolveInside(disk, path, lastLink);
+  if (!resolved.ok) return resolved;
+  return resolved.value.found ? success(resolved.value) : failure({ reason: "not_found" });
+}
+
+/** A directory on the way, with what was seen of it. */
+interface Place {
+  readonly directory: DiskDirectory;
+  readonly info: DiskInfo;
+}
+
+function walk(
+  { access, path, rules, names }: Disk,
+  segments: readonly string[],
+  lastLink: LastLink,
+): Outcome<Resolved> {
+  const root = access.root();
+  // the root, or a directory above it, may have been swapped for another since it was opened
+  if (root === null) return denied("workspace_replaced");
+  const top: Place = { directory: root, info: root.status() };
+  const pending = segments.toReversed();
+  const inside: string[] = [];
+  /** The directories that lead to the last of `inside`. */
+  const places = [top];
+  /** What the last of `inside` names, unless it was entered. */
+  let entry: DiskInfo | null = null;
+  let links = 0;
+  let steps = 0;
+  let name: string | undefined;
+  while ((name = pending.pop()) !== undefined) {
+    if (++steps > maxSteps) return denied("link_loop");
+    if (entry !== null && !entry.isDirectory) return failure({ reason: "not_a_directory" });
+    if (name === "" || name === ".") continue; // only the targets of links hold these
+    if (name === "..") {
+      if (inside.pop() === undefined) return denied("outside_link");
+      if (entry === null) places.pop();
+      entry = null;
+      continue;
+    }
+    if (entry !== null) places.push({ directory: lastOf(places).directory.enter(lastOf(inside)), info: entry });
+    entry = null;
+    inside.push(name);
+    if (isReserved(inside)) return denied("reserved");
+    if (rules.isDenied(inside)) return denied("denied_name");
+    const here = lastOf(places);
+    const next = here.directory.statusOf(name);
+    if (next === null) return missing(here.directory, inside, pending);
+    if (isForeign(top.info, next)) return denied("other_file_system");
+    const listed = names.listedAs(here, name, next);
+    if (listed !== name) {
+      if (listed === null) return denied("other_name");
+      inside[inside.length - 1] = listed;
+      if (isReserved(inside)) return denied("reserved");
+      if (rules.isDenied(inside)) return denied("denied_name");
+    }
+    if (!next.isSymlink || (lastLink === "keep" && links === 0 && pending.length === 0)) {
+      entry = next;
+      continue;
+    }
+    if (++links > maxLinks) return denied("link_loop");
+    inside.pop();
+    const target = here.directory.readLink(name);
+    if (target === null) return denied("unreadable_link");
+    let way = target;
+    if (isAbsolute(target)) {
+      // with the separator: a sibling whose name starts like the root is not below it (CVE-2025-53110)
+      if (target !== path && !target.startsWith(`${path}/`)) return denied("outside_link");
+      way = target.slice(path.length);
+      inside.length = 0;
+      places.length = 1;
+    }
+    pending.push(...way.split("/").reverse());
+  }
+  const last = lastOf(places);
+  if (entry !== null) return found(last, lastOf(inside), inside, entry);
+  if (places.length === 1) return found(top, ".", inside, top.info);
+  return found(places.at(-2) ?? top, lastOf(inside), inside, last.info);
+}
+
+function found({ directory, info: parent }: Place, name: string, segments: readonly string[], info: DiskInfo) {
+  return success({ found: true, directory, name, segments, info, parent } as const);
+}
+
+function lastOf<T>(list: readonly T[]): T {
+  const last = list.at(-1);
+  if (last === undefined) throw new TypeError("the walk left the root");
+  return last;
+}
+
+function missing(directory: DiskDirectory, inside: string[], pending: readonly string[]): Outcome<Resolved> {
+  const name = inside.pop();
+  const rest = pending.filter((step) => step !== "" && step !== ".").reverse();
+  // a link to `new/` or to `new/../old` names something that must be there: nothing can be created through it
+  const isCreatable = pending[0] !== "" && pending[0] !== "." && !rest.includes("..");
+  if (name === undefined || !isCreatable) return failure({ reason: "not_found" });
+  return success({ found: false, directory, segments: inside, missing: [name, ...rest] });
+}
+
+function isAbsolute(target: string): boolean {
+  return target.startsWith("/") || (Deno.build.os === "windows" && /^[A-Za-z]:/.test(target));
+}
+
+function denied(because: DenialCause): Outcome<never> {
+  return failure({ reason: "denied", because });
+}

@@ -1,0 +1,124 @@
+/**
+ * The directory of the trash, in the staging directory: for each change a record (`ID.json`, a line for each step) and
+ * what its steps kept (`ID.NUMBER`). A step is recorded before it is made, so that whatever lies here has its record.
+ */
+import * as z from "zod";
+import { authorRecord, type Change, type ChangeAuthor, type NumberedStep, stepRecord } from "../workspace/change.ts";
+import { stagingDirectoryName } from "../workspace/path.ts";
+import type { DiskAccess, DiskDirectory } from "./directory.ts";
+
+export const trashDirectoryName = "trash";
+/** Longer records are read up to here: a step takes some 300 bytes. */
+const maxRecordBytes = 16 * 1024 * 1024;
+const pieceBytes = 65_536;
+/** A staged file of a change: its owner, the change and the number of the step; of a draft, its name, too. */
+const stagedForChange = /^[0-9A-Za-z-]+\.([0-9a-z]{9,40})-(\d+)(?:\.[0-9a-f]{64})?$/;
+
+const header = z.lazy(() => z.object({ at: z.number(), by: authorRecord.nullable() }));
+const line = z.lazy(() =>
+  z.union([header, stepRecord, z.object({ withdrawn: z.int() }), z.object({ undoneBy: z.string() })])
+);
+type Line = z.infer<typeof line>;
+
+export function recordName(id: string): string {
+  return `${id}.json`;
+}
+
+export function itemName(id: string, number: number): string {
+  return `${id}.${number}`;
+}
+
+/** The directory, made when it is missing. Only the server's own user reads it. */
+export function enterTrash(staging: DiskDirectory): DiskDirectory {
+  const there = staging.statusOf(trashDirectoryName); // where paths are checked, nothing else looks at it
+  if (there === null) staging.makeDirectory(trashDirectoryName, 0o700);
+  else if (!there.isDirectory) throw Object.assign(new Error("the trash is no directory"), { code: "ESTALE" });
+  return staging.enter(trashDirectoryName);
+}
+
+/** Whether there is one already. */
+export function hasTrash(access: DiskAccess): boolean {
+  return access.step(() => {
+    const root = access.root();
+    if (root?.statusOf(stagingDirectoryName)?.isDirectory !== true) return false;
+    return root.enter(stagingDirectoryName).statusOf(trashDirectoryName)?.isDirectory === true;
+  });
+}
+
+/** The text of a line; it begins with a line end, since a full disk may have cut the line before. */
+export function toRecordLine(content: Line): string {
+  return `\n${JSON.stringify(content)}\n`;
+}
+
+export function headerLine(at: number, by: ChangeAuthor | null): string {
+  return toRecordLine({ at, by });
+}
+
+/** The change as its record tells it; `null` when there is none, or none that can be read. */
+export function readRecord(trash: DiskDirectory, id: string): Change | null {
+  const text = readText(trash, recordName(id));
+  if (text === null) return null;
+  let first: z.infer<typeof header> | null = null;
+  const steps: NumberedStep[] = [];
+  const withdrawn = new Set<number>();
+  let undoneBy: string | null = null;
+  for (const each of text.split("\n")) {
+    const parsed = each === "" ? null : line.safeParse(parseOrNull(each));
+    if (!parsed?.success) continue;
+    if ("at" in parsed.data) first ??= parsed.data;
+    else if ("step" in parsed.data) steps.push(parsed.data);
+    else if ("withdrawn" in parsed.data) withdrawn.add(parsed.data.withdrawn);
+    else undoneBy = parsed.data.undoneBy;
+  }
+  if (first === null) return null;
+  return { id, at: first.at, by: first.by, steps: steps.filter(({ number }) => !withdrawn.has(number)), undoneBy };
+}
+
+/**
+ * Whether a dead process's staged file was the old version of a file, which a change had just exchanged for the new one:
+ * it is then moved to where the change keeps it. Otherwise the step is withdrawn.
+ */
+export function saveOldVersion(staging: DiskDirectory, name: string): boolean {
+  const [, id, digits] = stagedForChange.exec(name) ?? [];
+  const info = staging.statusOf(name);
+  if (id === undefined || digits === undefined || info === null) return false;
+  const number = Number(digits);
+  const trash = enterTrash(staging);
+  const step = readRecord(trash, id)?.steps.find((each) => each.number === number)?.step;
+  if (step?.op !== "put") return false;
+  if (step.node !== undefined && `${info.ino}` !== step.node) {
+    return staging.renameNew(name, trash, itemName(id, number));
+  }
+  if ((info.nlink ?? 1) > 1) return false; // it has its place already
+  const item = trash.statusOf(itemName(id, number));
+  if (item !== null && (item.nlink ?? 1) > 1) trash.removeFile(itemName(id, number)); // the file still is in its place
+  if (item === null || (item.nlink ?? 1) > 1) trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
+  return false;
+}
+
+function readText(directory: DiskDirectory, name: string): string | null {
+  const file = directory.openOwn(name);
+  if (file === null) return null;
+  try {
+    const decoder = new TextDecoder();
+    const buffer = new Uint8Array(pieceBytes);
+    let text = "";
+    for (let at = 0; at < maxRecordBytes;) {
+      const count = file.read(buffer, at);
+      if (count === 0) break;
+      text += decoder.decode(buffer.subarray(0, count), { stream: true });
+      at += count;
+    }
+    return text + decoder.decode();
+  } finally {
+    file.close();
+  }
+}
+
+function parseOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

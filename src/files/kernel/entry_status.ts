@@ -1,0 +1,121 @@
+/** What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses. */
+import { errorOf, type Libc } from "./libc.ts";
+import { AT_EMPTY_PATH, AT_FDCWD, AT_NO_AUTOMOUNT, AT_SYMLINK_NOFOLLOW, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID, statxLayout } from "./numbers.ts";
+import { cPath, pathMax } from "./path_bytes.ts";
+
+const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
+const toBigInt = BigInt; // other code could replace it
+const bitsOfWord = 32n;
+const { freeze } = Object;
+const noPath = new Uint8Array(1);
+
+/** The words of a `struct statx`; reused from call to call. */
+export const statusBytes = new Uint8Array(statxLayout.bytes);
+const words = new Uint32Array(statusBytes.buffer);
+const halves = new Uint16Array(statusBytes.buffer);
+
+/** One entry as it was when it was looked at. */
+export class EntryStatus {
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+  readonly isSymlink: boolean;
+  readonly mode: number;
+  readonly nlink: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** Exact: overlayfs and others use all 64 bits, and neighbours would be one number. */
+  readonly ino: number | bigint;
+  readonly dev: number;
+  readonly size: number;
+  /** Tells a mount of the same file system from what is around it. */
+  readonly mountId: number;
+  readonly mtimeMs: number;
+  readonly ctimeMs: number;
+  readonly #birthtimeMs: number;
+
+  /** Takes what the last statx(2) left in {@link statusBytes}. */
+  constructor() {
+    const type = half(statxLayout.stx_mode) & S_IFMT;
+    this.isFile = type === S_IFREG;
+    this.isDirectory = type === S_IFDIR;
+    this.isSymlink = type === S_IFLNK;
+    this.mode = half(statxLayout.stx_mode);
+    this.nlink = word(statxLayout.stx_nlink);
+    this.uid = word(statxLayout.stx_uid);
+    this.gid = word(statxLayout.stx_gid);
+    this.ino = exactLong(statxLayout.stx_ino);
+    this.dev = word(statxLayout.stx_dev_major) * 2 ** 32 + word(statxLayout.stx_dev_minor);
+    this.size = long(statxLayout.stx_size);
+    this.mountId = long(statxLayout.stx_mnt_id);
+    this.mtimeMs = milliseconds(statxLayout.stx_mtime);
+    this.ctimeMs = milliseconds(statxLayout.stx_ctime);
+    this.#birthtimeMs = milliseconds(statxLayout.stx_btime);
+  }
+
+  get mtime(): Date {
+    return new Date(this.mtimeMs);
+  }
+
+  get ctime(): Date {
+    return new Date(this.ctimeMs);
+  }
+
+  get birthtime(): Date {
+    return new Date(this.#birthtimeMs);
+  }
+}
+
+freeze(EntryStatus.prototype);
+freeze(EntryStatus);
+
+/** What is at a path, a link itself; `null` when there is nothing. */
+export function statusAt(libc: Libc, directory: number, path: Uint8Array<ArrayBuffer>): EntryStatus | null {
+  const how = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
+  if (libc.statx(directory, path, how, statusMask, statusBytes) === 0) return new EntryStatus();
+  const error = errorOf(libc);
+  if (error.code === "ENOENT") return null;
+  throw error;
+}
+
+/** What a descriptor is open for. */
+export function statusOfOpen(libc: Libc, number: number): EntryStatus {
+  if (libc.statx(number, noPath, AT_EMPTY_PATH, statusMask, statusBytes) !== 0) throw errorOf(libc);
+  return new EntryStatus();
+}
+
+function half(offset: number): number {
+  return halves[offset >> 1] ?? 0;
+}
+
+function word(offset: number): number {
+  return words[offset >> 2] ?? 0;
+}
+
+function long(offset: number): number {
+  return word(offset + 4) * 2 ** 32 + word(offset);
+}
+
+function exactLong(offset: number): number | bigint {
+  const high = word(offset + 4);
+  return high < 2 ** 21 ? high * 2 ** 32 + word(offset) : (toBigInt(high) << bitsOfWord) + toBigInt(word(offset));
+}
+
+/** `struct statx_timestamp`: seconds with a sign, then nanoseconds. Whole milliseconds, as Deno tells them. */
+function milliseconds(offset: number): number {
+  const seconds = (word(offset + 4) | 0) * 2 ** 32 + word(offset);
+  return seconds * 1_000 + Math.floor(word(offset + 8) / 1_000_000);
+}
+
+/** Makes what looks at whole paths. It keeps the last: of a workspace's directory, before each call. */
+export function createPathStatus(libc: Libc): (path: string) => EntryStatus | null {
+  const bytes = new Uint8Array(pathMax);
+  let last = "";
+  return (path) => {
+    if (path !== last) {
+      last = "";
+      cPath(path, bytes);
+      last = path;
+    }
+    return statusAt(libc, AT_FDCWD, bytes);
+  };
+}

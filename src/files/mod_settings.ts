@@ -1,0 +1,69 @@
+/** The directory that agents work in, and its bounds. */
+import { parseChoice, parseDurationOrNone, parseInteger, parseList, parseText } from "../lib/parsers.ts";
+import { mebibyte, optional, required, type ValuesOf } from "../lib/setting.ts";
+
+/** Settings under the heading Workspace. */
+export const workspaceSettings = {
+  dir: required({
+    env: "WORKSPACE_DIR",
+    flag: "workspace",
+    default: "~/mcp-workspace",
+    parse: parseText,
+    help: "directory that the file tools work in",
+  }),
+  store: required({
+    env: "WORKSPACE_STORE",
+    default: "disk",
+    defaultOnDeploy: "storage",
+    parse: parseChoice(["disk", "storage"]),
+    help: "whether files are kept in WORKSPACE_DIR, or in the database",
+  }),
+  sharing: required({
+    env: "WORKSPACES",
+    default: "shared",
+    parse: parseChoice(["shared", "per-user"]),
+    help: "whether all users share WORKSPACE_DIR, or each has a directory below it",
+  }),
+  maxWriteBytes: required({
+    env: "MAX_WRITE_BYTES",
+    default: String(mebibyte),
+    parse: parseInteger(1, 64 * mebibyte),
+    help: "largest file that file_write makes, in bytes",
+  }),
+  quotaBytes: optional({
+    env: "WORKSPACE_QUOTA_BYTES",
+    parse: parseInteger(1, 1_000_000_000_000),
+    help: "maximum size of all files in the workspace together, in bytes",
+  }),
+  deniedNames: optional({
+    env: "WORKSPACE_DENY",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents neither see nor reach, such as .env,*.pem; comma-separated",
+  }),
+  protectedNames: required({
+    env: "WORKSPACE_PROTECT",
+    default: ".git",
+    parse: parseList(parseText),
+    help: "names in the workspace that agents may read but not change, comma-separated",
+  }),
+  trashKeepMs: required({
+    env: "TRASH_KEEP",
+    default: "7d",
+    parse: parseDurationOrNone,
+    help: "how long files that were changed or deleted are kept, for file_undo and `trash restore`; 0 keeps nothing",
+  }),
+  trashMaxBytes: required({
+    env: "TRASH_MAX_BYTES",
+    default: String(1024 * mebibyte),
+    parse: parseInteger(0, 1_000_000_000_000),
+    help: "maximum size of all that is kept so, beside WORKSPACE_QUOTA_BYTES; the oldest goes first",
+  }),
+  hardLinks: required({
+    env: "HARD_LINKS",
+    default: "refuse",
+    parse: parseChoice(["refuse", "allow"]),
+    help: "whether files with several names may be read; one of the names may lie outside the workspace",
+  }),
+};
+
+export type WorkspaceSettings = ValuesOf<typeof workspaceSettings>;

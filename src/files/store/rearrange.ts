@@ -1,0 +1,226 @@
+/** Makes, moves and removes entries of the store-backed workspace. */
+import { failure, success } from "../../lib/result.ts";
+import { checkNewNames } from "../workspace/new_names.ts";
+import { childPath, type WorkspacePath } from "../workspace/path.ts";
+import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../workspace/port.ts";
+import type { Kept } from "../workspace/change.ts";
+import { applyChange, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
+import { goneFile } from "./sweep.ts";
+import { resolveInStore, type Store, type StorePlace } from "./context.ts";
+import type { EntryRecord } from "./records.ts";
+import { walkStore } from "./tree.ts";
+
+/** How long the entries of a directory are judged before it is deleted. */
+const maxJudgeMilliseconds = 20_000;
+
+/** Says whether an entry is the one that is meant. */
+type Expects = (entry: EntryRecord) => boolean;
+
+export const nothing = {
+  checks: [],
+  puts: [],
+  deletes: [],
+  told: { paths: [], isListChanged: false },
+  memberships: [],
+  addedBytes: 0,
+  addedEntries: 0,
+  gone: [],
+};
+
+/** Makes the directory at `path` and its missing parents; `isReturning`: again, whatever new names may not hold. */
+export async function makeStoreDirectory(
+  store: Store,
+  path: WorkspacePath,
+  isReturning = false,
+): Promise<Outcome<{ readonly created: boolean }>> {
+  return await applyChange<{ readonly created: boolean }>(store, async () => {
+    const place = await resolveInStore(store, path);
+    if (!place.ok) return place;
+    const { entry, existing, checks } = place.value;
+    if (entry?.kind === "directory") return success({ ...nothing, value: { created: false } });
+    if (entry !== null) return failure({ reason: "already_exists" });
+    const { segments } = path;
+    const named = checkNewNames(store.rules, segments, existing, isReturning);
+    if (!named.ok) return named;
+    const directory = { kind: "directory", id: store.randomId(), modifiedAt: store.clock() } as const;
+    const made = putBelow(store, place.value, segments, directory);
+    return success({
+      ...nothing,
+      ...made,
+      checks,
+      told: { paths: [path], isListChanged: false },
+      addedEntries: made.puts.length,
+      step: { step: { op: "make", path: path.text, made: made.puts.length }, entry: null },
+      value: { created: true },
+    });
+  });
+}
+
+interface MoveOptions {
+  readonly overwrite?: boolean;
+  readonly expects?: Expects;
+  /** It goes back to where it was, whatever new names may not hold. */
+  readonly isReturning?: boolean;
+}
+
+/** Moves the entry at `from` to `to`. */
+export async function moveStoreEntry(
+  store: Store,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  { overwrite = false, expects = () => true, isReturning }: MoveOptions = {},
+): Promise<PairOutcome<null>> {
+  let about: PairRefusal["about"] = "from";
+  const moved = await applyChange(store, async () => {
+    about = "from";
+    const source = await findMovable(store, from);
+    if (!source.ok) return source;
+    const { entry } = source.value;
+    if (!expects(entry)) return failure({ reason: "conflict" });
+    about = "to";
+    const target = await resolveInStore(store, to);
+    if (!target.ok) return target;
+    const { entry: replaced, existing } = target.value;
+    const isBelow = from.segments.every((name, index) => to.segments[index] === name);
+    if (isBelow && entry.kind === "directory" && to.segments.length > from.segments.length) {
+      about = "both";
+      return failure({ reason: "into_itself" });
+    }
+    if (to.segments.length === 0) return failure({ reason: "is_root" });
+    if (replaced !== null) {
+      if (!overwrite) return failure({ reason: "already_exists" });
+      if (replaced.kind === "directory") return failure({ reason: "is_directory" });
+      if (entry.kind === "directory") return failure({ reason: "already_exists" });
+      if (to.text === from.text) return success({ ...nothing, value: null });
+    }
+    const named = checkNewNames(store.rules, to.segments, existing, isReturning);
+    if (!named.ok) return named;
+    const judged = await judgeAlike(store, entry.kind === "directory" ? entry.id : null, from, to);
+    if (!judged.ok) {
+      about = judged.error.reason === "too_many_entries" ? "from" : "both";
+      return judged;
+    }
+    const placed = replaced === null
+      ? putBelow(store, target.value, to.segments, entry)
+      : { puts: [{ key: keyAt(store, target.value, to), value: entry }], memberships: [] };
+    return success({
+      ...nothing,
+      checks: [...source.value.checks, ...target.value.checks],
+      puts: placed.puts,
+      told: { paths: [from, to], isListChanged: true },
+      memberships: [...placed.memberships, source.value.directoryId],
+      deletes: [keyAt(store, source.value, from)],
+      addedBytes: replaced?.kind === "file" ? -replaced.sizeBytes : 0,
+      addedEntries: placed.puts.length - 1 - (replaced === null ? 0 : 1),
+      gone: replaced?.kind === "file" ? [goneFile(replaced)] : [],
+      step: {
+        step: {
+          op: "move",
+          path: to.text,
+          from: from.text,
+          kind: entry.kind,
+          made: replaced === null ? placed.puts.length - 1 : 0,
+          kept: replaced === null ? null : storedKeptOf(store, replaced),
+          left: { identity: storedIdentityOf(entry) },
+        },
+        entry: replaced,
+      },
+      value: null,
+    });
+  });
+  return refusedAt(!moved.ok && moved.error.reason === "conflict" ? "both" : about, moved);
+}
+
+/** Deletes the entry at `path`, and with `recursive` what is in it. */
+export async function removeStoreEntry(
+  store: Store,
+  path: WorkspacePath,
+  { recursive = false, expects = () => true }: { readonly recursive?: boolean; readonly expects?: Expects } = {},
+): Promise<Outcome<{ readonly entries: number }>> {
+  const started = performance.now();
+  const maxEntries = store.change === null ? store.limits.maxTreeEntries : Infinity; // nothing of a tree is moved
+  return await applyChange(store, async (): Promise<Outcome<StoreChange<{ readonly entries: number }>>> => {
+    const found = await findMovable(store, path);
+    if (!found.ok) return found;
+    const { entry, checks, directoryId } = found.value;
+    if (!expects(entry)) return failure({ reason: "conflict" });
+    const removed = (kept: Kept | null, isEmpty = false): Pick<StoreChange<unknown>, "step"> => ({
+      step: {
+        step: { op: "remove", path: path.text, kind: entry.kind, kept, ...isEmpty ? { empty: true } : {} },
+        entry,
+      },
+    });
+    const removal = {
+      ...nothing,
+      deletes: [keyAt(store, found.value, path)],
+      told: { paths: [path], isListChanged: true },
+      memberships: [directoryId],
+      addedEntries: -1,
+    };
+    if (entry.kind === "file") {
+      const addedBytes = -entry.sizeBytes;
+      const kept = removed(storedKeptOf(store, entry));
+      return success({ ...removal, ...kept, checks, addedBytes, gone: [goneFile(entry)], value: { entries: 1 } });
+    }
+    // before the look inside: what is added after it changes the membership, and the batch fails
+    const key = store.keys.membership(entry.id);
+    const membership = { key, version: (await store.storage.get(key))?.version ?? null };
+    let entries = 1;
+    let sizeBytes = 0;
+    for await (const { segments, record } of walkStore(store, entry.id, path.segments)) {
+      if (!recursive) return failure({ reason: "not_empty" });
+      const isLong = performance.now() - started > maxJudgeMilliseconds;
+      if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
+      if (record.kind === "file") sizeBytes += record.sizeBytes;
+      if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
+      if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+    }
+    const kept = recursive ? storedKeptOf(store, entry, { entries, sizeBytes }) : null;
+    return success({
+      ...removal,
+      ...removed(kept, entries === 1),
+      // what is swept is counted then; what is kept does not count from here on
+      ...kept === null ? {} : { addedBytes: -sizeBytes, addedEntries: -entries },
+      checks: [...checks, membership],
+      gone: [[entry.id, { kind: "directory" }]],
+      value: { entries },
+    });
+  });
+}
+
+/** The place of an entry that is to be moved or deleted. */
+async function findMovable(
+  store: Store,
+  path: WorkspacePath,
+): Promise<Outcome<StorePlace & { readonly entry: NonNullable<StorePlace["entry"]> }>> {
+  const place = await resolveInStore(store, path);
+  if (!place.ok) return place;
+  const { entry } = place.value;
+  if (entry === null) return failure({ reason: "not_found" });
+  if (path.segments.length === 0) return failure({ reason: "is_root" });
+  if (store.rules.isProtected(path.segments)) return failure({ reason: "denied", because: "protected_name" });
+  return success({ ...place.value, entry });
+}
+
+/** See `judgeAlike` of the disk: a move must not put entries under other rules. */
+async function judgeAlike(
+  store: Store,
+  directoryId: string | null,
+  from: WorkspacePath,
+  to: WorkspacePath,
+): Promise<Outcome<null>> {
+  if (directoryId === null || !store.rules.isPlaceDependent) return success(null);
+  const { maxTreeEntries } = store.limits;
+  let entries = 0;
+  for await (const { segments } of walkStore(store, directoryId, from.segments)) {
+    if (++entries > maxTreeEntries) return failure({ reason: "too_many_entries", limit: maxTreeEntries });
+    const moved = childPath(to, segments.slice(from.segments.length)).segments;
+    if (store.rules.isDenied(segments) !== store.rules.isDenied(moved)) {
+      return failure({ reason: "denied", because: "denied_name" });
+    }
+    if (store.rules.isProtected(segments) !== store.rules.isProtected(moved)) {
+      return failure({ reason: "denied", because: "protected_name" });
+    }
+  }
+  return success(null);
+}

@@ -1,0 +1,193 @@
+/** The trash of the store-backed workspace: records of changes, and the entries that their steps took out of the tree. */
+import { failure, success } from "../../lib/result.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
+import { type Change, type ChangeAuthor, createChangeIds, isChangeId, type KeptItem, type NumberedStep, timeOfChange } from "../workspace/change.ts";
+import type { ByteRange, Outcome, Trash } from "../workspace/port.ts";
+import { keptBytes } from "./change.ts";
+import { goneOf, sweepDropped } from "./sweep.ts";
+import { readRange } from "./content.ts";
+import type { TrashLimits } from "../workspace/limits.ts";
+import { findInStore, type RecordedChange, type Store } from "./context.ts";
+import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
+import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records.ts";
+import { isLeft, restoreStoreEntry } from "./restore.ts";
+import { cutStoreFile } from "./write.ts";
+
+/** Changes that are kept at most. */
+const maxChanges = 20_000;
+/** What is dropped at once where there is too much, so that it is not searched for at every change. */
+const roomShare = 1 / 8;
+
+/** Begins changes, and drops what is too much. */
+export interface StoreTrash {
+  begin(by: ChangeAuthor | null, onChange?: (id: string) => void): RecordedChange;
+  readonly isOverfull: boolean;
+  /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+  tidy(store: Store, now?: number): Promise<void>;
+}
+
+export function createStoreTrash(
+  limits: TrashLimits,
+  { clock, randomId }: Pick<Store, "clock" | "randomId">,
+): StoreTrash {
+  const { keepMs, maxBytes } = limits;
+  const nextId = createChangeIds(clock, randomId);
+  let used = 0;
+  return {
+    begin(by, onChange) {
+      let id: string | null = null;
+      let last = 0;
+      let isBegun = false;
+      let isNew = true;
+      const ownId = (): string => id ??= nextId();
+      return {
+        get id() {
+          return ownId();
+        },
+        by,
+        get isNew() {
+          return isNew;
+        },
+        next: () => ++last,
+        begin() {
+          if (!isBegun) onChange?.(ownId());
+          isBegun = true;
+        },
+        made(bytes) {
+          isNew = false;
+          used += bytes;
+        },
+        leftAt: new Map(),
+      };
+    },
+    get isOverfull() {
+      return used > maxBytes;
+    },
+    async tidy(store, now = -Infinity) {
+      const kept: { readonly id: string; readonly bytes: number }[] = [];
+      for await (const change of changesOf(store)) {
+        const bytes = change.steps.reduce((sum, { step }) => sum + keptBytes(step), 0);
+        if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change);
+        else kept.push({ id: change.id, bytes });
+      }
+      used = kept.reduce((sum, { bytes }) => sum + bytes, 0);
+      const isOver = used > maxBytes || kept.length > maxChanges;
+      for (let oldest; isOver && (oldest = kept.pop()) !== undefined;) {
+        const change = await findChange(store, oldest.id);
+        if (change !== null) await dropChange(store, change);
+        used -= oldest.bytes;
+        if (used <= maxBytes * (1 - roomShare) && kept.length <= maxChanges * (1 - roomShare)) break;
+      }
+    },
+  };
+}
+
+/** The operations, of which those that change something are steps of the change that `changing` gives. */
+export function createStoredTrash(
+  trash: StoreTrash,
+  { keepMs, open, changing }: {
+    readonly keepMs: number;
+    readonly open: () => Promise<Store>;
+    readonly changing: () => Promise<Store>;
+  },
+): Trash {
+  return {
+    keepMs,
+    async *changes() {
+      yield* changesOf(await open());
+    },
+    find: async (id) => await findChange(await open(), id),
+    holds: async (item) => await keptEntry(await open(), item) !== null,
+    read: async (item, range) => await readItem(await open(), item, range),
+    async isAsLeft(path, left) {
+      const found = await findInStore(await open(), path);
+      if (!found.ok) return found.error.reason === "not_found" ? success(false) : found;
+      return success(isLeft(found.value, left));
+    },
+    restore: async (item, path, expecting) => await restoreStoreEntry(await changing(), item, path, expecting?.left),
+    async takeAway(path, { left }) {
+      const expects = (entry: EntryRecord): boolean => isLeft(entry, left);
+      const removed = await removeStoreEntry(await changing(), path, { recursive: true, expects });
+      return removed.ok ? success(null) : removed;
+    },
+    moveBack: async (from, to, { left }) =>
+      await moveStoreEntry(await changing(), from, to, { expects: (entry) => isLeft(entry, left), isReturning: true }),
+    makeAgain: async (path) => await makeStoreDirectory(await changing(), path, true),
+    cutBack: async (path, sizeBytes, { left }) => await cutStoreFile(await changing(), path, sizeBytes, left),
+    async noteUndone(id, by) {
+      const { storage, keys } = await open();
+      const stored = isChangeId(id) ? await storage.get(keys.change(id)) : null;
+      if (stored === null) return;
+      const value = { ...parseChange(stored.value), undoneBy: by };
+      await storage.commit({
+        checks: [{ key: stored.key, version: stored.version }],
+        puts: [{ key: stored.key, value }],
+      });
+    },
+    tidy: async (now) => await trash.tidy(await open(), now),
+  };
+}
+
+/** The changes, the newest first. */
+async function* changesOf({ storage, keys }: Store): AsyncGenerator<Change> {
+  let current: Omit<Change, "steps"> & { steps: NumberedStep[] } | null = null;
+  for await (const stored of pagesBelow(storage, keys.allChanges)) {
+    for (const { key, value } of stored) {
+      if (key.length === keys.allChanges.length + 1) {
+        if (current !== null) yield current;
+        const { at, by, undoneBy = null } = parseChange(value);
+        current = { id: changeOfKey(key), at, by, undoneBy, steps: [] };
+      } else if (current !== null && current.id === changeOfKey(key)) {
+        const { number, step } = parseStep(value);
+        current.steps.push({ number, step });
+      }
+    }
+  }
+  if (current !== null) yield current;
+}
+
+async function findChange({ storage, keys }: Store, id: string): Promise<Change | null> {
+  const stored = isChangeId(id) ? await storage.get(keys.change(id)) : null;
+  if (stored === null) return null;
+  const { at, by, undoneBy = null } = parseChange(stored.value);
+  const steps: NumberedStep[] = [];
+  for await (const below of pagesBelow(storage, keys.change(id))) {
+    for (const { value } of below) {
+      const { number, step } = parseStep(value);
+      steps.push({ number, step });
+    }
+  }
+  return { id, at, by, undoneBy, steps };
+}
+
+async function keptEntry({ storage, keys }: Store, { change, number }: KeptItem): Promise<EntryRecord | null> {
+  const stored = isChangeId(change) ? await storage.get(keys.step(change, number)) : null;
+  return stored === null ? null : parseStep(stored.value).entry;
+}
+
+async function readItem(store: Store, item: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>> {
+  const entry = await keptEntry(store, item);
+  if (entry?.kind !== "file") return failure({ reason: "not_found" });
+  const offset = Math.min(range.offsetBytes, entry.sizeBytes);
+  const length = Math.min(range.lengthBytes, store.limits.maxReadBytes, entry.sizeBytes - offset);
+  const bytes = await readRange(store, entry, offset, length);
+  return bytes === null ? failure({ reason: "not_found" }) : success(bytes);
+}
+
+async function dropChange(store: Store, { id, steps }: Change): Promise<void> {
+  const { storage, keys } = store;
+  for (const { number } of steps) {
+    const stored = await storage.get(keys.step(id, number));
+    if (stored === null) continue;
+    const { entry } = parseStep(stored.value);
+    const checks = [{ key: stored.key, version: stored.version }];
+    if (entry === null) {
+      await storage.commit({ checks, deletes: [stored.key] });
+      continue;
+    }
+    const [gone, record] = goneOf(entry);
+    const puts = [{ key: keys.dropped(gone), value: record }];
+    if (await storage.commit({ checks, puts, deletes: [stored.key] })) await sweepDropped(store, gone, record);
+  }
+  await storage.commit({ deletes: [keys.change(id)] });
+}

@@ -1,0 +1,107 @@
+/** Watches a store-backed workspace: each change adds its paths to one entry, which is watched on every instance. */
+import * as z from "zod";
+import { parseStored } from "../../lib/storage_fault.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Log } from "../../lib/log.ts";
+import { watchEntries } from "../../lib/watch_entries.ts";
+import type { Put, Storage, StorageKey } from "../../storage/port.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
+import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths } from "../workspace/change_notices.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { WatchWorkspace } from "../workspace/watch.ts";
+
+const keptChanges = 20;
+
+const changesShape = z.object({
+  /** How many there have ever been. */
+  count: z.int(),
+  /** The last ones: when, the paths as texts, and whether files appeared or disappeared. */
+  recent: z.array(z.tuple([z.number(), z.array(z.string()), z.boolean()])),
+});
+
+/** What those who watch are told of a change. */
+export interface ToldChange {
+  /** Where something appears, changes or disappears. */
+  readonly paths: readonly WorkspacePath[];
+  /** Whether files appear or disappear. */
+  readonly isListChanged: boolean;
+}
+
+type Changes = z.infer<typeof changesShape>;
+
+/** Where the changes of the workspace `name` are announced. */
+function changesKey(name: string): StorageKey {
+  return ["workspace_change", name];
+}
+
+async function readChanges(storage: Storage, name: string): Promise<Changes> {
+  const stored = await storage.get(changesKey(name));
+  return stored === null ? { count: 0, recent: [] } : parseStored(changesShape, stored.value, "workspace_change");
+}
+
+/**
+ * The write that announces changed paths, for the batch of the change. Batches of one workspace exclude each other, by
+ * the check on its usage: that has to be read before.
+ */
+export async function announceChange(
+  { storage, name, now }: { readonly storage: Storage; readonly name: string; readonly now: number },
+  { paths, isListChanged }: ToldChange,
+): Promise<Put> {
+  const { count, recent } = await readChanges(storage, name);
+  const newest: Changes["recent"][number] = [now, paths.map(({ text }) => text), isListChanged];
+  const value: Changes = { count: count + 1, recent: [...recent, newest].slice(-keptChanges) };
+  return { key: changesKey(name), value };
+}
+
+/** How a store-backed workspace is watched. */
+interface StoreWatchOptions {
+  readonly storage: Storage;
+  /** As in `openStoreWorkspace`. */
+  readonly name: string;
+  readonly access: AccessPatterns;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Default {@link changeDelayMilliseconds}. */
+  readonly coalesceMilliseconds?: number;
+  /** Default {@link maxChangedPaths}. */
+  readonly maxPaths?: number;
+}
+
+/** The clocks of two instances may differ by so much; a change just before the watch may be told too. */
+const clockToleranceMilliseconds = 1_000;
+
+export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
+  const { storage, name, clock, log } = options;
+  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths } = options;
+  const { isDenied } = createAccessRules(options.access);
+  return (onChange) => {
+    const since = clock() - clockToleranceMilliseconds;
+    const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
+    let seen: number | null = null;
+    let closed = false;
+    const watch = watchEntries(storage, [changesKey(name)], async () => {
+      const { count, recent } = await readChanges(storage, name);
+      if (closed) return;
+      const fresh = seen === null ? recent.filter(([at]) => at >= since).length : count - seen;
+      seen = count;
+      if (fresh > recent.length) {
+        notices.addUnknown();
+        notices.addListChange();
+      }
+      for (const [, texts, isListChanged] of fresh === 0 ? [] : recent.slice(-fresh)) {
+        const paths = texts.map((text) => text.split("/"));
+        notices.addAll(paths);
+        if (isListChanged && !paths.every(isDenied)) notices.addListChange();
+      }
+    }, { log });
+    watch.look();
+    return {
+      close() {
+        closed = true;
+        watch.stop();
+        notices.close();
+        return Promise.resolve();
+      },
+    };
+  };
+}

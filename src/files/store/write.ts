@@ -1,0 +1,231 @@
+/** Writes and copies files of the store-backed workspace. */
+import { failure, success } from "../../lib/result.ts";
+import { checkNewNames } from "../workspace/new_names.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
+import type { Left, Passage } from "../workspace/change.ts";
+import { applyChange, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
+import { goneFile } from "./sweep.ts";
+import { dropGeneration, MissingChunk, readStorePieces } from "./content.ts";
+import { findInStore, resolveInStore, type Store, type StorePlace } from "./context.ts";
+import type { FileRecord } from "./records.ts";
+import { maxUnstagedBytes, stageContent, type StagedContent } from "./staged_content.ts";
+
+const maxAppendAttempts = 50;
+
+/** Changes or creates the file at `path`, with the directories that lead to it. */
+export async function writeStoreFile(
+  store: Store,
+  path: WorkspacePath,
+  bytes: Uint8Array,
+  { mode = "overwrite", ifMatch, passages }: WriteOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const { maxWriteBytes, maxFileBytes } = store.limits;
+  if (bytes.byteLength > maxWriteBytes) {
+    return failure({ reason: "too_large", sizeBytes: bytes.byteLength, limitBytes: maxWriteBytes });
+  }
+  for (let attempt = 1;; attempt++) {
+    const place = await findWritable(store, path);
+    if (!place.ok) return place;
+    const { entry } = place.value;
+    if (mode !== "append" || entry === null) {
+      const written = await putContent(
+        store,
+        path,
+        { pieces: [bytes], sizeBytes: bytes.byteLength, passages },
+        (current) => {
+          if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
+          if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) {
+            return failure({ reason: "conflict" });
+          }
+          return mode === "append" && current !== null ? failure({ reason: "conflict" }) : success(null);
+        },
+      );
+      if (written.ok || mode !== "append" || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+      if (written.error.reason !== "conflict") return written;
+      continue;
+    }
+    const sizeBytes = entry.sizeBytes + bytes.byteLength;
+    if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
+    if (ifMatch !== undefined && entry.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
+    const both = async function* (): AsyncGenerator<Uint8Array> {
+      yield* readStorePieces(store, entry);
+      yield bytes;
+    };
+    const written = await putContent(
+      store,
+      path,
+      { pieces: both(), sizeBytes, isExtended: true },
+      (current) => current?.generation === entry.generation ? success(null) : failure({ reason: "conflict" }),
+    );
+    const isLost = !written.ok && written.error.reason === "conflict";
+    if (!isLost || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+  }
+}
+
+/** Copies the file at `from` to `to`. */
+export async function copyStoreFile(
+  store: Store,
+  from: WorkspacePath,
+  to: WorkspacePath,
+  { overwrite = false }: { readonly overwrite?: boolean } = {},
+): Promise<PairOutcome<WrittenFile>> {
+  const { maxFileBytes } = store.limits;
+  const check = (current: FileRecord | null): Outcome<null> =>
+    current !== null && !overwrite ? failure({ reason: "already_exists" }) : success(null);
+  const target = await findWritable(store, to);
+  if (!target.ok) return refusedAt("to", target);
+  const checked = check(target.value.entry);
+  if (!checked.ok) return refusedAt("to", checked);
+  const source = await findInStore(store, from);
+  if (!source.ok) return refusedAt("from", source);
+  if (source.value.kind === "directory") return refusedAt("from", failure({ reason: "is_directory" }));
+  const { sizeBytes } = source.value;
+  if (sizeBytes > maxFileBytes) {
+    return refusedAt("from", failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes }));
+  }
+  const copied = await putContent(store, to, { pieces: readStorePieces(store, source.value), sizeBytes }, check);
+  return refusedAt(!copied.ok && copied.error.reason === "conflict" ? "both" : "to", copied);
+}
+
+/** The place of a file that is to be written. */
+export async function findWritable(
+  store: Store,
+  path: WorkspacePath,
+): Promise<Outcome<StorePlace & { readonly entry: FileRecord | null }>> {
+  const place = await resolveInStore(store, path);
+  if (!place.ok) return place;
+  const { entry, existing } = place.value;
+  if (entry?.kind === "directory") return failure({ reason: "is_directory" });
+  const named = checkNewNames(store.rules, path.segments, existing);
+  return named.ok ? success({ ...place.value, entry }) : named;
+}
+
+/**
+ * Puts a content at `path` if `check` allows it. Of large ones, which lie outside the quota until they have their entry,
+ * there is one at a time, and only where the quota leaves it room.
+ */
+async function putContent(
+  store: Store,
+  path: WorkspacePath,
+  content: NewContent,
+  check: (current: FileRecord | null) => Outcome<null>,
+): Promise<Outcome<WrittenFile>> {
+  if (content.sizeBytes <= maxUnstagedBytes) return await stageAndPut(store, path, content, check);
+  return await store.changes.run("staging", async () => {
+    const place = await findWritable(store, path);
+    if (!place.ok) return place;
+    const room = await requireRoom(store, content.sizeBytes - (place.value.entry?.sizeBytes ?? 0));
+    return room.ok ? await stageAndPut(store, path, content, check) : room;
+  });
+}
+
+interface NewContent {
+  readonly pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+  readonly sizeBytes: number;
+  /** Whether the old content is its beginning. */
+  readonly isExtended?: boolean;
+  readonly passages?: readonly Passage[] | undefined;
+}
+
+/** Leaves only the beginning of the file at `path`, if that is as it was left. */
+export async function cutStoreFile(
+  store: Store,
+  path: WorkspacePath,
+  sizeBytes: number,
+  { sha256 }: Left,
+): Promise<Outcome<null>> {
+  const found = await findInStore(store, path);
+  if (!found.ok) return found;
+  const file = found.value;
+  if (file.kind !== "file" || file.sha256 !== sha256) return failure({ reason: "conflict" });
+  const beginning = async function* (): AsyncGenerator<Uint8Array> {
+    let rest = sizeBytes;
+    for await (const piece of readStorePieces(store, file)) {
+      yield piece.subarray(0, rest);
+      rest -= piece.byteLength;
+      if (rest <= 0) return;
+    }
+  };
+  const cut = await putContent(
+    store,
+    path,
+    { pieces: beginning(), sizeBytes },
+    (current) => current?.generation === file.generation ? success(null) : failure({ reason: "conflict" }),
+  );
+  return cut.ok ? success(null) : cut;
+}
+
+/** Puts a content at `path` if `check` allows it for what is there at that moment. */
+async function stageAndPut(
+  store: Store,
+  path: WorkspacePath,
+  { pieces, ...content }: Omit<NewContent, "sizeBytes">,
+  check: (current: FileRecord | null) => Outcome<null>,
+): Promise<Outcome<WrittenFile>> {
+  const { maxFileBytes } = store.limits;
+  let staged: StagedContent | null;
+  try {
+    staged = await stageContent(store, pieces, maxFileBytes);
+  } catch (error) {
+    if (error instanceof MissingChunk) return failure({ reason: "conflict" });
+    throw error;
+  }
+  if (staged === null) {
+    return failure({ reason: "too_large", sizeBytes: maxFileBytes + 1, limitBytes: maxFileBytes });
+  }
+  const written = await putStaged(store, path, { ...staged, ...content }, check);
+  const { generation, chunkCount } = staged.record;
+  if (!written.ok && staged.deletes.length > 0) await dropGeneration(store, generation, chunkCount);
+  return written;
+}
+
+/** The same for a content that is staged. */
+export async function putStaged(
+  store: Store,
+  path: WorkspacePath,
+  { record, puts, checks: stagedChecks, deletes, isExtended = false, passages }:
+    & StagedContent
+    & Pick<NewContent, "isExtended" | "passages">,
+  check: (current: FileRecord | null) => Outcome<null>,
+): Promise<Outcome<WrittenFile>> {
+  const written = await applyChange(store, async (): Promise<Outcome<StoreChange<WrittenFile>>> => {
+    const place = await findWritable(store, path);
+    if (!place.ok) return place;
+    const { entry, checks } = place.value;
+    const checked = check(entry);
+    if (!checked.ok) return checked;
+    const placed = entry === null
+      ? putBelow(store, place.value, path.segments, record)
+      : { puts: [{ key: keyAt(store, place.value, path), value: record }], memberships: [] };
+    const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
+    return success({
+      checks: [...checks, ...stagedChecks],
+      puts: [...puts, ...placed.puts],
+      deletes,
+      told: { paths: [path], isListChanged: entry === null },
+      memberships: placed.memberships,
+      addedBytes: record.sizeBytes - (entry?.sizeBytes ?? 0),
+      addedEntries: entry === null ? placed.puts.length : 0,
+      gone: entry === null ? [] : [goneFile(entry)],
+      step: {
+        step: {
+          op: "put",
+          path: path.text,
+          kind: "file",
+          made: entry === null ? placed.puts.length - 1 : 0,
+          created: entry === null,
+          kept: entry === null || isOwn || isExtended ? null : storedKeptOf(store, entry),
+          left: { sha256: record.sha256 },
+          ...isOwn ? { again: true } : {},
+          ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
+          ...passages === undefined ? {} : { passages: [...passages] },
+        },
+        entry,
+      },
+      value: { sizeBytes: record.sizeBytes, sha256: record.sha256, created: entry === null },
+    });
+  });
+  if (written.ok) store.change?.leftAt.set(path.text, record.generation);
+  return written;
+}

@@ -1,0 +1,118 @@
+/** Finds out in which encoding a text without a byte order mark is, that is no UTF-8. */
+import { loadOnce } from "../../lib/load_once.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { asciiText, decodeBytes, type DecodedText, looksLikeText, type TextEncoding, utf8Text } from "../workspace/encoding.ts";
+import { decodeLegacy, isMultiByte, type LegacyEncoding } from "./legacy_encoding.ts";
+import { wideEncoding } from "./wide_encoding.ts";
+
+/** How much of a text the detector sees: different words that are not ASCII. */
+const sampleBytes = 4_096;
+/** How much of a file is looked through for them, and how large the part is that decides. */
+const pieceBytes = 262_144;
+const newline = 0x0a;
+/** Of one character in UTF-8, at most. */
+const maxCharacterBytes = 4;
+/** How much more likely than Windows-1252 another Latin encoding has to be: a few accents do not tell them apart. */
+const leastAdvantage = 1.5;
+
+/** What the detector calls the encodings that are told apart; the last are of Latin letters. */
+const names: Readonly<Record<string, LegacyEncoding>> = {
+  ...{ cp932: "shift_jis", shift_jis: "shift_jis", "euc-jp": "euc-jp", gb18030: "gbk", big5: "big5" },
+  ...{ cp949: "euc-kr", "euc-kr": "euc-kr", "windows-1251": "windows-1251", "koi8-r": "koi8-r", ibm866: "ibm866" },
+  ...{ "windows-1253": "windows-1253", "windows-1255": "windows-1255", "windows-1256": "windows-1256" },
+  ...{ cp874: "windows-874", "iso-8859-5": "iso-8859-5", "iso-8859-7": "iso-8859-7", "koi8-u": "koi8-u" },
+  ...{ "windows-1250": "windows-1250", "windows-1252": "windows-1252", "windows-1254": "windows-1254" },
+  ...{ "windows-1257": "windows-1257", "windows-1258": "windows-1258", "iso-8859-2": "iso-8859-2" },
+};
+const latin = /^(?:windows-125[02478]|iso-8859-2)$/;
+
+const loadDetector = loadOnce(() => import("jschardet")); // a megabyte of models, some 150 ms
+
+/** The text of these bytes, in the encoding that they show; `null` when they are no text. */
+export async function decodeText(bytes: Uint8Array): Promise<DecodedText | null> {
+  const decoded = decodeBytes(bytes);
+  if (decoded !== null) return decoded;
+  const encoding = await detectEncoding(bytes);
+  return encoding === null ? null : decodeBytes(bytes, encoding);
+}
+
+/** The encoding of bytes that are neither UTF-8 nor UTF-16, of which the first beyond ASCII are looked at; `null` when they are no text. */
+export async function detectEncoding(bytes: Uint8Array): Promise<TextEncoding | null> {
+  if (wideEncoding(bytes) !== null || !looksLikeText(bytes)) return null;
+  const start = bytes.lastIndexOf(newline, bytes.findIndex((byte) => byte >= 0x80)) + 1;
+  const piece = bytes.subarray(start, start + pieceBytes);
+  const encoding = await likeliest(sampleOf(piece), piece);
+  return encoding === "windows-1252" && !bytes.some((byte) => byte >= 0x80 && byte < 0xa0) ? "latin1" : encoding;
+}
+
+/** The encoding of a file, by the first piece that is not ASCII. */
+export async function encodingOfFile(workspace: Workspace, path: WorkspacePath): Promise<TextEncoding> {
+  const buffer = new Uint8Array(pieceBytes);
+  for (let offset = 0; offset <= workspace.limits.maxFileBytes;) {
+    const read = await workspace.readInto(path, buffer, offset);
+    if (!read.ok || read.value.lengthBytes === 0) return "utf-8";
+    const piece = buffer.subarray(0, read.value.lengthBytes);
+    const wide = offset === 0 ? wideEncoding(piece) : null;
+    if (wide !== null) return wide;
+    if (asciiText(piece) === null) {
+      return utf8Text(wholeCharacters(piece)) === null ? await detectEncoding(piece) ?? "utf-8" : "utf-8";
+    }
+    offset += piece.byteLength;
+  }
+  return "utf-8";
+}
+
+async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyEncoding> {
+  const western = decodeLegacy(sample, "windows-1252") ?? "";
+  const isScattered = runsOf(sample).filter((length) => length === 1).length * 2 >= runsOf(sample).length;
+  // most of what German, French and Spanish need is the same in both
+  if (isScattered && western === decodeLegacy(sample, "windows-1250")) return "windows-1252";
+  const { chardet } = await loadDetector();
+  const found = chardet.detectAll(sample, { includeEncodings: Object.keys(names), ignoreThreshold: true })
+    .flatMap(({ encoding, confidence }) => {
+      const name = names[encoding?.toLowerCase() ?? ""];
+      return name === undefined ? [] : [{ name, confidence }];
+    }).filter(({ name }) => isTextIn(bytes, name));
+  // accents are single among letters of ASCII, other alphabets make whole words
+  const [best] = isScattered ? found.filter(({ name }) => latin.test(name) || isMultiByte(name)) : found;
+  if (best === undefined) return "windows-1252";
+  const own = found.find(({ name }) => name === "windows-1252")?.confidence ?? 0;
+  if (latin.test(best.name) && best.confidence < leastAdvantage * own) return "windows-1252";
+  const text = decodeLegacy(bytes, best.name); // where it is the same, that of Windows is the commoner
+  return found.find(({ name }) => name.startsWith("windows") && decodeLegacy(bytes, name) === text)?.name ?? best.name;
+}
+
+/** Whether the bytes, of which the last character may be cut, are text in the encoding. */
+function isTextIn(bytes: Uint8Array, encoding: LegacyEncoding): boolean {
+  const end = bytes.byteLength < pieceBytes ? undefined : bytes.lastIndexOf(newline) + 1 || undefined;
+  return decodeLegacy(bytes.subarray(0, end), encoding) !== null;
+}
+
+/** Words that are not ASCII, each once: of a text that repeats itself the detector makes nothing. */
+function sampleOf(bytes: Uint8Array): Uint8Array {
+  const words = new Set<string>();
+  let length = 0;
+  for (const word of Buffer.from(bytes).toString("latin1").split(/[^0-\xff]+/)) { // no second byte is below "0"
+    if (!/[\x80-\xff]/.test(word) || words.has(word)) continue;
+    words.add(word);
+    if ((length += word.length + 1) >= sampleBytes) break;
+  }
+  return Buffer.from([...words].join(" ").slice(0, sampleBytes), "latin1");
+}
+
+/** How long the runs of bytes beyond ASCII are. */
+function runsOf(bytes: Uint8Array): readonly number[] {
+  const runs = Buffer.from(bytes).toString("latin1").match(/[\x80-\xff]+/g) ?? [];
+  return runs.map(({ length }) => length);
+}
+
+/** Without a character of UTF-8 that is cut at the end. */
+function wholeCharacters(bytes: Uint8Array): Uint8Array {
+  for (let back = 1; back < maxCharacterBytes && back < bytes.length; back++) {
+    const byte = bytes.at(-back) ?? 0;
+    if (byte >= 0xc0) return bytes.subarray(0, -back);
+    if (byte < 0x80) return bytes;
+  }
+  return bytes;
+}

@@ -1,0 +1,130 @@
+/** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
+import { loadOnce } from "../../lib/load_once.ts";
+import { shortenLines } from "./long_diff_lines.ts";
+
+/** Lines that are shown; what is beyond is only counted. */
+const maxShownLines = 40;
+const maxShownCharacters = 8_000;
+/** Steps of the search for the shortest difference, whose time grows with their square. */
+const maxEditLength = 400;
+/** Lines in which the texts may differ for it to be searched for at all. */
+const maxComparedLines = 20_000;
+
+interface Hunk {
+  readonly oldStart: number;
+  readonly oldLines: number;
+  readonly newStart: number;
+  readonly newLines: number;
+  readonly lines: readonly string[];
+}
+
+/** Hunks without context, such as `@@ -2 +2 @@`, then lines with `-` and `+`; empty when the texts are equal. */
+export async function differenceOf(before: string, after: string): Promise<string> {
+  if (before === after) return "";
+  const middle = differingLines(before, after);
+  const shift = countLineEnds(before, middle.start);
+  const [old, new_] = [before.slice(middle.start, middle.oldEnd), after.slice(middle.start, middle.newEnd)];
+  const lines = countLineEnds(old, old.length) + countLineEnds(new_, new_.length);
+  const hunks = lines > maxComparedLines ? null : await shortestHunks(old, new_);
+  return hunks === null ? firstLines(old, new_, shift) : show(hunks, shift);
+}
+
+const loadDiff = loadOnce(() => import("diff"));
+
+async function shortestHunks(before: string, after: string): Promise<readonly Hunk[] | null> {
+  const { structuredPatch } = await loadDiff();
+  return structuredPatch("", "", before, after, "", "", { context: 0, maxEditLength })?.hunks ?? null;
+}
+
+/** From the first line that differs to the last. */
+function differingLines(before: string, after: string): { start: number; oldEnd: number; newEnd: number } {
+  const most = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < most && before.charCodeAt(start) === after.charCodeAt(start)) start++;
+  let [oldEnd, newEnd] = [before.length, after.length];
+  while (oldEnd > start && newEnd > start && before.charCodeAt(oldEnd - 1) === after.charCodeAt(newEnd - 1)) {
+    oldEnd--;
+    newEnd--;
+  }
+  // what is the same at the end begins with a whole line in both
+  const isAtLine = [before[oldEnd - 1], after[newEnd - 1]].every((last) => last === "\n");
+  const rest = isAtLine ? 0 : endOfLine(before, oldEnd) - oldEnd;
+  return {
+    start: start === 0 ? 0 : before.lastIndexOf("\n", start - 1) + 1,
+    oldEnd: oldEnd + rest,
+    newEnd: newEnd + rest,
+  };
+}
+
+function endOfLine(text: string, at: number): number {
+  const end = text.indexOf("\n", at);
+  return end === -1 ? text.length : end + 1;
+}
+
+function countLineEnds(text: string, end: number): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+function show(hunks: readonly Hunk[], shift: number): string {
+  const shown: string[] = [];
+  let lines = 0;
+  let characters = 0;
+  for (const [index, hunk] of hunks.entries()) {
+    const hunkLines = shortenLines(hunk.lines);
+    const text = hunkLines.join("\n");
+    lines += hunkLines.length;
+    characters += text.length;
+    if (index > 0 && (lines > maxShownLines || characters > maxShownCharacters)) {
+      shown.push(`(and ${hunks.length - index} further ${hunks.length - index === 1 ? "place" : "places"})`);
+      break;
+    }
+    const isCut = hunkLines.length > maxShownLines || text.length > maxShownCharacters;
+    shown.push(
+      `@@ -${range(hunk.oldStart + shift, hunk.oldLines)} +${range(hunk.newStart + shift, hunk.newLines)} @@`,
+      isCut ? someOf(hunkLines) : text,
+    );
+  }
+  return shown.join("\n");
+}
+
+/** As many removed lines as added ones: of a passage in which all lines change, both sides are seen. */
+function someOf(lines: readonly string[]): string {
+  const removed = lines.filter((line) => line.startsWith("-"));
+  const added = lines.filter((line) => line.startsWith("+"));
+  const shownRemoved = Math.max(maxShownLines / 2, maxShownLines - added.length);
+  const shownAdded = Math.max(maxShownLines / 2, maxShownLines - removed.length);
+  const parts = [removed.slice(0, shownRemoved), added.slice(0, shownAdded)].filter(({ length }) => length > 0);
+  return [
+    ...parts.map((part) => cut(part, maxShownCharacters / parts.length)),
+    `(cut; lines removed: ${removed.length}, added: ${added.length})`,
+  ].join("\n");
+}
+
+/** The beginning of a difference that is too large to be compared line by line. */
+function firstLines(before: string, after: string, shift: number): string {
+  const some = Math.floor(maxShownLines / 8);
+  const mark = (sign: string, text: string): string[] => headOf(text, some).map((line) => `${sign}${line}`);
+  return [
+    `@@ -${shift + 1} +${shift + 1} @@`,
+    cut(mark("-", before), maxShownCharacters / 2),
+    cut(mark("+", after), maxShownCharacters / 2),
+    "(the difference is too large to show more of it)",
+  ].join("\n");
+}
+
+function headOf(text: string, lines: number): readonly string[] {
+  let end = 0;
+  for (let line = 0; line < lines && end < text.length; line++) end = endOfLine(text, end);
+  return text.slice(0, end).replace(/\n$/, "").split("\n");
+}
+
+function cut(lines: readonly string[], characters: number): string {
+  return lines.join("\n").slice(0, characters).toWellFormed();
+}
+
+/** Of no lines, a unified diff names the line before. */
+function range(start: number, lines: number): string {
+  return lines === 1 ? String(start) : `${lines === 0 ? start - 1 : start},${lines}`;
+}

@@ -1,0 +1,225 @@
+/**
+ * Patterns for searching text line by line, in time proportional to the text: plain text, or regular expressions in
+ * RE2's syntax, which has no backreferences and no look-around and never backtracks.
+ */
+import { loadOnce } from "../../lib/load_once.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { type ByteScan, createByteScan } from "./byte_scan.ts";
+import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
+import { createTextFinder, wordClass } from "./finder.ts";
+import { asserts, lineEnd, noWordBoundary, type Program, requiredText, type Requirement, wordBoundary } from "./expression_program.ts";
+import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
+import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
+import { createCaselessScreen, createEndScreen, createHeldScreen, createStartScreen, createTextScreen, rarestPlaces, toExpression } from "./byte_screen.ts";
+
+/** Where a match begins and ends in a line. */
+export interface Match {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Finds lines that match. */
+export interface LinePattern {
+  /** The offset of a byte in the first line that may match, of the lines from one offset to another (byte_text.ts); or -1. */
+  findCandidate(characters: string, from: number, to: number): number;
+  /** The offset of the first match in a line, or -1. */
+  find(line: string): number;
+  /** The first match at or after an offset of the line. */
+  next(line: string, from: number): Match | null;
+  /** Whether finding a match may take as long as the rest of the line is. */
+  readonly isExpression: boolean;
+  /** A text that is found as it is, in bytes (byte_text.ts); `null` for any other query. */
+  readonly literal: string | null;
+  /** How many characters `find` searches in one step, so that other callers do not wait. */
+  readonly stepCharacters: number;
+  /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
+  readonly seesReturns: boolean;
+  /** What a text holds that has a match, each; none where that is not known. */
+  readonly screens: readonly RegExp[];
+  /** The same for a few of their bytes, quicker. */
+  readonly scan: ByteScan;
+  /** Begins the search of a line that is longer than a step. */
+  searchLong(): LongLineSearch;
+}
+
+/** What a caller searches for. */
+export interface LineQuery {
+  readonly text: string;
+  readonly isRegularExpression: boolean;
+  readonly ignoreCase: boolean;
+  /** Only where no longer word, of any alphabet, holds the match. */
+  readonly wholeWord?: boolean;
+}
+
+/** Why a query cannot be used; `detail` is the expression's error in words. */
+export type LineQueryRefusal =
+  | { readonly reason: "empty" | "too_long" | "several_lines" | "too_complex" }
+  | { readonly reason: "invalid_expression"; readonly detail: string };
+
+const maxPlainLength = 1000;
+const maxExpressionLength = 250;
+const maxInstructions = 300;
+/** Looking at a line that a screen has found takes as long as the automaton takes for so many bytes. */
+const candidateCost = 200;
+/** A screen is given up when it has cost as much as the automaton takes for so many bytes. */
+const patience = 20_000;
+const maxStepCharacters = 8192;
+// matching takes up to some 50 ns for each character and instruction: this keeps a step near 20 ms
+const maxStepWork = 400_000;
+const startsWithWord = new RegExp(`^[${wordClass}]`, "u");
+const endsWithWord = new RegExp(`[${wordClass}]$`, "u");
+const maxRepetitions = 10_000; // what a count such as {100} multiplies; bounds the time to compile
+
+/** Prepares a query. The engine for expressions is loaded when it is first needed. */
+export async function createLinePattern(query: LineQuery): Promise<Result<LinePattern, LineQueryRefusal>> {
+  const { text, isRegularExpression, ignoreCase, wholeWord = false } = query;
+  const isPlain = !isRegularExpression && !ignoreCase && !wholeWord;
+  const seesReturns = text.includes("\r") || (isRegularExpression && /\\r|\\x0d|\\x\{0*d\}/i.test(text));
+  if (text === "") return failure({ reason: "empty" });
+  if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
+  if (text.includes("\n")) return failure({ reason: "several_lines" });
+  if (isRegularExpression || wholeWord) return await createExpressionPattern(query, seesReturns);
+  const possible = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
+  const screen = possible === null ? null : toExpression(possible);
+  const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
+    findByScreen(screen, characters, from, to);
+  const finder = createTextFinder(text);
+  // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
+  const expression = new RegExp(escape(text), "giu");
+  const nextCaseless = (line: string, from: number): Match | null => {
+    expression.lastIndex = from;
+    const [found] = expression.exec(line) ?? [];
+    return found === undefined ? null : { start: expression.lastIndex - found.length, end: expression.lastIndex };
+  };
+  const nextPlain = (line: string, from: number): Match | null => {
+    const start = finder(line, from);
+    return start === -1 ? null : { start, end: start + text.length };
+  };
+  const next = isPlain ? nextPlain : nextCaseless;
+  const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => next(line, 0)?.start ?? -1;
+  const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
+  const screens = screen === null ? [] : [screen];
+  const scan = createByteScan(rarestPlaces(possible === null ? [] : [possible]));
+  const literal = isPlain ? toByteCharacters(text) : null;
+  const stepCharacters = maxStepCharacters;
+  return success({
+    ...{
+      findCandidate,
+      find,
+      next,
+      isExpression: false,
+      literal,
+      stepCharacters,
+      seesReturns,
+      screens,
+      scan,
+      searchLong,
+    },
+  });
+}
+
+const loadRe2 = loadOnce(() => import("re2js"));
+
+async function createExpressionPattern(
+  { text, isRegularExpression, ignoreCase, wholeWord = false }: LineQuery,
+  seesReturns: boolean,
+): Promise<Result<LinePattern, LineQueryRefusal>> {
+  if (isRegularExpression && repetitionsOf(text) > maxRepetitions) return failure({ reason: "too_complex" });
+  const { RE2JS, RE2JSException } = await loadRe2();
+  const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
+  try {
+    if (isRegularExpression) RE2JS.compile(text, flags); // an error is about what the caller wrote
+    const expression = RE2JS.compile(wholeWord ? asWholeWord(text, isRegularExpression) : text, flags);
+    const instructions = expression.programSize();
+    if (instructions > maxInstructions) return failure({ reason: "too_complex" });
+    const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
+    const program = expression.re2Input.prog as Program;
+    const required = requiredText(expression.re2Input.prefilter as Requirement | null);
+    const possible = [
+      required === null ? null : createTextScreen(required),
+      createStartScreen(program),
+      createEndScreen(program),
+      required === null ? createHeldScreen(program) : null,
+    ];
+    const known = possible.filter((screen) => screen !== null);
+    const screens = known.map(toExpression);
+    const automaton = createLineAutomaton(program);
+    const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
+    const shownGroup = wholeWord ? 1 : 0;
+    const findFrom = (line: string, from: number): Match | null => {
+      const matcher = expression.matcher(line);
+      return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end() } : null;
+    };
+    return success({
+      findCandidate: screenLines(screens, automaton),
+      find: (line) => findFrom(line, 0)?.start ?? -1,
+      next(line, from) { // what stands behind a whole word may stand before the next
+        const matcher = expression.matcher(line);
+        return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end(shownGroup) } : null;
+      },
+      isExpression: true,
+      literal: null,
+      stepCharacters,
+      seesReturns,
+      screens,
+      scan: createByteScan(rarestPlaces(known)),
+      searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
+    });
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error;
+    return failure({ reason: "invalid_expression", detail: error.message });
+  }
+}
+
+/** RE2's word boundaries know ASCII alone. What is around the match is matched with it, which finds the same lines. */
+function asWholeWord(text: string, isRegularExpression: boolean): string {
+  const quoting = text.replaceAll("\\\\", "");
+  const isOpen = quoting.lastIndexOf("\\Q") > quoting.lastIndexOf("\\E"); // the quotation goes on to the end
+  const closed = isOpen ? `${text}\\E` : text;
+  const inner = isRegularExpression ? closed : escape(text);
+  const needsStart = isRegularExpression || startsWithWord.test(text);
+  const needsEnd = isRegularExpression || endsWithWord.test(text);
+  return `${needsStart ? `(?:^|[^${wordClass}])` : ""}(${inner})${needsEnd ? `(?:$|[^${wordClass}])` : ""}`;
+}
+
+function escape(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+/** The lines that pass both; a screen that most lines pass is given up. */
+function screenLines(screens: readonly RegExp[], automaton: LineAutomaton): LinePattern["findCandidate"] {
+  let used = 0;
+  let spared = 0;
+  return (characters, from, to) => {
+    for (let start = from; start < to;) {
+      const screen = screens[used];
+      if (screen === undefined) return automaton.find(characters, start, to);
+      const found = findByScreen(screen, characters, start, to);
+      if (found === -1) return -1;
+      const lineEnd = Math.min(endOfLine(characters, found) + 1, to);
+      const match = automaton.find(characters, startOfLine(characters, found), lineEnd);
+      if (match !== -1) return match;
+      spared += found - start - candidateCost;
+      if (spared < -patience) [used, spared] = [used + 1, 0];
+      start = lineEnd;
+    }
+    return -1;
+  };
+}
+
+function findByScreen(screen: RegExp | null, characters: string, from: number, to: number): number {
+  if (from >= to) return -1;
+  if (screen === null) return from;
+  const isWhole = from === 0 && to === characters.length;
+  const found = (isWhole ? characters : characters.slice(from, to)).search(screen);
+  return found === -1 ? -1 : from + found;
+}
+
+/** The product of all counts in the expression, which bounds how far it grows when it is compiled. */
+function repetitionsOf(expression: string): number {
+  let product = 1;
+  for (const [, least, most] of expression.matchAll(/\{(\d+)(?:,(\d*))?\}/g)) {
+    product *= Math.max(1, Number(least), Number(most ?? 0));
+  }
+  return product;
+}

@@ -1,0 +1,182 @@
+/**
+ * Reads text by lines from any workspace, in ranges, so that files larger than one read can be served in parts. Bytes
+ * are cut at line ends, or inside a line that is too long for one answer at the end of a character.
+ */
+import { failure, success } from "../../lib/result.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Outcome, Workspace } from "../workspace/port.ts";
+
+/** A position in a text: line numbers start at 1; the offset is where the line, or the rest of it, starts. */
+export interface TextPosition {
+  readonly offsetBytes: number;
+  readonly line: number;
+}
+
+/** Some lines of a file. */
+interface TextLines {
+  readonly bytes: Uint8Array;
+  readonly from: TextPosition;
+  /** Where the file goes on; `null` at its end. */
+  readonly next: TextPosition | null;
+  /** Of the file that was read, see `FileContent`. */
+  readonly version: string;
+  readonly sizeBytes: number;
+  readonly modifiedAt: number;
+  /** Of the whole file, when it was read whole. */
+  readonly sha256: string | null;
+}
+
+interface LineSelection {
+  readonly from?: TextPosition;
+  /** The first line that is wanted; lines before are passed over. */
+  readonly startLine?: number;
+  /** The last line that is wanted. */
+  readonly endLine?: number;
+  /** At most this much of them, and never more than one read may give. */
+  readonly maxBytes?: number;
+}
+
+const newline = 10;
+/** How much is read at first for some lines of a file; as much as one read may give only when that is not enough. */
+const firstRangeBytes = 64 * 1024;
+const rangeGrowth = 8;
+
+/** The selected lines, as many as one read may give. Passing over lines stops at `maxFileBytes`. */
+export async function readLines(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { from = { offsetBytes: 0, line: 1 }, startLine = from.line, endLine = Infinity, maxBytes = Infinity }: LineSelection,
+): Promise<Outcome<TextLines>> {
+  const { maxReadBytes, maxFileBytes } = workspace.limits;
+  let position = from;
+  let firstVersion: string | null = null;
+  let lengthBytes = endLine === Infinity ? maxReadBytes : Math.min(firstRangeBytes, maxReadBytes);
+  for (;; lengthBytes = Math.min(lengthBytes * rangeGrowth, maxReadBytes)) {
+    const read = await workspace.read(path, { offsetBytes: position.offsetBytes, lengthBytes });
+    if (!read.ok) return read;
+    const { value: content } = read;
+    const { bytes, sizeBytes, version, modifiedAt } = content;
+    if (version !== (firstVersion ??= version)) return failure({ reason: "conflict" });
+    const isEnd = position.offsetBytes + bytes.byteLength >= sizeBytes;
+    const start = position.line >= startLine ? 0 : offsetOfLine(bytes, startLine - position.line);
+    if (start === null && !isEnd) {
+      const skipped = countLines(bytes);
+      position = { offsetBytes: position.offsetBytes + bytes.byteLength, line: position.line + skipped };
+      if (position.offsetBytes > maxFileBytes) {
+        return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
+      }
+      continue;
+    }
+    const first: TextPosition = start === null
+      ? { offsetBytes: sizeBytes, line: position.line + countLines(bytes) }
+      : { offsetBytes: position.offsetBytes + start, line: Math.max(position.line, startLine) };
+    // a line that started near the end of the range deserves a range of its own
+    if (start !== null && start > 0 && !isEnd) {
+      position = first;
+      continue;
+    }
+    const rest = bytes.subarray(start ?? bytes.byteLength);
+    const wanted = endLine - first.line + 1;
+    const lastWanted = wanted <= 0 ? 0 : wanted === Infinity ? null : offsetOfLine(rest, wanted);
+    if (lastWanted === null && !isEnd && lengthBytes < maxReadBytes) {
+      position = first;
+      continue;
+    }
+    const whole = rest.subarray(0, lastWanted ?? (isEnd ? rest.byteLength : cutAtBoundary(rest)));
+    const taken = firstBytes(whole, maxBytes);
+    const cut = taken.byteLength;
+    const offsetBytes = first.offsetBytes + cut;
+    const next = offsetBytes >= sizeBytes ? null : { offsetBytes, line: first.line + countLines(taken) };
+    return success({
+      bytes: taken,
+      from: first,
+      next,
+      version,
+      sizeBytes,
+      modifiedAt,
+      get sha256() {
+        return content.sha256; // only where it is wanted: making it costs more than a search
+      },
+    });
+  }
+}
+
+/** The last `count` lines of a file, as far as one read may give them. */
+export async function readLastLines(
+  workspace: Workspace,
+  path: WorkspacePath,
+  count: number,
+): Promise<Outcome<Omit<TextLines, "from" | "next"> & { readonly isComplete: boolean }>> {
+  const { maxReadBytes } = workspace.limits;
+  const info = await workspace.stat(path);
+  if (!info.ok) return info;
+  if (info.value.kind === "directory") return failure({ reason: "is_directory" });
+  const { sizeBytes: end } = info.value;
+  for (let lengthBytes = Math.min(firstRangeBytes, maxReadBytes);;) {
+    const offsetBytes = Math.max(0, end - lengthBytes);
+    const read = await workspace.read(path, { offsetBytes, lengthBytes });
+    if (!read.ok) return read;
+    const { bytes, version, sizeBytes, modifiedAt, sha256 } = read.value;
+    let start = bytes.byteLength;
+    for (let found = 0; found < count && start > 0; found++) {
+      start = start < 2 ? 0 : bytes.lastIndexOf(newline, start - 2) + 1; // the end of the line before
+    }
+    const isCut = start === 0 && offsetBytes > 0;
+    if (isCut && lengthBytes < maxReadBytes) {
+      lengthBytes = Math.min(lengthBytes * rangeGrowth, maxReadBytes);
+      continue;
+    }
+    const from = isCut ? (offsetOfLine(bytes, 1) ?? 0) : start; // the first line of the range may be the end of one
+    return success({ bytes: bytes.subarray(from), version, sizeBytes, modifiedAt, sha256, isComplete: !isCut });
+  }
+}
+
+/** How many line ends there are. */
+export function countLines(bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at++) if (bytes[at] === newline) count++; // faster than a call for each line
+  return count;
+}
+
+/** As many of the bytes as fit, up to a line end, or else to the end of a character. */
+export function firstBytes(bytes: Uint8Array, maxBytes: number): Uint8Array {
+  if (bytes.byteLength <= maxBytes) return bytes;
+  const start = bytes.subarray(0, maxBytes);
+  return start.subarray(0, cutAtBoundary(start) || maxBytes);
+}
+
+/** As many of the last bytes as fit, from a line's start on, or else from that of a character. */
+export function lastBytes(bytes: Uint8Array, maxBytes: number): Uint8Array {
+  if (bytes.byteLength <= maxBytes) return bytes;
+  const end = bytes.subarray(bytes.byteLength - maxBytes);
+  const line = end.indexOf(newline) + 1;
+  if (line > 0 && line < end.byteLength) return end.subarray(line);
+  let start = 0;
+  while (start < 4 && isContinuation(end[start])) start++;
+  return end.subarray(start);
+}
+
+/** The offset after `lines` line ends, or `null` when there are fewer. */
+export function offsetOfLine(bytes: Uint8Array, lines: number): number | null {
+  let offset = 0;
+  for (let line = 0; line < lines; line++) {
+    const at = bytes.indexOf(newline, offset);
+    if (at === -1) return null;
+    offset = at + 1;
+  }
+  return offset;
+}
+
+/** How many of the bytes end with a line, or where they hold none, with a whole character. */
+export function cutAtBoundary(bytes: Uint8Array): number {
+  const lastLine = bytes.lastIndexOf(newline) + 1;
+  if (lastLine > 0) return lastLine;
+  let end = bytes.byteLength;
+  while (end > 0 && bytes.byteLength - end < 4 && isContinuation(bytes[end - 1])) end--;
+  const lead = bytes[end - 1] ?? 0;
+  return lead >= 0xc0 ? end - 1 : bytes.byteLength; // RFC 3629 §3: a character starts with a byte of C0 or above
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}

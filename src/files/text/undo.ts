@@ -1,0 +1,201 @@
+/**
+ * Undoes a change, as a change of its own. Every step is judged before the first is undone: what is there must be what
+ * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now refuse.
+ */
+import { failure, type Result, success } from "../../lib/result.ts";
+import type { Change, ChangeStep, NumberedStep, PutStep } from "../workspace/change.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import { decodeText } from "./detect.ts";
+import { encodeEdited } from "../workspace/encoding.ts";
+import { revertPassages } from "./passages.ts";
+
+/** Why a change, or a step of it, is not undone. */
+export type UndoProblem =
+  | { readonly reason: "undone"; readonly by: string }
+  | { readonly reason: "changed_since" | "taken" | "not_empty" | "not_kept"; readonly path: string }
+  | { readonly reason: "refused"; readonly path: string; readonly refusal: WorkspaceRefusal };
+
+/** A change that could not be undone, or not to its end. */
+export interface UndoFailure {
+  readonly problem: UndoProblem;
+  /** Paths of the steps that were undone before. */
+  readonly undone: readonly string[];
+}
+
+type Undoing = Workspace & { readonly trash: Trash };
+type Way = () => Promise<Outcome<unknown>>;
+
+/** Undoes the change through a workspace that began a change for it; gives the paths, in their order. */
+export async function undoChange(workspace: Undoing, change: Change): Promise<Result<readonly string[], UndoFailure>> {
+  if (change.undoneBy !== null) return failed({ reason: "undone", by: change.undoneBy });
+  const steps = joinOwn(change.steps).toReversed();
+  const ways: { readonly path: string; readonly way: Way }[] = [];
+  const freed = new Set<string>();
+  for (const step of steps) {
+    const way = await wayBack(workspace, change, step, { isOnly: steps.length === 1, freed });
+    if (!way.ok) return failed(way.error);
+    ways.push({ path: step.step.path, way: way.value });
+    if (step.step.op === "move" || (step.step.op === "put" && step.step.created)) freed.add(step.step.path);
+  }
+  const undone: string[] = [];
+  for (const { path, way } of ways) {
+    const back = await way();
+    if (!back.ok) return failed({ reason: "refused", path, refusal: back.error }, undone);
+    undone.push(path);
+  }
+  return success(undone.reverse());
+}
+
+function failed(problem: UndoProblem, undone: readonly string[] = []): Result<never, UndoFailure> {
+  return failure({ problem, undone });
+}
+
+/** Further contents that the change has put in the place of its own are one step with the first. */
+function joinOwn(steps: readonly NumberedStep[]): NumberedStep[] {
+  const joined: NumberedStep[] = [];
+  for (const each of steps) {
+    const { step } = each;
+    const at = joined.findIndex((other) => other.step.op === "put" && other.step.path === step.path);
+    const first = joined[at]?.step;
+    if (step.op !== "put" || step.again !== true || first?.op !== "put") joined.push(each);
+    else joined[at] = { number: joined[at]?.number ?? 0, step: { ...withoutPassages(first), left: step.left } };
+  }
+  return joined;
+}
+
+function withoutPassages({ passages: _, sizeBefore: __, ...step }: PutStep): PutStep {
+  return step;
+}
+
+/** How to undo a step, once it is known that it can be. */
+async function wayBack(
+  workspace: Undoing,
+  change: Change,
+  { number, step }: NumberedStep,
+  { isOnly, freed }: { readonly isOnly: boolean; readonly freed: ReadonlySet<string> },
+): Promise<Result<Way, UndoProblem>> {
+  const { trash } = workspace;
+  const item = { change: change.id, number };
+  const path = pathOf(step.path);
+  if ("kept" in step && step.kept !== null && !await trash.holds(item)) {
+    return failure({ reason: "not_kept", path: step.path });
+  }
+  switch (step.op) {
+    case "put":
+      return await wayBackOfPut(workspace, { number, step }, change);
+    case "move": {
+      const { left } = step;
+      const isLeft = await trash.isAsLeft(path, left);
+      if (!isLeft.ok) return refused(step, isLeft.error);
+      if (!isLeft.value) return failure({ reason: "changed_since", path: step.path });
+      const from = pathOf(step.from);
+      const free = await requireFree(workspace, from, freed);
+      if (!free.ok) return free;
+      return success(async () => {
+        const moved = await trash.moveBack(path, from, { left });
+        if (!moved.ok) return moved;
+        if (step.kept !== null) return await trash.restore(item, path);
+        await removeEmpty(workspace, path, step.made);
+        return moved;
+      });
+    }
+    case "remove": {
+      const free = await requireFree(workspace, path, freed);
+      if (!free.ok) return free;
+      if (step.kept !== null) return success(() => trash.restore(item, path));
+      return step.empty === true
+        ? success(() => trash.makeAgain(path))
+        : failure({ reason: "not_kept", path: step.path });
+    }
+    case "make": {
+      const listed = await workspace.list(path, { limit: 1 });
+      const isFull = listed.ok && listed.value.entries.length > 0;
+      if (isFull && isOnly) return failure({ reason: "not_empty", path: step.path });
+      return success(async () => {
+        await removeEmpty(workspace, childOf(path), step.made);
+        return success(null);
+      });
+    }
+  }
+}
+
+async function wayBackOfPut(
+  workspace: Undoing,
+  { number, step }: { readonly number: number; readonly step: PutStep },
+  { id }: Change,
+): Promise<Result<Way, UndoProblem>> {
+  const { trash } = workspace;
+  const { left } = step;
+  const path = pathOf(step.path);
+  const isLeft = await trash.isAsLeft(path, left);
+  if (!isLeft.ok) return refused(step, isLeft.error);
+  if (!isLeft.value) return await wayBackOfPassages(workspace, step, path);
+  if (step.created) {
+    return success(async () => {
+      const taken = await trash.takeAway(path, { left });
+      if (taken.ok) await removeEmpty(workspace, path, step.made);
+      return taken;
+    });
+  }
+  if (step.sizeBefore !== undefined) {
+    const { sizeBefore } = step;
+    return success(() => trash.cutBack(path, sizeBefore, { left }));
+  }
+  if (step.kept === null) return failure({ reason: "not_kept", path: step.path });
+  return success(() => trash.restore({ change: id, number }, path, { left }));
+}
+
+/** An edit is undone in a file that was changed elsewhere since. */
+async function wayBackOfPassages(
+  workspace: Undoing,
+  { passages = [], path: text }: PutStep,
+  path: WorkspacePath,
+): Promise<Result<Way, UndoProblem>> {
+  const changed = failure({ reason: "changed_since", path: text } as const);
+  const read = passages.length === 0 ? null : await workspace.read(path);
+  if (!read?.ok || read.value.sha256 === null) return changed;
+  const { bytes: now } = read.value;
+  const decoded = await decodeText(now);
+  const reverted = decoded === null ? null : revertPassages(decoded.text, passages);
+  const bytes = decoded === null || reverted === null ? null : encodeEdited({ ...decoded, bytes: now }, reverted);
+  if (bytes === null) return changed;
+  const ifMatch = read.value.sha256;
+  return success(() => workspace.write(path, bytes, { ifMatch }));
+}
+
+async function requireFree(
+  workspace: Workspace,
+  path: WorkspacePath,
+  freed: ReadonlySet<string>,
+): Promise<Result<null, UndoProblem>> {
+  if (freed.has(path.text)) return success(null); // by a step that is undone before
+  const there = await workspace.stat(path);
+  if (there.ok) return failure({ reason: "taken", path: path.text });
+  const { error } = there;
+  if (error.reason === "not_found") return success(null);
+  return failure({ reason: "refused", path: path.text, refusal: error });
+}
+
+/** Removes directories that were made on the way to `path`, as far as nothing is in them. */
+async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: number): Promise<void> {
+  for (let count = 1; count <= made; count++) {
+    const segments = path.segments.slice(0, -count);
+    const removed = await workspace.remove({ text: segments.join("/"), segments });
+    if (!removed.ok) return;
+  }
+}
+
+/** A path whose directories are the path itself and those above it. */
+function childOf({ segments }: WorkspacePath): WorkspacePath {
+  return { text: [...segments, "-"].join("/"), segments: [...segments, "-"] };
+}
+
+function refused({ path }: ChangeStep, refusal: WorkspaceRefusal): Result<never, UndoProblem> {
+  return failure({ reason: "refused", path, refusal });
+}
+
+/** Names as they are stored, without escapes. Where they lead is judged when they are resolved. */
+export function pathOf(text: string): WorkspacePath {
+  return { text, segments: text.split("/") };
+}

@@ -1,0 +1,86 @@
+/** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../workspace/file_display.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { toVersion } from "./input.ts";
+import { inStoredForm } from "./near_names.ts";
+
+export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+
+/** Paths of one call. */
+export const maxPaths = 100;
+/** Obstacles of one call up to which near names are looked for. */
+export const maxNamed = 5;
+/** Obstacles that one refusal names. */
+const maxNamedObstacles = 20;
+
+/** The refusal of a batch: its obstacles, and the names of what could not be put back as it was. */
+export function batchFailure(obstacles: readonly Failure[], stay: readonly string[] = []): Failure {
+  const [first, ...others] = obstacles;
+  if (first === undefined) throw new TypeError("a batch that fails has an obstacle");
+  const shown = others.slice(0, maxNamedObstacles - 1).map(({ message }) => `\n${message}`).join("");
+  const rest = others.length < maxNamedObstacles ? "" : `\n(and ${others.length - maxNamedObstacles + 1} more)`;
+  const state = stay.length === 0
+    ? "nothing was changed"
+    : `these stay changed, since they could not be put back: ${stay.join(", ")}`;
+  return { ...first, message: `${first.message}${shown}${rest}${others.length === 0 ? "; " : "\n"}${state}` };
+}
+
+/** The refusal of a version beside several paths. */
+export function onlyOneVersion(action: string): Failure {
+  const message = `Failed to ${action}: a version is that of one file; leave it out, or take one path a call`;
+  return { ok: false, code: "invalid_arguments", message };
+}
+
+/** The refusal of an empty version, which names the file's; `null` where none is empty. */
+export async function refuseEmptyVersion(
+  workspace: Workspace,
+  action: string,
+  given: readonly { readonly path: string | undefined; readonly version: string | undefined }[],
+): Promise<Failure | null> {
+  const empty = given.find(({ version }) => version === "");
+  if (empty === undefined) return null;
+  const parsed = parseDirectoryPath(empty.path ?? "");
+  const read = parsed.ok ? await workspace.read(await inStoredForm(workspace, parsed.value)) : null;
+  const version = read?.ok && read.value.sha256 !== null ? toVersion(read.value.sha256) : null;
+  const remedy = version === null ? "leave it out" : `that of ${showName(empty.path ?? "")} is ${version}`;
+  return { ok: false, code: "invalid_arguments", message: `Failed to ${action}: if_version is empty; ${remedy}` };
+}
+
+/** Whether a file has the version that the caller saw, as far as one was given; a version is that of one file. */
+export async function hasVersion(
+  workspace: Workspace,
+  path: WorkspacePath,
+  version: string | undefined,
+): Promise<boolean> {
+  return version === undefined || await hashOfVersion(workspace, path, version) !== null;
+}
+
+/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
+export async function hashOfVersion(
+  workspace: Workspace,
+  path: WorkspacePath,
+  version: string,
+): Promise<string | null> {
+  const read = await workspace.read(path);
+  if (!read.ok || read.value.sha256 === null) return null;
+  return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
+}
+
+/** How many of the path's directories are there, from the top. */
+export async function depthThere(workspace: Workspace, { segments }: WorkspacePath): Promise<number> {
+  for (let depth = segments.length - 1; depth > 0; depth--) {
+    const names = segments.slice(0, depth);
+    if ((await workspace.stat({ text: names.join("/"), segments: names })).ok) return depth;
+  }
+  return 0;
+}
+
+/** Removes the directories on the way to `path` that were made for it, as far as they are empty. */
+export async function removeMade(workspace: Workspace, { segments }: WorkspacePath, there: number): Promise<void> {
+  for (let depth = segments.length - 1; depth > there; depth--) {
+    const names = segments.slice(0, depth);
+    if (!(await workspace.remove({ text: names.join("/"), segments: names })).ok) return;
+  }
+}

@@ -1,0 +1,118 @@
+/** The difference of two files, or of a file and an earlier version of it, in place of their contents. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { digestOf } from "../../lib/content_digest.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { differenceOf } from "../text/diff.ts";
+import { decodeText } from "../text/detect.ts";
+import type { DecodedText } from "../workspace/encoding.ts";
+import { lineEndsOf } from "../text/line_ends.ts";
+import type { Failure } from "./batch.ts";
+import { toVersion } from "./input.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure } from "./refusal.ts";
+import { ownChanges } from "./file_undo.ts";
+
+const action = "compare";
+/** Earlier contents of a file that are looked at for a version. */
+const maxEarlier = 20;
+const versionLike = /^[0-9a-f]{8,64}$/i;
+
+interface Side {
+  readonly name: string;
+  readonly version: string;
+  readonly bytes: Uint8Array;
+}
+
+/** How `filename` differs from `against`: a path, or a version that the caller's own changes have replaced. */
+export async function compareFiles(
+  workspace: Workspace,
+  principal: Principal,
+  { filename, against }: { readonly filename: string; readonly against: string },
+): Promise<ToolOutcome> {
+  const path = await pathOf(workspace, "filename", filename);
+  if ("code" in path) return path;
+  const now = await readSide(workspace, path);
+  if (!now.ok) return await suggestNear(workspace, path, now.error);
+  const other = await pathOf(workspace, "against", against);
+  if ("code" in other) return other;
+  let before = await readSide(workspace, other);
+  if (!before.ok && before.error.code === "not_found") {
+    const earlier = versionLike.test(against) ? await earlierSide(workspace, principal, path, against) : null;
+    before = earlier === null ? failure(await suggestNear(workspace, other, before.error)) : success(earlier);
+  }
+  if (!before.ok) return before.error;
+  const { words, diff } = await differenceWords(before.value, now.value);
+  const text =
+    `(- ${before.value.name}, version ${before.value.version}; + ${now.value.name}, version ${now.value.version}: ${words})`;
+  return {
+    ok: true,
+    content: [{ type: "text", text: diff === "" ? text : `${text}\n${showText(diff)}` }],
+    structuredContent: { filename: toPathText(path.text), diff, version: now.value.version, untrusted: true },
+  };
+}
+
+async function pathOf(workspace: Workspace, parameter: string, text: string): Promise<WorkspacePath | Failure> {
+  const parsed = parseFilePath(text);
+  return parsed.ok
+    ? await inStoredForm(workspace, parsed.value)
+    : await suggestRelative(workspace, parameter, parsed.error, text);
+}
+
+async function readSide(workspace: Workspace, path: WorkspacePath): Promise<Result<Side, Failure>> {
+  const read = await workspace.read(path);
+  if (!read.ok) return failure(toFailure(action, path, read.error));
+  return success(sideOf(showName(path.text), read.value.bytes));
+}
+
+function sideOf(name: string, bytes: Uint8Array): Side {
+  return { name, version: toVersion(digestOf(bytes)), bytes };
+}
+
+/** The content that one of the caller's changes has replaced, and that has this version. */
+async function earlierSide(
+  workspace: Workspace,
+  principal: Principal,
+  path: WorkspacePath,
+  version: string,
+): Promise<Side | null> {
+  const { trash, limits } = workspace;
+  let looked = 0;
+  for await (const { id, steps } of trash === null ? [] : ownChanges(trash, principal)) {
+    for (const { number, step } of steps) {
+      if (step.path !== path.text || !("kept" in step) || step.kept?.kind !== "file") continue;
+      if (step.kept.sizeBytes > limits.maxReadBytes) continue;
+      if (++looked > maxEarlier) return null;
+      const read = await trash?.read({ change: id, number }, { offsetBytes: 0, lengthBytes: limits.maxReadBytes });
+      const side = read?.ok ? sideOf(`${showName(path.text)} before ${id}`, read.value) : null;
+      if (side !== null && side.version.startsWith(version.slice(0, side.version.length).toLowerCase())) return side;
+    }
+  }
+  return null;
+}
+
+async function differenceWords(before: Side, now: Side): Promise<{ readonly words: string; readonly diff: string }> {
+  if (before.version === now.version) return { words: "equal", diff: "" };
+  const [old, new_] = [await decodeText(before.bytes), await decodeText(now.bytes)];
+  if (old === null || new_ === null) {
+    return { words: `binary, ${before.bytes.byteLength} and ${now.bytes.byteLength} bytes, not equal`, diff: "" };
+  }
+  const [one, other] = [formOf(old), formOf(new_)];
+  const diff = await differenceOf(one.text, other.text);
+  const form = one.words === other.words ? "" : `${one.words} and ${other.words}`;
+  if (diff === "") return { words: `equal but for ${form || "mixed line ends"}`, diff };
+  return { words: `${form && `${form}; `}what follows is untrusted file text`, diff };
+}
+
+/** The text without what is its form: line ends, encoding, byte order mark. */
+function formOf({ text, encoding }: DecodedText): { readonly text: string; readonly words: string } {
+  const isMarked = text.startsWith("\ufeff");
+  const mark = isMarked && encoding === "utf-8" ? " with a byte order mark" : "";
+  return {
+    text: (isMarked ? text.slice(1) : text).replaceAll("\r\n", "\n"),
+    words: `${lineEndsOf(text) ?? "no line ends"}, ${encoding}${mark}`,
+  };
+}

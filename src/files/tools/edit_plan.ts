@@ -1,0 +1,179 @@
+/** What edits make of one file, before anything is written. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { showName, showText } from "../workspace/file_display.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { readWholeFile } from "../text/whole_file.ts";
+import type { Alike } from "../text/alike.ts";
+import { type EditRefusal, replaceText } from "../text/edit.ts";
+import { decodeText } from "../text/detect.ts";
+import { encodeEdited, lackingIn } from "../workspace/encoding.ts";
+
+/** One edit of a call. */
+export interface WantedEdit {
+  /** From 1, as the caller counts. */
+  readonly number: number;
+  readonly path: string;
+  readonly oldText: string;
+  readonly newText: string;
+  readonly all: boolean;
+  readonly wholeWord: boolean;
+  /** All of them hold. */
+  readonly ifVersions: readonly string[];
+}
+
+/** A file, and what to change in it, in this order. */
+export interface FileEdits {
+  readonly path: WorkspacePath;
+  readonly edits: readonly WantedEdit[];
+}
+
+/** A file with its edits made. */
+export interface PlannedFile extends FileEdits {
+  readonly before: Uint8Array;
+  readonly beforeText: string;
+  readonly beforeSha256: string;
+  readonly after: Uint8Array;
+  readonly afterText: string;
+  /** `null` until it is written. */
+  readonly afterSha256: string | null;
+  readonly replacements: number;
+}
+
+/** Why one of a file's edits cannot be made. */
+interface EditProblem {
+  readonly edit: WantedEdit;
+  readonly code: string;
+  readonly words: string;
+}
+
+/** Why a file cannot be edited so: its access, or its edits, each that cannot be made. */
+export type PlanProblem = WorkspaceRefusal | { readonly edits: readonly EditProblem[] };
+
+/** How large a file may be; `takesLarge`: also larger than one read. */
+export interface EditBounds {
+  readonly maxBytes: number;
+  readonly takesLarge: boolean;
+}
+
+/** Reads the file and makes the edits in memory, each in the text that the one before it left. */
+export async function planFile(
+  workspace: Workspace,
+  { path, edits }: FileEdits,
+  { maxBytes, takesLarge }: EditBounds,
+): Promise<Result<PlannedFile, PlanProblem>> {
+  let read = await workspace.read(path);
+  if (!read.ok && read.error.reason === "too_large" && takesLarge) {
+    read = await readWholeFile(workspace, path, maxBytes);
+  }
+  if (!read.ok) return read;
+  const { sizeBytes } = read.value;
+  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
+  const { bytes, sha256 } = read.value;
+  const [first] = edits;
+  if (sha256 === null || first === undefined) return failure({ reason: "conflict" });
+  const decoded = await decodeText(bytes);
+  if (decoded === null) {
+    const words = `its content is no text in a known encoding (${showName(path.text)})`;
+    return failure({ edits: [{ edit: first, code: "not_text", words }] });
+  }
+  const { maxWriteBytes } = workspace.limits;
+  const isLarge = sizeBytes > maxWriteBytes; // such a file was not written in one call
+  const maxResultBytes = isLarge ? Math.min(maxBytes, sizeBytes + maxWriteBytes) : maxWriteBytes;
+  let { text } = decoded;
+  let replacements = 0;
+  const problems: EditProblem[] = [];
+  const versions = edits.flatMap(({ ifVersions }) => ifVersions);
+  if (versions.some((version) => !sha256.startsWith(version.toLowerCase()))) return failure({ reason: "conflict" });
+  for (const edit of edits) {
+    if (problems.some(({ edit: { newText } }) => newText.includes(edit.oldText))) continue; // it waits for that one
+    await nextTurn();
+    const edited = replaceText(text, edit, maxResultBytes);
+    if (!edited.ok) {
+      const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);
+      problems.push({ edit, ...wasThere ? replacedBefore : refusalWords(edited.error) });
+      continue;
+    }
+    text = edited.value.text;
+    replacements += edited.value.count;
+  }
+  if (problems.length > 0) return failure({ edits: problems });
+  const after = encodeEdited({ ...decoded, bytes }, text);
+  if (after === null) {
+    const { encoding } = decoded;
+    const edit = edits.find(({ newText }) => lackingIn(newText, encoding) !== undefined) ?? first;
+    const lacking = showText(lackingIn(edit.newText, encoding) ?? "");
+    const words = `the file's encoding (${encoding}) has no "${lacking}", which new_text holds`;
+    return failure({ edits: [{ edit, code: "not_encodable", words }] });
+  }
+  return success({
+    path,
+    edits,
+    before: bytes,
+    beforeText: decoded.text,
+    beforeSha256: sha256,
+    after,
+    afterText: text,
+    afterSha256: null,
+    replacements,
+  });
+}
+
+const replacedBefore = {
+  code: "not_there",
+  words: "old_text is no longer in the file after the edits before this one; give what they leave",
+};
+
+function isThere(text: string, edit: WantedEdit): boolean {
+  const found = replaceText(text, edit, Infinity);
+  return found.ok || found.error.reason === "not_unique";
+}
+
+function refusalWords(refusal: EditRefusal): { readonly code: string; readonly words: string } {
+  return { code: refusal.reason, words: wordsOf(refusal) };
+}
+
+function wordsOf(refusal: EditRefusal): string {
+  switch (refusal.reason) {
+    case "empty_old_text":
+      return "old_text is empty; to add text, give a line that is there and new_text with it, or append with file_write";
+    case "same_text":
+      return "old_text and new_text are the same";
+    case "same_line_ends":
+      return "old_text and new_text are the same but for line ends, which an edit keeps; file_write changes them";
+    case "not_unique":
+      return `old_text is there ${refusal.count} times (${lineWords(refusal)}); ` +
+        "add text around it, or set replace_all to replace all of them";
+    case "too_large":
+      return `the file would have ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}; replace less at a time`;
+    case "not_there":
+      return refusal.alike === null
+        ? "old_text is not in the file; it must match exactly, with blanks"
+        : `old_text is not in the file, ${alikeWords(refusal.alike)}`;
+    case "mixed_line_ends":
+      return "old_text is there only across mixed line ends (LF and CRLF); edit fewer lines at a time";
+  }
+}
+
+function lineWords({ count, lines }: Extract<EditRefusal, { readonly reason: "not_unique" }>): string {
+  const named = [...new Set(lines)];
+  return `${named.length === 1 ? "line" : "lines"} ${named.join(", ")}${count > lines.length ? ", ..." : ""}`;
+}
+
+function alikeWords({ but, line }: Alike): string {
+  switch (but) {
+    case "words":
+      return `but within a longer word it is at line ${line}; leave whole_word out`;
+    case "numbers":
+      return `but without the line numbers it is at line ${line}; leave them out`;
+    case "blanks":
+      return `but for blanks it is at line ${line}; copy the passage from there`;
+    case "signs":
+      return `but for case, quotes or dashes it is at line ${line}; copy the passage from there`;
+    case "rest":
+      return `but its first line is line ${line}; copy what follows from there`;
+    case "beginning":
+      return `but line ${line} begins like it; copy the passage from there`;
+  }
+}

@@ -1,0 +1,213 @@
+/** The tool `file_delete`. */
+import * as z from "zod";
+import { machineFaultWords } from "../../lib/system_fault.ts";
+import { leastReadingMs } from "../../lib/reading_time.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import { showName, toPathText } from "../workspace/file_display.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { maxWalkDepth, walk } from "../workspace/walk.ts";
+import { deleteNames, knownAs } from "./argument_names.ts";
+import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
+import { ifVersionInput, toTimestamp } from "./input.ts";
+import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure, toPathFailure } from "./refusal.ts";
+import { previewDelete } from "./preview.ts";
+import { beginChange, type Changing, takeBack } from "./changing.ts";
+import { changingHints } from "../../mcp/hints.ts";
+
+/** A directory with more entries is asked about first, where the client can ask. */
+const maxUnaskedEntries = 100;
+
+interface FileDeleteOptions {
+  /** Whether what is deleted goes to the trash. */
+  readonly isKept?: boolean;
+  /** Milliseconds; only differences are used. */
+  readonly clock?: () => number;
+}
+
+/** Deletes entries of the workspace. */
+export function fileDeleteTool(
+  source: WorkspaceSource,
+  { isKept = true, clock = () => performance.now() }: FileDeleteOptions = {},
+): Tool {
+  return defineTool({
+    name: "file_delete",
+    title: "Delete",
+    description: "Deletes a file, a link (not its target) or a directory. " +
+      (isKept ? "file_undo undoes it." : "It cannot be undone."),
+    scopes: ["files:write"],
+    annotations: { title: "Delete", ...changingHints },
+    aliases: deleteNames,
+    knownAs: knownAs.delete,
+    input: z.lazy(() =>
+      z.object({
+        path: z.string().optional().describe("What to delete"),
+        paths: z.array(z.string()).max(maxPaths).optional().describe("Or several, all or none"),
+        recursive: z.boolean().default(false).describe("A directory with all that is in it"),
+        if_version: ifVersionInput().meta({ unlisted: true }),
+      })
+    ),
+    output: z.lazy(() =>
+      z.object({
+        path: z.string().optional().describe("The path that was deleted"),
+        paths: z.array(z.string()).optional(),
+        deleted_entries: z.int().describe("How many files, links and directories were deleted"),
+        undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
+      })
+    ),
+    preview: (input: DeleteInput, context) => previewDelete(source, input, context),
+    async run({ path: one, paths: given = [], recursive, if_version: ifVersion }, context) {
+      const changing = beginChange(source, context, "file_delete");
+      const { workspace } = changing;
+      const texts = one === undefined ? given : [one, ...given];
+      const empty = await refuseEmptyVersion(workspace, "delete", [{ path: texts[0], version: ifVersion }]);
+      if (empty !== null) return empty;
+      const obstacles: Failure[] = [];
+      const found = new Map<string, WorkspacePath>();
+      for (const text of texts.length === 0 ? [""] : texts) {
+        const parsed = text === "" ? null : parseDirectoryPath(text);
+        if (parsed === null) obstacles.push(toPathFailure("path", "empty"));
+        else if (!parsed.ok) obstacles.push(await suggestRelative(workspace, "path", parsed.error, text));
+        else {
+          const path = await inStoredForm(workspace, parsed.value);
+          found.set(path.text, path);
+        }
+      }
+      if (ifVersion !== undefined && texts.length > 1) return onlyOneVersion("delete");
+      const paths = [...found.values()].filter((path) => !isBelowAny(path, found));
+      for (const path of paths) {
+        const isNamed = obstacles.length < maxNamed;
+        const refused = await obstacleOf(workspace, path, {
+          recursive,
+          ifVersion,
+          isAlone: texts.length === 1,
+          isNamed,
+        });
+        if (refused !== null) obstacles.push(refused);
+      }
+      const [first] = obstacles;
+      if (first !== undefined) return texts.length > 1 ? batchFailure(obstacles) : first;
+      const declined = recursive ? await askFirst(workspace, paths, { context, isKept, clock }) : null;
+      if (declined !== null) return declined;
+      let entries = 0;
+      for (const [index, path] of paths.entries()) {
+        const removed = await workspace.remove(path, { recursive });
+        if (removed.ok) {
+          entries += removed.value.entries;
+          continue;
+        }
+        const failed = await suggestNear(workspace, path, toFailure("delete", path, removed.error));
+        if (texts.length === 1) return failed;
+        const isBack = await takeBack(source, context, changing);
+        return batchFailure([failed], isBack ? [] : paths.slice(0, index).map(({ text }) => showName(text)));
+      }
+      const until = await keptUntil(changing);
+      const undo = until === null ? "" : `; can be undone with file_undo until ${until.slice(0, 16)}Z`;
+      const shown = paths.map(({ text }) => showName(text)).join(", ");
+      return {
+        ok: true,
+        content: [{
+          type: "text",
+          text: `Deleted ${shown}${entries === paths.length ? "" : ` (${entries} entries)`}${undo}`,
+        }],
+        structuredContent: {
+          ...texts.length === 1
+            ? { path: toPathText(shownPath(paths)) }
+            : { paths: paths.map(({ text }) => toPathText(text)) },
+          deleted_entries: entries,
+          ...until === null ? {} : { undo_until: until },
+        },
+      };
+    },
+  });
+}
+
+function shownPath([first]: readonly WorkspacePath[]): string {
+  return first?.text ?? "";
+}
+
+interface DeleteInput {
+  readonly path?: string | undefined;
+  readonly paths?: readonly string[] | undefined;
+  readonly recursive: boolean;
+}
+
+/** Whether a directory above the path is named, too. */
+function isBelowAny({ segments }: WorkspacePath, paths: ReadonlyMap<string, unknown>): boolean {
+  return segments.some((_, depth) => depth > 0 && paths.has(segments.slice(0, depth).join("/")));
+}
+
+/** What is in the way of a deletion, as far as that is seen before; of one path alone, the deletion itself says it. */
+async function obstacleOf(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { recursive, ifVersion, isAlone, isNamed }: {
+    readonly recursive: boolean;
+    readonly ifVersion: string | undefined;
+    readonly isAlone: boolean;
+    readonly isNamed: boolean;
+  },
+): Promise<Failure | null> {
+  if (!await hasVersion(workspace, path, ifVersion)) return toFailure("delete", path, { reason: "conflict" });
+  if (isAlone) return null;
+  if (path.segments.length === 0) return toFailure("delete", path, { reason: "is_root" });
+  const there = await workspace.stat(path);
+  if (there.ok && there.value.kind === "directory" && !recursive && !await isLink(workspace, path)) {
+    const listed = await workspace.list(path, { limit: 1 });
+    return listed.ok && listed.value.entries.length > 0 ? toFailure("delete", path, { reason: "not_empty" }) : null;
+  }
+  if (there.ok || there.error.reason !== "not_found" || await isLink(workspace, path)) return null;
+  const failed = toFailure("delete", path, there.error);
+  return isNamed ? await suggestNear(workspace, path, failed) : failed;
+}
+
+/** `null` where the deletion may go on: it is small, the client cannot ask, no person answers, or it is yes. */
+async function askFirst(
+  workspace: Workspace,
+  paths: readonly WorkspacePath[],
+  { context, isKept, clock }: Required<FileDeleteOptions> & { readonly context: ToolContext },
+): Promise<ToolOutcome | null> {
+  if (!context.supports("elicitation") || !await isLarge(workspace, paths)) return null;
+  const what = paths.length === 1 ? `the directory ${showName(shownPath(paths))},` : `${paths.length} paths,`;
+  const message = `Delete ${what} with more than ${maxUnaskedEntries} entries in ${
+    paths.length === 1 ? "it" : "them"
+  }?`;
+  const askedAt = clock();
+  const asked = await context.ask({
+    confirm: { method: "elicitation/create", params: { message, requestedSchema: { type: "object", properties: {} } } },
+  });
+  if (!asked.ok || asked.value.confirm.action === "accept") return null;
+  // what is in the trash is not lost because an agent has no person to ask
+  if (isKept && clock() - askedAt < leastReadingMs) return null;
+  return {
+    ok: false,
+    code: "declined",
+    message: `The user did not agree to delete ${paths.map(({ text }) => showName(text)).join(", ")}`,
+  };
+}
+
+async function isLarge(workspace: Workspace, paths: readonly WorkspacePath[]): Promise<boolean> {
+  let entries = 0;
+  for (const path of paths) {
+    for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
+      if (!entry.ok) break; // it is no directory, or the deletion says why
+      if (++entries > maxUnaskedEntries) return true;
+    }
+  }
+  return false;
+}
+
+/** `null` where nothing is kept of it. */
+async function keptUntil({ workspace: { trash }, change: id }: Changing): Promise<string | null> {
+  try {
+    const change = trash === null || id === null ? null : await trash.find(id);
+    const isKept = change?.steps.some(({ step }) =>
+      step.op === "remove" && (step.kept !== null || step.empty === true)
+    );
+    return trash === null || !change || !isKept ? null : toTimestamp(change.at + trash.keepMs);
+  } catch (error) {
+    if (machineFaultWords(error) === null) throw error;
+    return null; // it is deleted all the same
+  }
+}

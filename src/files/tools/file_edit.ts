@@ -1,0 +1,202 @@
+/** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
+import * as z from "zod";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../workspace/file_display.ts";
+import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { editNames, knownAs } from "./argument_names.ts";
+import { batchFailure, type Failure, maxNamed, refuseEmptyVersion } from "./batch.ts";
+import { editAnswer, editRefusal } from "./edit_answer.ts";
+import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
+import { writeAll } from "./edit_write.ts";
+import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure } from "./refusal.ts";
+import { beginChange } from "./changing.ts";
+import { changingHints } from "../../mcp/hints.ts";
+
+const action = "edit file";
+const maxEdits = 100;
+const maxEditedFiles = 50;
+/** Files of one call together: they are held until all are written, in some eight times as much memory. */
+const maxEditedBytes = 16 * 1024 * 1024;
+
+const unlisted = { unlisted: true }; // the list of tools has them beside `edits`
+const edit = z.lazy(() =>
+  z.strictObject({
+    path: z.string().optional().meta(emptyIsAbsent),
+    old_text: z.string().optional(),
+    new_text: z.string().optional(),
+    replace_all: z.boolean().optional().meta(unlisted),
+    whole_word: z.boolean().optional().meta(unlisted),
+    if_version: ifVersionInput(),
+  })
+);
+const input = z.lazy(() =>
+  z.object({
+    path: z.string().optional().describe("File").meta(emptyIsAbsent),
+    old_text: z.string().optional().describe("Exact text, any line ends"),
+    new_text: z.string().optional().describe("Empty to delete"),
+    replace_all: z.boolean().optional().describe("Else old_text must be there once"),
+    whole_word: z.boolean().optional().describe("Not in longer words"),
+    if_version: ifVersionInput(),
+    edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
+      .optional().describe(
+        "In order; path and texts given beside edits hold where one leaves them out",
+      ),
+    dry_run: z.boolean().default(false).describe("Only show"),
+  })
+);
+type EditInput = z.output<typeof edit>;
+type Input = z.output<typeof input>;
+
+const oneFile = () => ({
+  path: z.string(),
+  replacements: z.int().describe("How many were made, or would be"),
+  changed: z.boolean().describe("false for a dry run"),
+  diff: z.string(),
+  size_bytes: z.int(),
+  version: versionOutput().optional(),
+  sha256: sha256Output().optional(),
+});
+
+/** Edits text files of the workspace. */
+export function fileEditTool(source: WorkspaceSource): Tool {
+  const large = createKeyedMutex(); // one call with large files at a time
+  return defineTool({
+    name: "file_edit",
+    title: "Edit files",
+    description:
+      "Replaces exact text (sed, patch), with edits in many places or files: all of them or none. Keeps encoding and " +
+      "line ends. Answers with the difference.",
+    scopes: ["files:write"],
+    annotations: { title: "Edit files", ...changingHints },
+    aliases: editNames,
+    knownAs: knownAs.edit,
+    input,
+    output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
+    async run(request, context) {
+      const edits = wantedEdits(request);
+      if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
+      const workspace = beginChange(source, context, "file_edit").workspace;
+      const versions = edits.flatMap(({ path, ifVersions }) => ifVersions.map((version) => ({ path, version })));
+      const empty = await refuseEmptyVersion(workspace, action, versions);
+      if (empty !== null) return empty;
+      const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
+      const obstacles: Failure[] = [];
+      for (const each of edits) {
+        const path = parseFilePath(each.path);
+        if (!path.ok) {
+          obstacles.push(await suggestRelative(workspace, "path", path.error, each.path));
+          continue;
+        }
+        const stored = await inStoredForm(workspace, path.value);
+        const file = byFile.get(stored.text) ?? { path: stored, edits: [] };
+        file.edits.push(each);
+        byFile.set(stored.text, file);
+      }
+      if (byFile.size > maxEditedFiles) {
+        return editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
+      }
+      if (request.if_version !== undefined && byFile.size > 1) {
+        return editRefusal("invalid_arguments", "a version is that of one file; give it in each edit");
+      }
+      const files = [...byFile.values()];
+      const manner = { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 };
+      const { outcome, isLarge } = await editFiles(workspace, files, { ...manner, takesLarge: false });
+      if (!isLarge) return outcome;
+      const again = await large.run("", () => editFiles(workspace, files, { ...manner, takesLarge: true }));
+      return again.outcome;
+    },
+  });
+}
+
+/** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
+function wantedEdits(request: Input): readonly WantedEdit[] | string {
+  const { path, old_text: oldText, new_text: newText, edits = [] } = request;
+  const isEdit = path !== undefined && (oldText !== undefined || newText !== undefined);
+  const wanted: WantedEdit[] = [];
+  for (const each of [...(isEdit ? [{}] : []), ...edits]) {
+    const edit: EditInput = { ...request, ...each };
+    if (edit.path === undefined) return "give path, or a path in each of edits";
+    if (edit.old_text === undefined || edit.new_text === undefined) return "give old_text and new_text together";
+    wanted.push({
+      number: wanted.length + 1,
+      path: edit.path,
+      oldText: edit.old_text,
+      newText: edit.new_text,
+      all: edit.replace_all ?? false,
+      wholeWord: edit.whole_word ?? false,
+      ifVersions: [request.if_version, each.if_version].filter((version) => version !== undefined),
+    });
+  }
+  if (wanted.length === 0) return "give path, old_text and new_text, or edits";
+  const isText = wanted.every((each) => each.oldText.isWellFormed() && each.newText.isWellFormed());
+  return isText ? wanted : "old_text and new_text must be valid Unicode (unpaired surrogate)";
+}
+
+interface Manner {
+  readonly dryRun: boolean;
+  /** Whether files may be larger than one read. */
+  readonly takesLarge: boolean;
+  /** What is known to be in the way before any file is read. */
+  readonly obstacles: readonly Failure[];
+  /** Whether the call is of one edit. */
+  readonly isOne: boolean;
+}
+
+/** `isLarge`: where large files are taken the edits may be made. */
+async function editFiles(
+  workspace: Workspace,
+  files: readonly FileEdits[],
+  { dryRun, takesLarge, obstacles: known, isOne }: Manner,
+): Promise<{ readonly outcome: ToolOutcome; readonly isLarge: boolean }> {
+  const planned: PlannedFile[] = [];
+  const obstacles = [...known];
+  let left = maxEditedBytes;
+  for (const file of files) {
+    const plan = await planFile(workspace, file, { maxBytes: left, takesLarge });
+    if (plan.ok) {
+      planned.push(plan.value);
+      left -= plan.value.before.byteLength;
+    } else if (!takesLarge && "sizeBytes" in plan.error) {
+      return { outcome: toFailure(action, file.path, plan.error), isLarge: true };
+    } else {obstacles.push(
+        ...await toRefusals(workspace, file.path, plan.error, { isOne, isNamed: obstacles.length < maxNamed }),
+      );}
+  }
+  const [first] = obstacles;
+  if (first !== undefined) return { outcome: isOne ? first : batchFailure(obstacles), isLarge: false };
+  if (dryRun) return { outcome: await editAnswer(planned, null), isLarge: false };
+  const done = await writeAll(workspace, planned, { maxBytes: maxEditedBytes, takesLarge });
+  if ("written" in done) return { outcome: await editAnswer(done.written, done.written), isLarge: false };
+  const failures = done.failures.flatMap(({ path, problem }) => toProblems(path, problem, isOne));
+  const isAlone = isOne && failures.length === 1 && done.kept.length === 0;
+  return {
+    outcome: isAlone && failures[0] !== undefined ? failures[0] : batchFailure(failures, done.kept),
+    isLarge: false,
+  };
+}
+
+/** The refusals; `isNamed`: with the nearest names of a file that is not there. */
+async function toRefusals(
+  workspace: Workspace,
+  path: WorkspacePath,
+  problem: PlanProblem,
+  { isOne, isNamed }: { readonly isOne: boolean; readonly isNamed: boolean },
+): Promise<readonly Failure[]> {
+  const problems = toProblems(path, problem, isOne);
+  const [failed] = problems;
+  if ("edits" in problem || !isNamed || failed === undefined) return problems;
+  const named = await suggestNear(workspace, path, failed);
+  const isNew = isOne && failed.code === "not_found" && named.message === failed.message;
+  return [isNew ? { ...failed, message: `${failed.message}; file_write creates files` } : named];
+}
+
+function toProblems(path: WorkspacePath, problem: PlanProblem, isOne: boolean): readonly Failure[] {
+  if (!("edits" in problem)) return [toFailure(action, path, problem)];
+  return problem.edits.map(({ edit, code, words }) =>
+    editRefusal(code, `${words}${isOne ? "" : ` (edit ${edit.number}, ${showName(path.text)})`}`)
+  );
+}

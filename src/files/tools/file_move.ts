@@ -1,0 +1,234 @@
+/** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
+import * as z from "zod";
+import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { showName, toPathText } from "../workspace/file_display.ts";
+import { childPath, entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
+import { knownAs, moveNames } from "./argument_names.ts";
+import { copyDirectory } from "./copy_directory.ts";
+import { destinationOf } from "./move_destination.ts";
+import { ifVersionInput } from "./input.ts";
+import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
+import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
+import { previewMove } from "./preview.ts";
+import { beginChange, takeBack } from "./changing.ts";
+import { changingHints } from "../../mcp/hints.ts";
+
+/** Moves, copies and makes entries of the workspace. */
+export function fileMoveTool(source: WorkspaceSource): Tool {
+  return defineTool({
+    name: "file_move",
+    title: "Move, rename, copy",
+    description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
+    scopes: ["files:write"],
+    annotations: { title: "Move, rename, copy", ...changingHints },
+    aliases: moveNames,
+    knownAs: knownAs.move,
+    input: z.lazy(() =>
+      z.object({
+        path: z.string().optional().describe("What to move; absent to make a directory").meta(emptyIsAbsent),
+        paths: z.array(z.string()).max(maxPaths).optional().describe(
+          "Or several, into the directory destination, all or none",
+        ),
+        destination: z.string().describe("New path, name included"),
+        copy: z.boolean().default(false).describe("Keep the original"),
+        overwrite: z.boolean().default(false).describe("Replace a file that is there"),
+        if_version: ifVersionInput().meta({ unlisted: true }),
+      })
+    ),
+    output: z.lazy(() =>
+      z.object({
+        path: z.string().optional(),
+        paths: z.array(z.string()).optional(),
+        destination: z.string(),
+        created: z.boolean().optional().describe("Whether a directory is new"),
+        files: z.int().optional().describe("Files that were copied"),
+        size_bytes: z.int().optional(),
+      })
+    ),
+    preview: (input: MoveInput, context) => previewMove(source, input, context),
+    async run({ path, paths = [], destination, copy, overwrite, if_version: ifVersion }, context) {
+      const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
+      if (!to.ok) return toPathFailure("destination", to.error, destination);
+      const changing = beginChange(source, context, "file_move");
+      const { workspace } = changing;
+      const empty = await refuseEmptyVersion(workspace, "move", [{ path: path ?? paths[0], version: ifVersion }]);
+      if (empty !== null) return empty;
+      const manner = { copy, overwrite, signal: context.signal };
+      if (paths.length > 0) {
+        if (ifVersion !== undefined) return onlyOneVersion("move");
+        return await moveSeveral(workspace, path === undefined ? paths : [path, ...paths], to.value, {
+          ...manner,
+          takeBack: () => takeBack(source, context, changing),
+        });
+      }
+      if (path === undefined) return await makeDirectory(workspace, to.value);
+      if (path === "") {
+        const { code, message } = toPathFailure("path", "empty");
+        return {
+          ok: false,
+          code,
+          message: `${message}; without path, the directory ${showName(to.value.text)} is made`,
+        };
+      }
+      const from = parseDirectoryPath(path);
+      if (!from.ok) return await suggestRelative(workspace, "path", from.error, path);
+      const moved = await inStoredForm(workspace, from.value);
+      if (!await hasVersion(workspace, moved, ifVersion)) return toFailure("move", moved, { reason: "conflict" });
+      return await moveOne(workspace, {
+        from: moved,
+        to: await destinationOf(workspace, moved, { text: destination, path: to.value }),
+      }, manner);
+    },
+  });
+}
+
+interface MoveInput {
+  readonly path?: string | undefined;
+  readonly paths?: readonly string[] | undefined;
+  readonly destination: string;
+  readonly copy: boolean;
+}
+
+interface Manner {
+  readonly copy: boolean;
+  readonly overwrite: boolean;
+  readonly signal: AbortSignal;
+}
+
+async function moveOne(workspace: Workspace, pair: Pair, manner: Manner): Promise<ToolOutcome> {
+  const outcome = await (manner.copy ? copyEntry : moveEntry)(workspace, pair, manner);
+  return await suggestNear(workspace, pair.from, await suggestInside(workspace, pair, outcome));
+}
+
+/** Moves or copies entries into a directory, each under its own name: all of them, or none. */
+async function moveSeveral(
+  workspace: Workspace,
+  texts: readonly string[],
+  directory: WorkspacePath,
+  { takeBack, ...manner }: Manner & { readonly takeBack: () => Promise<boolean> },
+): Promise<ToolOutcome> {
+  const action = manner.copy ? "copy" : "move";
+  const obstacles: Failure[] = [];
+  const pairs = new Map<string, Pair>();
+  const there = await workspace.stat(directory);
+  if (there.ok && there.value.kind !== "directory") {
+    obstacles.push(toFailure(action, directory, { reason: "not_a_directory" }));
+  }
+  for (const text of texts) {
+    const parsed = text === "" ? parseFilePath("") : parseDirectoryPath(text);
+    if (!parsed.ok) {
+      obstacles.push(await suggestRelative(workspace, "path", parsed.error, text));
+      continue;
+    }
+    const from = await inStoredForm(workspace, parsed.value);
+    const pair = { from, to: childPath(directory, from.segments.slice(-1)) };
+    const obstacle = await obstacleOf(workspace, pair, { action, ...manner, isNamed: obstacles.length < maxNamed });
+    if (obstacle !== null) obstacles.push(obstacle);
+    else if (pairs.has(pair.to.text) && pairs.get(pair.to.text)?.from.text !== from.text) {
+      obstacles.push(toPairFailure(action, pair, { reason: "already_exists", about: "to" }));
+    } else pairs.set(pair.to.text, pair);
+  }
+  if (obstacles.length > 0) return batchFailure(obstacles);
+  const done: string[] = [];
+  for (const pair of pairs.values()) {
+    const outcome = await moveOne(workspace, pair, manner);
+    if (!outcome.ok) return batchFailure([outcome], await takeBack() ? [] : done);
+    done.push(showName(pair.from.text));
+  }
+  return {
+    ok: true,
+    content: [{
+      type: "text",
+      text: `${manner.copy ? "Copied" : "Moved"} ${done.join(", ")} into ${showName(directory.text)}/`,
+    }],
+    structuredContent: {
+      paths: Array.from(pairs.values(), ({ from }) => toPathText(from.text)),
+      destination: toPathText(directory.text),
+    },
+  };
+}
+
+/** What is in the way of one of several moves, as far as that is seen before. */
+async function obstacleOf(
+  workspace: Workspace,
+  { from, to }: Pair,
+  { action, overwrite, isNamed }: { readonly action: string; readonly overwrite: boolean; readonly isNamed: boolean },
+): Promise<Failure | null> {
+  if (from.segments.length === 0) return toFailure(action, from, { reason: "is_root" });
+  const source = await workspace.stat(from);
+  if (!source.ok && !(source.error.reason === "not_found" && await isLink(workspace, from))) {
+    const failed = toFailure(action, from, source.error);
+    return isNamed ? await suggestNear(workspace, from, failed) : failed;
+  }
+  const target = await workspace.stat(to);
+  const isReplaced = overwrite && target.ok && target.value.kind === "file";
+  return target.ok && !isReplaced
+    ? toPairFailure(action, { from, to }, { reason: "already_exists", about: "to" })
+    : null;
+}
+
+interface Pair {
+  readonly from: WorkspacePath;
+  readonly to: WorkspacePath;
+}
+
+/** Names the path in the directory that is at the destination, which is what `mv` and `cp` would have taken. */
+async function suggestInside(workspace: Workspace, { from, to }: Pair, outcome: ToolOutcome): Promise<ToolOutcome> {
+  const name = from.segments.at(-1);
+  if (outcome.ok || name === undefined) return outcome;
+  if (outcome.code !== "already_exists" && outcome.code !== "is_directory") return outcome;
+  const there = await workspace.stat(to);
+  if (!there.ok || there.value.kind !== "directory") return outcome;
+  return { ...outcome, message: `${outcome.message}; did you mean ${showName(entryPath(to, name).text)}?` };
+}
+
+async function moveEntry(
+  workspace: Workspace,
+  { from, to }: Pair,
+  options: { readonly overwrite: boolean },
+): Promise<ToolOutcome> {
+  const moved = await workspace.move(from, to, options);
+  if (!moved.ok) return toPairFailure("move", { from, to }, moved.error);
+  return {
+    ok: true,
+    content: [{ type: "text", text: `Moved ${showName(from.text)} to ${showName(to.text)}` }],
+    structuredContent: { path: toPathText(from.text), destination: toPathText(to.text) },
+  };
+}
+
+async function copyEntry(
+  workspace: Workspace,
+  { from, to }: Pair,
+  { overwrite, signal }: Manner,
+): Promise<ToolOutcome> {
+  const copied = await workspace.copy(from, to, { overwrite });
+  if (copied.ok) {
+    const { sizeBytes } = copied.value;
+    return {
+      ok: true,
+      content: [{ type: "text", text: `Copied ${showName(from.text)} to ${showName(to.text)} (${sizeBytes} bytes)` }],
+      structuredContent: {
+        path: toPathText(from.text),
+        destination: toPathText(to.text),
+        files: 1,
+        size_bytes: sizeBytes,
+      },
+    };
+  }
+  const { reason, about } = copied.error;
+  if (reason === "is_directory" && about === "from") return await copyDirectory(workspace, { from, to }, signal);
+  return toPairFailure("copy", { from, to }, copied.error);
+}
+
+async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise<ToolOutcome> {
+  const made = await workspace.makeDirectory(path);
+  if (!made.ok) return toFailure("create directory", path, made.error);
+  const { created } = made.value;
+  return {
+    ok: true,
+    content: [{ type: "text", text: `${showName(path.text)}/ ${created ? "created" : "is there already"}` }],
+    structuredContent: { destination: toPathText(path.text), created },
+  };
+}

@@ -1,0 +1,195 @@
+/** The tool `file_search`: files by their names, and lines by what is in them. */
+import * as z from "zod";
+import { loadOnce } from "../../lib/load_once.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { createIgnored } from "../workspace/ignored.ts";
+import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
+import { parseDirectoryPath } from "../workspace/path.ts";
+import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { knownAs, searchNames } from "./argument_names.ts";
+import { cursorWords, tagOf, toSearchCursor } from "./cursor.ts";
+import { showText } from "../workspace/file_display.ts";
+import { cursorInput, untrustedOutput } from "./input.ts";
+import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
+import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
+import { toFailure } from "./refusal.ts";
+import { readingHints } from "../../mcp/hints.ts";
+
+const maxExcludes = 20;
+/** Hits of one answer. */
+const maxHits = 1000;
+
+const input = z.lazy(() =>
+  z.object({
+    query: z.string().optional().describe("Text in a line; absent to find files by pattern").meta({
+      ...emptyIsAbsent,
+      written: "text",
+    }),
+    regex: z.boolean().default(false).describe("RE2 syntax"),
+    path: z.string().default(".").describe("Directory or file"),
+    pattern: z.string().optional().describe("As in file_list").meta(emptyIsAbsent),
+    exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+    ignore_case: z.boolean().default(false).describe("Any case"),
+    whole_word: z.boolean().default(false).describe("Not in longer words"),
+    show: z.enum(["lines", "files", "count", "texts"]).default("lines").describe(
+      "files: names; count: matches by file; texts: how often which text matched",
+    ),
+    context: z.int().min(0).max(10).default(0).describe("Lines around").meta(clamped),
+    last: z.boolean().default(false).describe("The last lines, not the first"),
+    newest_first: z.boolean().default(false).describe("Newest files first").meta({ unlisted: true }),
+    include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
+    limit: z.int().min(1).max(maxHits).default(100).describe("Lines, or files").meta(clamped),
+    cursor: cursorInput(),
+  })
+);
+
+/** What a cursor goes with. */
+const queryParts = [
+  ...["query", "regex", "pattern", "exclude", "ignore_case", "whole_word"] as const,
+  ...["last", "newest_first", "include_ignored"] as const,
+];
+
+const output = z.lazy(() =>
+  z.object({
+    matches: z.array(z.object({
+      filename: z.string().describe("Path in the workspace, exactly; escape it before showing it"),
+      line: z.int().optional().describe("From 1"),
+      column: z.int().optional().describe("Of a line that is cut: the match's first character, from 1"),
+      text: z.string().optional().describe("The line; a long one is cut around the match"),
+      before: z.array(z.string()).optional(),
+      after: z.array(z.string()).optional(),
+      count: z.int().optional().describe("Matches in the line or file"),
+      lines: z.int().optional(),
+      columns: z.array(z.int()).optional().describe("Where further matches of a long line begin"),
+    })),
+    lines: z.int().optional().describe("Lines that match"),
+    hits: z.int().optional().describe("Matches in them, as far as counted"),
+    texts: z.array(z.object({ text: z.string(), count: z.int() })).optional(),
+    files_searched: z.int(),
+    files_passed_over: z.int(),
+    passed_over: z.array(z.object({ reason: z.string(), count: z.int(), filenames: z.array(z.string()) })).optional(),
+    partly_searched: z.array(z.object({ filename: z.string(), line: z.int() })).optional(),
+    hint: z.string().optional(),
+    skipped: skippedOutput.optional(),
+    next_cursor: z.string().optional(),
+    untrusted: untrustedOutput(),
+  })
+);
+
+interface FileSearchOptions {
+  /** After this time a search gives what it has found, and a cursor. Default 10,000. */
+  readonly maxSearchMilliseconds?: number;
+  /** A search that takes longer goes on as a task, where the caller takes tasks. Default 1,000. */
+  readonly handOutAfterMilliseconds?: number;
+  readonly clock?: Clock;
+}
+
+const loadSearch = loadOnce(async () => ({
+  ...await import("../text/line_pattern.ts"),
+  ...await import("./search_hint.ts"),
+  ...await import("./search_run.ts"),
+}));
+
+export function fileSearchTool(
+  source: WorkspaceSource,
+  { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: FileSearchOptions = {},
+): Tool {
+  return defineTool({
+    name: "file_search",
+    title: "Search files",
+    description:
+      "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
+      "passed over, and why.",
+    scopes: ["files:read"],
+    annotations: { title: "Search files", ...readingHints },
+    aliases: searchNames(maxHits),
+    knownAs: knownAs.search,
+    input,
+    output,
+    async run(request, context) {
+      const parsed = parseDirectoryPath(request.path);
+      if (!parsed.ok) {
+        return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
+      }
+      if (request.query === undefined && request.pattern === undefined) {
+        const again = request.cursor === undefined ? "" : "; a cursor goes with the arguments of the call that gave it";
+        return invalid(`give query, pattern or both${again}`);
+      }
+      const matchesName = matcherOf(request.pattern, request.exclude);
+      if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
+      const { createLinePattern, hintFor, search } = await loadSearch();
+      let pattern: LinePattern | null = null;
+      if (request.query !== undefined) {
+        const created = await createLinePattern({
+          text: request.query,
+          isRegularExpression: request.regex,
+          ignoreCase: request.ignore_case,
+          wholeWord: request.whole_word,
+        });
+        if (!created.ok) return invalid(queryWords(created.error));
+        pattern = created.value;
+      }
+      const workspace = workspaceOf(source, context.principal);
+      const path = await inStoredForm(workspace, parsed.value);
+      const there = path.text === "" ? null : await workspace.stat(path);
+      if (there !== null && !there.ok) {
+        return await suggestNear(workspace, path, toFailure("search", path, there.error));
+      }
+      const isFile = there?.value.kind === "file";
+      const tag = tagOf([path.text, ...queryParts.map((part) => request[part])]);
+      const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
+      if (typeof cursor === "string") return invalid(cursorWords(cursor));
+      const started = clock();
+      const deadline = started + maxSearchMilliseconds;
+      let isHandedOut = false;
+      return await search({
+        workspace,
+        path,
+        isFile,
+        limit: request.limit,
+        context: request.context,
+        show: request.show,
+        last: request.last,
+        newestFirst: request.newest_first,
+        matchesName: isFile ? () => true : matchesName,
+        pattern,
+        cursor,
+        tag,
+        hint: request.query === undefined ? null : hintFor(request.query, request),
+        ignored: alsoExcluding(
+          isFile || request.include_ignored ? undefined : await createIgnored(workspace, path),
+          request.exclude,
+        ),
+        isOver: () => clock() > deadline || context.signal.aborted,
+        progress: (progress) => context.progress({ progress }),
+        outlive() {
+          if (isHandedOut || clock() - started < handOutAfterMilliseconds) return undefined;
+          isHandedOut = true;
+          return context.handOut();
+        },
+      });
+    },
+  });
+}
+
+function queryWords(refusal: LineQueryRefusal): string {
+  switch (refusal.reason) {
+    case "empty":
+      return "query is empty";
+    case "too_long":
+      return "query is too long: 1000 characters of plain text, 250 with regex or ignore_case";
+    case "several_lines":
+      return "query holds a line end; search for one of its lines, with context for those around it";
+    case "too_complex":
+      return "query is too complex; use fewer or smaller repetitions";
+    case "invalid_expression":
+      return `query is no regular expression in RE2 syntax, which has no look-around and no backreferences: ${
+        showText(refusal.detail)
+      }; leave out regex to search for it as plain text`;
+  }
+}
+
+function invalid(words: string): ToolOutcome {
+  return { ok: false, code: "invalid_arguments", message: `Failed to search: ${words}` };
+}

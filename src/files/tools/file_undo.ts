@@ -1,0 +1,235 @@
+/** The tool `file_undo`: lists and undoes changes of the same user and client. */
+import * as z from "zod";
+import type { Principal } from "../../lib/principal.ts";
+import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import type { Change } from "../workspace/change.ts";
+import { stateOf } from "../workspace/entry_state.ts";
+import { showName, toPathText } from "../workspace/file_display.ts";
+import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { undoChange } from "../text/undo.ts";
+import { knownAs, undoNames } from "./argument_names.ts";
+import { count, toTimestamp } from "./input.ts";
+import { beginChange } from "./changing.ts";
+import { toUndoFailure } from "./undo_failure.ts";
+import { changingHints } from "../../mcp/hints.ts";
+
+const toolName = "file_undo";
+/** Changes of one list. */
+const maxListed = 20;
+/** Changes of all callers that are looked at for those of one. */
+const maxLookedAt = 5_000;
+/** Paths of one change that are shown. */
+const maxShownPaths = 3;
+
+const changeOutput = z.lazy(() =>
+  z.object({
+    change: z.string(),
+    time: z.string(),
+    tool: z.string(),
+    paths: z.array(z.string()).describe("The first of them"),
+    path_count: z.int(),
+    undone_by: z.string().optional(),
+    redone_by: z.string().optional(),
+  })
+);
+
+/** Undoes changes of the workspace. */
+export function fileUndoTool(source: WorkspaceSource): Tool {
+  return defineTool({
+    name: "file_undo",
+    title: "Undo",
+    description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
+    scopes: ["files:write"],
+    annotations: { title: "Undo", ...changingHints },
+    aliases: undoNames,
+    knownAs: knownAs.undo,
+    places: [""],
+    input: z.lazy(() =>
+      z.object({
+        change: z.string().optional().describe("From the list, or last; absent to list").meta(emptyIsAbsent),
+      })
+    ),
+    output: z.lazy(() =>
+      z.object({
+        changes: z.array(changeOutput).optional(),
+        undone: z.string().optional().describe("The change that was undone"),
+        undone_by: z.string().optional().describe("The change that undid it"),
+        paths: z.array(z.string()).optional(),
+      })
+    ),
+    async preview({ change: wanted }: { readonly change?: string }, { principal }) {
+      const { trash } = workspaceOf(source, principal);
+      if (trash === null) return nothingKept;
+      if (wanted === undefined) return "Lists the last changes of this client";
+      const change = await wantedChange(trash, principal, wanted);
+      return "code" in change ? change : await previewUndo(workspaceOf(source, principal), change);
+    },
+    async run({ change: wanted }, context) {
+      const { trash } = workspaceOf(source, context.principal);
+      if (trash === null) return nothingKept;
+      if (wanted === undefined) return await listChanges(trash, context.principal);
+      const change = await wantedChange(trash, context.principal, wanted);
+      return "code" in change ? change : await undo(source, context, trash, change);
+    },
+  });
+}
+
+const nothingKept = { ok: false, code: "nothing_kept", message: "This server does not keep changes" } as const;
+
+async function wantedChange(
+  trash: Trash,
+  principal: Principal,
+  wanted: string,
+): Promise<Change | Extract<ToolOutcome, { readonly ok: false }>> {
+  const change = wanted === "last" ? await lastChange(trash, principal) : await trash.find(wanted);
+  if (change !== null && isOwn(change, principal)) return change;
+  const message = wanted === "last"
+    ? "There is no change of yours to undo (last passes over undoings: name one to undo it)"
+    : "There is no such change of yours; call file_undo without change for the list";
+  return { ok: false, code: "not_found", message };
+}
+
+/** For the person who decides: all that the undo may touch, as it is now. */
+async function previewUndo(workspace: Workspace, { id, at, by, steps }: Change): Promise<string> {
+  const lines = [`Undoes ${by?.tool} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):`];
+  for (const path of new Set(steps.map(({ step }) => step.path))) {
+    const { words } = await stateOf(workspace, { text: path, segments: path.split("/") }, true);
+    lines.push(`- ${showName(path)} (now: ${words})`);
+  }
+  return lines.join("\n");
+}
+
+async function undo(
+  source: WorkspaceSource,
+  context: ToolContext,
+  kept: Trash,
+  change: Change,
+): Promise<ToolOutcome> {
+  const changing = beginChange(source, context, toolName);
+  const { trash } = changing.workspace;
+  if (trash === null) throw new TypeError("a workspace that begins changes without keeping them");
+  const undone = await undoChange({ ...changing.workspace, trash }, change);
+  if (!undone.ok) {
+    const later = "path" in undone.error.problem
+      ? await laterChange(kept, context.principal, change, undone.error.problem.path)
+      : null;
+    return toUndoFailure(change, undone.error, later);
+  }
+  const by = changing.change ?? "";
+  await trash.noteUndone(change.id, by);
+  const paths = undone.value.map(toPathText);
+  return {
+    ok: true,
+    content: [{ type: "text", text: `Undid ${change.by?.tool} of ${shownPaths(undone.value)}; undo ${by} to redo it` }],
+    structuredContent: { undone: change.id, undone_by: by, paths },
+  };
+}
+
+async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutcome> {
+  const lines: string[] = [];
+  const changes: z.output<typeof changeOutput>[] = [];
+  const undoings = new Map<string, string | null>(); // and what undid each: they are newer than what they undo
+  for await (const change of ownChanges(trash, principal)) {
+    const { id, at, by, undoneBy } = change;
+    if (isUndoing(change)) undoings.set(id, undoneBy);
+    const redoneBy = redoing(undoings, undoneBy);
+    const paths = [...new Set(change.steps.map(({ step }) => step.path))];
+    const state = (undoneBy === null ? "" : `, undone by ${undoneBy}`) +
+      (redoneBy === null ? "" : `, redone by ${redoneBy}`);
+    const source = shownSource(change);
+    lines.push(`${id} ${toTimestamp(at).slice(0, 19)}Z ${by?.tool} ${shownPaths(paths)}${source}${state}`);
+    changes.push({
+      change: id,
+      time: toTimestamp(at),
+      tool: by?.tool ?? "",
+      paths: paths.slice(0, maxShownPaths).map(toPathText),
+      path_count: paths.length,
+      ...undoneBy === null ? {} : { undone_by: undoneBy },
+      ...redoneBy === null ? {} : { redone_by: redoneBy },
+    });
+    if (changes.length === maxListed) break;
+  }
+  const text = lines.length === 0 ? "No changes of yours are kept" : lines.join("\n");
+  return { ok: true, content: [{ type: "text", text }], structuredContent: { changes } };
+}
+
+/** What made a change again that `undoneBy` undid: the newest of the undoings that undid one another, where it did. */
+function redoing(undoings: ReadonlyMap<string, string | null>, undoneBy: string | null): string | null {
+  let newest = undoneBy;
+  let isUndone = true;
+  for (let by; newest !== null && (by = undoings.get(newest) ?? null) !== null; newest = by) isUndone = !isUndone;
+  return isUndone ? null : newest;
+}
+
+/** An undoing, and what it undid: followed back to a change, it redoes that where their number is even. */
+interface Undoing {
+  readonly change: Change;
+  /** The oldest of the undoings that were met, and how many there are. */
+  oldest: string;
+  depth: number;
+  isRedo: boolean | null;
+}
+
+/** The newest that is not undone: a change, or what redid one. Other undoings are undone by their ids. */
+async function lastChange(trash: Trash, principal: Principal): Promise<Change | null> {
+  const undoings: Undoing[] = []; // not undone, and newer than `last`
+  let last: Change | null = null;
+  for await (const change of ownChanges(trash, principal)) {
+    const undoing = undoings.find(({ oldest }) => oldest === change.undoneBy);
+    if (undoing !== undefined && isUndoing(change)) {
+      Object.assign(undoing, { oldest: change.id, depth: undoing.depth + 1 });
+    } else if (undoing !== undefined) undoing.isRedo = undoing.depth % 2 === 0;
+    if (last === null && change.undoneBy === null) {
+      if (isUndoing(change)) undoings.push({ change, oldest: change.id, depth: 1, isRedo: null });
+      else last = change;
+    }
+    while (undoings[0]?.isRedo === false) undoings.shift();
+    if (undoings[0]?.isRedo === true) return undoings[0].change;
+    if (undoings.length === 0 && last !== null) return last;
+  }
+  return undoings.find(({ isRedo }) => isRedo)?.change ?? last;
+}
+
+function isUndoing({ by }: Change): boolean {
+  return by?.tool === toolName;
+}
+
+/** The newest change since, of the same user and client, that is in the way. */
+async function laterChange(trash: Trash, principal: Principal, { id }: Change, path: string): Promise<string | null> {
+  for await (const later of ownChanges(trash, principal)) {
+    if (later.id <= id) return null;
+    if (!isUndoing(later) && later.undoneBy === null && later.steps.some(({ step }) => isAbout(step.path, path))) {
+      return later.id;
+    }
+  }
+  return null;
+}
+
+function isAbout(changed: string, path: string): boolean {
+  return changed === path || changed.startsWith(`${path}/`) || path.startsWith(`${changed}/`);
+}
+
+/** The changes of the same user and client, the newest first. */
+export async function* ownChanges(trash: Trash, principal: Principal): AsyncGenerator<Change> {
+  let lookedAt = 0;
+  for await (const change of trash.changes()) {
+    if (isOwn(change, principal) && change.steps.length > 0) yield change;
+    if (++lookedAt === maxLookedAt) return;
+  }
+}
+
+function isOwn({ by }: Change, { subject, clientId }: Principal): boolean {
+  return by !== null && by.subject === subject && by.clientId === clientId;
+}
+
+/** Where a move came from. */
+function shownSource({ steps }: Change): string {
+  const moved = steps.find(({ step }) => step.op === "move")?.step;
+  return moved?.op === "move" ? ` (from ${showName(moved.from)})` : "";
+}
+
+function shownPaths(paths: readonly string[]): string {
+  const shown = paths.slice(0, maxShownPaths).map(showName).join(", ");
+  const rest = paths.length - maxShownPaths;
+  return rest > 0 ? `${shown} and ${count(rest, "further path")}` : shown;
+}

@@ -1,0 +1,280 @@
+/** The tool `file_write`: creates, replaces or extends files. */
+import * as z from "zod";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import { knownAs, writeNames } from "./argument_names.ts";
+import { putBytes } from "./edit_write.ts";
+import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.ts";
+import { hasOpenLine, storedFormOf } from "../text/stored_form.ts";
+import { readWholeFile } from "../text/whole_file.ts";
+import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
+import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
+import { linkedWrite, linkInput, linkOutput } from "./link.ts";
+import { inFormOf } from "./write_note.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { TransferLinks } from "../transfer/port.ts";
+import { inStoredForm } from "./near_names.ts";
+import { toFailure, toPathFailure } from "./refusal.ts";
+import { previewWrite } from "./preview.ts";
+import { beginChange } from "./changing.ts";
+import { changingHints } from "../../mcp/hints.ts";
+
+type Mode = NonNullable<WriteOptions["mode"]>;
+type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };
+
+/** Files of one call, the first included. */
+const maxFiles = 50;
+const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
+
+/** Files of one call together that are held until all are written. */
+const maxHeldBytes = 16 * 1024 * 1024;
+
+const modes = z.enum(["overwrite", "create", "append"]);
+const oneMore = z.lazy(() =>
+  z.strictObject({
+    filename: z.string(),
+    content: z.string().meta({ written: "json" }),
+    mode: modes.optional().meta({ unlisted: true }),
+    if_version: ifVersionInput(),
+  })
+);
+const plainInput = () =>
+  z.object({
+    filename: filenameInput().describe("Path"),
+    content: z.string().describe("Text").meta({ written: "json" }),
+    mode: modes.default("overwrite").describe("create refuses what is there"),
+    if_version: ifVersionInput(),
+    files: z.array(oneMore).max(maxFiles - 1).optional().describe("More, all or none; mode as beside files"),
+  });
+const linkableInput = () => {
+  const plain = plainInput();
+  return plain.extend({
+    content: plain.shape.content.optional().meta({ flat: "required" }),
+    link: linkInput().describe("Give an upload URL instead"),
+  }).refine(({ content, link }) => content !== undefined || link, {
+    error: "content parameter is required",
+    path: ["content"],
+  });
+};
+type Input = z.output<ReturnType<typeof linkableInput>>;
+
+const oneFile = () =>
+  z.object({
+    filename: filenameOutput(),
+    size_bytes: z.int().describe("The file's new size in bytes"),
+    version: versionOutput(),
+    sha256: sha256Output(),
+    created: z.boolean().describe("Whether the file is new"),
+    note: z.string().optional().describe("What to know of its line ends and encoding"),
+  });
+const output = (hasLinks: boolean) => {
+  const one = oneFile();
+  const part = one.partial().shape;
+  return z.object({
+    ...(hasLinks ? { ...one.partial().required({ filename: true }).shape, ...linkOutput() } : one.shape),
+    files: z.array(z.object(part)).optional(),
+  });
+};
+
+/** Writes text files to the workspace. */
+export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
+  return defineTool({
+    name: "file_write",
+    title: "Write files",
+    description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
+    scopes: ["files:write"],
+    annotations: { title: "Write files", ...changingHints },
+    aliases: writeNames,
+    knownAs: knownAs.write,
+    input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
+    output: z.lazy(() => output(links !== null)),
+    preview: (input: Input, context) => previewWrite(source, input, context),
+    async run(request: Input, context) {
+      const { filename, content = "", files = [] } = request;
+      const { workspace } = beginChange(source, context, "file_write");
+      const given = [{ filename, content, mode: request.mode, if_version: request.if_version }, ...files];
+      const versions = given.map(({ filename: path, if_version: version }) => ({ path, version }));
+      const empty = await refuseEmptyVersion(workspace, "write file", versions);
+      if (empty !== null) return empty;
+      if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
+      const wanted: WantedFile[] = [];
+      const obstacles: Failure[] = [];
+      for (const { filename, content, mode = request.mode, if_version: ifVersion } of given) {
+        const path = parseFilePath(filename);
+        if (!path.ok) obstacles.push(toPathFailure("filename", path.error, filename));
+        else if (!content.isWellFormed()) obstacles.push(notUnicode); // it would be stored as U+FFFD, without a word
+        else wanted.push({ path: await inStoredForm(workspace, path.value), content, mode, ifVersion });
+      }
+      if (files.length > 0) {
+        const all = await writeAll(workspace, wanted, obstacles);
+        return all.ok ? toAnswer(all.value) : all.error;
+      }
+      const [alone] = wanted;
+      if (alone === undefined) return obstacles[0] ?? notUnicode;
+      const written = await writeOne(workspace, alone);
+      return written.ok ? toAnswer([written.value]) : written.error;
+    },
+  });
+}
+
+/** One file of a call. */
+interface WantedFile {
+  readonly path: WorkspacePath;
+  readonly content: string;
+  readonly mode: Mode;
+  readonly ifVersion: string | undefined;
+}
+
+function toAnswer(written: readonly Written[]): ToolOutcome {
+  const lines: string[] = [];
+  const facts: Record<string, unknown>[] = [];
+  for (const { path, mode, sizeBytes, sha256, created, note } of written) {
+    const verb = created ? verbs.create : verbs[mode];
+    const size = `${sizeBytes} bytes, version ${toVersion(sha256)}`;
+    lines.push(`${verb} ${showName(path.text)} (${size})${note && `; ${note}`}`);
+    facts.push({
+      filename: toPathText(path.text),
+      size_bytes: sizeBytes,
+      version: toVersion(sha256),
+      sha256,
+      created,
+      ...note === "" ? {} : { note },
+    });
+  }
+  const [first, ...further] = facts;
+  return {
+    ok: true,
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
+  };
+}
+
+/** Writes all files, or leaves all as they were, and then names all that is in the way. */
+async function writeAll(
+  workspace: Workspace,
+  wanted: readonly WantedFile[],
+  obstacles: Failure[],
+): Promise<Result<readonly Written[], Failure>> {
+  const places = new Map<string, Before>();
+  let room = maxHeldBytes;
+  for (const file of wanted) {
+    const before = await lookBefore(workspace, file, room);
+    if (!before.ok) obstacles.push(before.error);
+    else if (!places.has(file.path.text)) {
+      places.set(file.path.text, before.value);
+      room -= before.value.bytes?.byteLength ?? 0;
+    }
+  }
+  if (obstacles.length > 0) return failure(batchFailure(obstacles));
+  const written: Written[] = [];
+  for (const file of wanted) { // all of them, so that the refusal names each that cannot be written
+    const done = await writeOne(workspace, file);
+    if (done.ok) written.push(done.value);
+    else obstacles.push(done.error);
+  }
+  if (obstacles.length === 0) return success(written);
+  const stay: string[] = [];
+  for (const file of new Map(written.map((each) => [each.path.text, each])).values()) {
+    const before = places.get(file.path.text);
+    if (before === undefined || !await putBack(workspace, file, before)) stay.push(showName(file.path.text));
+  }
+  return failure(batchFailure(obstacles, stay));
+}
+
+/** What is at a path before it is written: its bytes, or `null`, and how many of its directories are there. */
+interface Before {
+  readonly bytes: Uint8Array | null;
+  readonly depth: number;
+}
+
+/** The file as it is, or what is in the way as far as that is seen without writing. */
+async function lookBefore(
+  workspace: Workspace,
+  { path, mode, ifVersion }: WantedFile,
+  maxBytes: number,
+): Promise<Result<Before, Failure>> {
+  const refuse = (refusal: WorkspaceRefusal) => failure(toFailure("write file", path, refusal));
+  const read = await readWholeFile(workspace, path, maxBytes);
+  if (!read.ok) {
+    if (read.error.reason === "not_found" && ifVersion === undefined) {
+      return success({ bytes: null, depth: await depthThere(workspace, path) });
+    }
+    if (read.error.reason === "not_found") return refuse({ reason: "conflict" });
+    if (read.error.reason !== "too_large") return refuse(read.error);
+    const words = "it is too large to be put back should another file fail; write it in a call of its own";
+    return failure({
+      ok: false,
+      code: "too_large",
+      message: `Failed to write file: ${words} (${showName(path.text)})`,
+    });
+  }
+  if (mode === "create") return refuse({ reason: "already_exists" });
+  const isVersion = ifVersion === undefined || read.value.sha256?.startsWith(ifVersion.toLowerCase());
+  return isVersion ? success({ bytes: read.value.bytes, depth: 0 }) : refuse({ reason: "conflict" });
+}
+
+/** Whether the file is as it was; one that another program changed meanwhile stays. */
+async function putBack(workspace: Workspace, { path, sha256 }: Written, { bytes, depth }: Before): Promise<boolean> {
+  if (bytes !== null) return (await putBytes(workspace, path, bytes, { ifMatch: sha256 })).ok;
+  const there = await workspace.read(path);
+  if (!there.ok || there.value.sha256 !== sha256 || !(await workspace.remove(path)).ok) return false;
+  await removeMade(workspace, path, depth);
+  return true;
+}
+
+const notUnicode: Failure = {
+  ok: false,
+  code: "content_not_unicode",
+  message: "Failed to write file: the content is not valid Unicode (unpaired surrogate)",
+};
+
+async function writeByLink(
+  workspace: Workspace,
+  links: TransferLinks,
+  principal: Principal,
+  { filename, content, mode, if_version: ifVersion, files }: Input,
+): Promise<ToolOutcome> {
+  const parsed = parseFilePath(filename);
+  if (!parsed.ok) return toPathFailure("filename", parsed.error, filename);
+  if (mode === "append" || files !== undefined || (content ?? "") !== "") {
+    const message = "Failed to write file: link is for one whole file; leave out content, files and append";
+    return { ok: false, code: "invalid_arguments", message };
+  }
+  const path = await inStoredForm(workspace, parsed.value);
+  const ifMatch = ifVersion === undefined || ifVersion.length === 64
+    ? ifVersion
+    : await hashOfVersion(workspace, path, ifVersion);
+  if (ifMatch === null) return toFailure("write file", path, { reason: "conflict" });
+  return await linkedWrite(links, principal, path, ifMatch === undefined ? { mode } : { mode, ifMatch });
+}
+
+async function writeOne(
+  workspace: Workspace,
+  { path, content, mode, ifVersion }: WantedFile,
+): Promise<Result<Written, Failure>> {
+  const stored = mode === "create" ? null : await storedFormOf(workspace, path, beyondAscii.test(content));
+  const isAdded = mode === "append";
+  const isContinued = isAdded && stored !== null && /^[^\r\n]/.test(content) &&
+    await hasOpenLine(workspace, path, stored);
+  const { text, encoding, note } = inFormOf(stored, { content, isAdded, isContinued });
+  const bytes = encodeText(text, encoding);
+  if (bytes === null) return failure(notEncodable(encoding, path, lackingIn(text, encoding) ?? ""));
+  const ifMatch = ifVersion === undefined || ifVersion.length === 64
+    ? ifVersion
+    : await hashOfVersion(workspace, path, ifVersion);
+  if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
+  const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
+  if (!written.ok) return failure(toFailure("write file", path, written.error));
+  return success({ ...written.value, path, mode, note });
+}
+
+const beyondAscii = /[^\0-\x7f]/;
+
+function notEncodable(encoding: TextEncoding, path: WorkspacePath, lacking: string): Failure {
+  const words = `the file's encoding (${encoding}) has no "${showText(lacking)}"; ` +
+    "leave that out, or delete the file first to have UTF-8";
+  return { ok: false, code: "not_encodable", message: `Failed to write file: ${words} (${showName(path.text)})` };
+}

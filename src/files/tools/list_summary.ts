@@ -1,0 +1,119 @@
+/** What a tree holds, for `file_list`: files, bytes and lines, by extension. */
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../workspace/file_display.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { type WideEncoding, wideEncoding } from "../text/wide_encoding.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { count } from "./input.ts";
+import { toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
+import { toFailure } from "./refusal.ts";
+
+const readBytes = 262_144;
+const newline = 0x0a;
+/** Of binary files, which have no lines, a NUL is among the first bytes. */
+const sniffedBytes = 8_192;
+const maxExtensions = 40;
+/** Names that an answer repeats of files that cannot be read. */
+const maxUnreadNames = 5;
+
+interface Total {
+  files: number;
+  sizeBytes: number;
+  lines: number;
+}
+
+/** Counts everything in the tree, reading the files for their lines. */
+export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
+  const { workspace, path, isOver } = listing;
+  const byExtension = new Map<string, Total>();
+  const unread: string[] = [];
+  const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
+  const buffer = new Uint8Array(readBytes);
+  let directories = 0;
+  const visited = await visitWanted(listing, async ({ kind, path, segments, sizeBytes = 0 }) => {
+    if (kind === "directory") directories++;
+    if (kind !== "file") return;
+    const lines = isOver() ? 0 : await countLines(workspace, path, buffer, isOver);
+    if (lines === null) unread.push(segments.join("/"));
+    const extension = /[^.]\.([^.]{1,12})$/.exec(segments.at(-1) ?? "")?.[1]?.toLowerCase() ?? "";
+    const total = byExtension.get(extension) ?? { files: 0, sizeBytes: 0, lines: 0 };
+    byExtension.set(extension, total);
+    for (const each of [total, all]) {
+      each.files++;
+      each.sizeBytes += sizeBytes;
+      each.lines += lines ?? 0;
+    }
+    await nextTurn();
+  });
+  if (!visited.ok) return toFailure("list directory", path, visited.error);
+  const cut = visited.value ?? (isOver() ? { mostly: null } : null);
+  const isCut = cut !== null;
+  const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
+  // where not all was looked at, a count of lines would be read as that of the tree
+  const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
+  const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
+  return wholeTreeAnswer(listing, {
+    lines: [
+      `${isCut ? "at least " : ""}${count(all.files, "file")} in ${directories} ${
+        directories === 1 ? "directory" : "directories"
+      }, ${toSize(all.sizeBytes)} bytes${linesOf(all)}`,
+      ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
+        `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
+          toSize(total.sizeBytes)
+        }${linesOf(total)}`
+      ),
+      ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
+      ...(isCut ? ["(lines were not counted)"] : unread.length === 0 ? [] : [unreadWords(unread)]),
+    ],
+    facts: {
+      files: all.files,
+      directories,
+      size_bytes: all.sizeBytes,
+      ...factOf(all),
+      extensions: extensions.slice(0, maxExtensions).map(([extension, total]) => ({
+        extension,
+        files: total.files,
+        size_bytes: total.sizeBytes,
+        ...factOf(total),
+      })),
+    },
+    cut,
+  });
+}
+
+/** Files without lines in the sum, such as those with several names (hard links). */
+function unreadWords(names: readonly string[]): string {
+  const shown = names.slice(0, maxUnreadNames).map(showName).join(", ");
+  return `(lines not counted, since they cannot be read: ${shown}${names.length > maxUnreadNames ? ", ..." : ""})`;
+}
+
+/** Line ends, and a last line without one; 0 for what is binary, `null` for what cannot be read. */
+async function countLines(
+  workspace: Workspace,
+  path: WorkspacePath,
+  buffer: Uint8Array,
+  isOver: () => boolean,
+): Promise<number | null> {
+  let lines = 0;
+  let offsetBytes = 0;
+  let isEnded = true;
+  let encoding: WideEncoding | null = null;
+  for (;;) {
+    const read = await workspace.readInto(path, buffer, offsetBytes);
+    if (!read.ok) return null;
+    const part = buffer.subarray(0, read.value.lengthBytes);
+    if (offsetBytes === 0) encoding = wideEncoding(part);
+    if (offsetBytes === 0 && encoding === null && part.subarray(0, sniffedBytes).includes(0)) return 0;
+    if (part.byteLength > 0) isEnded = false;
+    for (let at = part.indexOf(newline); at !== -1; at = part.indexOf(newline, at + 1)) {
+      // in UTF-16 a line ends in two bytes, and other characters have one of them
+      if (encoding !== null && (part[at ^ 1] !== 0 || (at & 1) !== (encoding === "utf-16be" ? 1 : 0))) continue;
+      lines++;
+      isEnded = (encoding === null ? at : at | 1) === part.byteLength - 1;
+    }
+    offsetBytes += part.byteLength;
+    if (part.byteLength === 0 || offsetBytes >= read.value.sizeBytes || isOver()) break;
+  }
+  return isEnded ? lines : lines + 1;
+}

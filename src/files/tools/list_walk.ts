@@ -1,0 +1,195 @@
+/** What listings and searches share: which entries, how they are shown, and what was passed over. */
+import * as z from "zod";
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { showName, toPathText } from "../workspace/file_display.ts";
+import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
+import type { Ignored } from "../workspace/ignored.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import { walk, type WalkedEntry } from "../workspace/walk.ts";
+import { pageBytes, toTimestamp } from "./input.ts";
+
+export interface TreeListing {
+  readonly workspace: Workspace;
+  readonly path: WorkspacePath;
+  readonly depth: number;
+  readonly limit: number;
+  readonly matches: GlobMatcher;
+  /** Milliseconds since the epoch, that time included: what was shown to the minute is found again. Only files. */
+  readonly modifiedAfter: number | null;
+  readonly ignored: Ignored | undefined;
+  readonly isOver: () => boolean;
+  /** Entries that an answer about the whole tree looks at. */
+  readonly maxVisits: number;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+const visitsPerCheck = 32;
+
+/** What was passed over, in structured content. */
+export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
+  z.object({ count: z.int(), directories: z.array(z.string()) })
+);
+
+/** Matches names that fit `pattern`; `null` when it, or one of `exclude`, is no pattern. */
+export function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
+  if (parseGlobs(exclude) === null) return null;
+  return pattern === undefined ? () => true : parseGlob(pattern);
+}
+
+/** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
+export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly string[] = []): Ignored | undefined {
+  const isExcluded = exclude.length === 0 ? null : parseGlobs(exclude);
+  if (isExcluded === null) return ignored;
+  return {
+    enter: (segments, entries) => ignored?.enter(segments, entries),
+    skips: (segments, isDirectory) => isExcluded(segments) || (ignored?.skips(segments, isDirectory) ?? false),
+    get skipped() {
+      return ignored?.skipped ?? { count: 0, names: [] };
+    },
+  };
+}
+
+/** Why a tree was not looked at whole, for the answer: the directory that most of it is in, if there is such a one. */
+interface Cut {
+  readonly mostly: string | null;
+}
+
+/** Visits all entries that are wanted; says why some were not. */
+export async function visitWanted(
+  listing: TreeListing,
+  visit: (entry: WalkedEntry) => void | Promise<void>,
+): Promise<Result<Cut | null, WorkspaceRefusal>> {
+  const { workspace, path, depth, ignored, isOver, maxVisits } = listing;
+  let visited = 0;
+  let current = { name: "", visits: 0 };
+  let largest = current;
+  for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
+    if (!step.ok) return failure(step.error);
+    const { segments, mayHaveNext } = step.value;
+    if (segments[0] !== current.name) current = { name: segments[0] ?? "", visits: 0 };
+    if (++current.visits > largest.visits) largest = current;
+    if (isWanted(listing, step.value)) await visit(step.value);
+    visited++;
+    if (visited === maxVisits || (visited % visitsPerCheck === 0 && isOver())) {
+      return success(mayHaveNext ? { mostly: largest.visits * 2 > visited ? largest.name : null } : null);
+    }
+  }
+  return success(null);
+}
+
+/** Whether a listing names the entry. */
+export function isWanted(
+  { matches, modifiedAfter }: TreeListing,
+  { segments, kind, modifiedAt = 0, isSkipped }: WalkedEntry,
+): boolean {
+  if (isSkipped || (modifiedAfter !== null && (kind !== "file" || modifiedAt < modifiedAfter))) return false;
+  return matches(segments);
+}
+
+/** The entry as structured content has it. */
+export function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry): Record<string, unknown> {
+  const entry: Record<string, unknown> = { name: toPathText(segments.join("/")), kind };
+  if (sizeBytes !== undefined) entry["size_bytes"] = sizeBytes;
+  if (modifiedAt !== undefined) entry["modified_at"] = toTimestamp(modifiedAt);
+  return entry;
+}
+
+const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
+/** For so long the time of a change is told to the minute in a tree, and then as its day. */
+const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
+
+/** The entry's name, as it is shown, with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
+export function toTreeLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, shownName: string, now: number): string {
+  const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes)}`;
+  const isRecent = modifiedAt !== undefined && now - modifiedAt < recentMilliseconds;
+  const time = modifiedAt === undefined || kind === "directory"
+    ? ""
+    : ` ${toTimestamp(modifiedAt).slice(0, isRecent ? 16 : 10)}`;
+  return `${shownName}${marks[kind]}${size}${time}`;
+}
+
+/** The entry's path with a mark of its kind, and what is known of it before. */
+export function toLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string): string {
+  const size = sizeBytes === undefined ? "" : `${toSize(sizeBytes).padStart(5)} `;
+  const time = modifiedAt === undefined ? "" : `${toTimestamp(modifiedAt).slice(0, 16)} `;
+  const gap = sizeBytes === undefined && modifiedAt !== undefined ? " ".repeat(6) : "";
+  return `${gap}${size}${time}${showName(name)}${marks[kind]}`;
+}
+
+/** A size as people write it: 340, 12K, 3.1M. */
+export function toSize(bytes: number): string {
+  if (bytes < 1000) return String(bytes);
+  let size = bytes;
+  for (const unit of ["K", "M", "G", "T"]) {
+    size /= 1000;
+    if (size < 9.95) return `${size.toFixed(1)}${unit}`;
+    if (size < 999.5) return `${Math.round(size)}${unit}`;
+  }
+  return `${Math.round(size)}T`;
+}
+
+/** What was passed over, as a line of the answer and as structured content; nothing where nothing was. */
+export function skippedParts(ignored: Ignored | undefined): {
+  readonly lines: readonly string[];
+  readonly facts: Readonly<Record<string, unknown>>;
+} {
+  const { count, names } = ignored?.skipped ?? { count: 0, names: [] };
+  if (count === 0) return { lines: [], facts: {} };
+  const shown = names.map(showName).join(", ");
+  const more = names.length === 0 ? "" : `: ${shown}${count > names.length ? ", ..." : ""}`;
+  return {
+    lines: [
+      `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}; set include_ignored to see them)`,
+    ],
+    facts: {
+      skipped: {
+        count,
+        directories: names.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1))),
+      },
+    },
+  };
+}
+
+/** Says that a tree was too large to be looked at whole. */
+function cutNotice({ mostly }: Cut): string {
+  const remedy = mostly === null
+    ? "name a directory in it, or exclude some"
+    : `most of that was ${showName(mostly)}/, which exclude can leave out`;
+  return `(the tree is larger than what was looked at: ${remedy})`;
+}
+
+/** The first of the lines that a page holds: one at least. */
+export function fitPage(lines: Iterable<string>): readonly string[] {
+  const page: string[] = [];
+  let characters = 0;
+  for (const line of lines) {
+    characters += line.length + 1;
+    if (characters > pageBytes && page.length > 0) break;
+    page.push(line.length <= pageBytes ? line : line.slice(0, pageBytes).toWellFormed());
+  }
+  return page;
+}
+
+/** The answer of a listing that looks at the whole tree: its lines, what was passed over, and whether that was all. */
+export function wholeTreeAnswer(
+  { path, ignored }: TreeListing,
+  { lines, facts, total, cut }: {
+    readonly lines: readonly string[];
+    readonly facts: Readonly<Record<string, unknown>>;
+    /** Left out of an answer that is cut, or that has none. */
+    readonly total?: number;
+    readonly cut: Cut | null;
+  },
+): ToolOutcome {
+  const skipped = skippedParts(ignored);
+  const text = [...lines, ...skipped.lines, ...(cut === null ? [] : [cutNotice(cut)])].join("\n");
+  const extent = cut !== null ? { incomplete: true } : total === undefined ? {} : { total };
+  return {
+    ok: true,
+    content: [{ type: "text", text }],
+    structuredContent: { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts },
+  };
+}

@@ -1,0 +1,218 @@
+/**
+ * What a caller may have meant by a path that is not there. Where only the Unicode form differs it is that one: macOS
+ * writes é as e and an accent, models as one character. Else the refusal names the nearest paths that are there.
+ */
+import { closestWord } from "../../lib/closest_word.ts";
+import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
+import { type Clock, systemClock } from "../../lib/clock.ts";
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { showName } from "../workspace/file_display.ts";
+import { createIgnored } from "../workspace/ignored.ts";
+import type { DirectoryEntry } from "../workspace/listing.ts";
+import { foldName } from "../workspace/name_folding.ts";
+import { childPath, entryPath, parseDirectoryPath, type PathRule, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import type { Workspace } from "../workspace/port.ts";
+import { walk } from "../workspace/walk.ts";
+import { toPathFailure } from "./refusal.ts";
+
+const maxSuggestions = 3;
+/** Names of one directory that are compared. */
+const maxNames = 5_000;
+/** Entries of the tree that are visited for the same name elsewhere, those of one name that are compared, and levels. */
+const maxVisits = 5_000;
+const maxNamesakes = 20;
+const maxDepth = 32;
+const maxMilliseconds = 300;
+/** Times that names which the caller may not learn are left out, and the next ones looked for. */
+const maxHiddenRounds = 20;
+/** Stands for whatever is in a directory. */
+const anyName = "?";
+/** Deeper paths are no slip of the pen. */
+const maxSegments = 32;
+const absolute = /^(?:[A-Za-z]:)?[\\/]/;
+const ascii = /^[\x20-\x7e]*$/;
+
+/** The path with its names as their directories have them, where only the Unicode form differs; else the path itself. */
+export function inStoredForm(workspace: Workspace, path: WorkspacePath): WorkspacePath | Promise<WorkspacePath> {
+  return ascii.test(path.text) ? path : findStoredForm(workspace, path);
+}
+
+async function findStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
+  let found = rootPath;
+  for (const name of path.segments) {
+    const same = entryPath(found, name);
+    if (ascii.test(name) || (await workspace.stat(same)).ok) {
+      found = same;
+      continue;
+    }
+    const names = await namesIn(workspace, found, () => false);
+    const forms = names.filter((each) => each.normalize("NFC") === name.normalize("NFC"));
+    found = forms.length === 1 ? childPath(found, forms) : same;
+  }
+  return found;
+}
+
+/** The outcome of a call on `path`; if nothing is there, with the nearest paths that are. */
+export async function suggestNear<Outcome extends ToolOutcome | { readonly code: string; readonly message: string }>(
+  workspace: Workspace,
+  path: WorkspacePath,
+  outcome: Outcome,
+  clock: Clock = systemClock,
+): Promise<Outcome> {
+  if (!("code" in outcome) || outcome.code !== "not_found" || path.segments.length > maxSegments) return outcome;
+  if (/[*?]/.test(path.text)) {
+    return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list and file_search take pattern` };
+  }
+  const near = await nearPaths(workspace, path, clock);
+  const shown = near.map(showName);
+  if (shown.length === 0) return outcome;
+  const words = shown.length === 1 ? shown[0] : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+  return { ...outcome, message: `${outcome.message}; did you mean ${words}?` };
+}
+
+/**
+ * The failure of a path that breaks a rule. Agents type absolute paths, which lead through directories above the
+ * workspace: the remedy is the longest end of the path that is there.
+ */
+export async function suggestRelative(
+  workspace: Workspace,
+  parameter: string,
+  rule: PathRule,
+  given: string,
+): Promise<ReturnType<typeof toPathFailure>> {
+  const names = given.replaceAll("\\", "/").split("/").slice(1);
+  const isAbsolute = rule === "leaves_workspace" && absolute.test(given);
+  if (!isAbsolute || names.length > maxSegments) return toPathFailure(parameter, rule, given);
+  for (const index of names.keys()) {
+    const path = parseDirectoryPath(names.slice(index).join("/"));
+    if (!path.ok || path.value.text === "") continue;
+    const found = await inStoredForm(workspace, path.value);
+    if (await maySuggestPath(found.text) && (await workspace.stat(found)).ok) {
+      return toPathFailure(parameter, rule, `/${found.text}`);
+    }
+  }
+  return toPathFailure(parameter, rule, given);
+}
+
+/** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */
+async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock): Promise<readonly string[]> {
+  const deadline = clock() + maxMilliseconds;
+  const isOver = (): boolean => clock() > deadline;
+  const { segments } = path;
+  let directory = rootPath;
+  for (const [index, name] of segments.entries()) {
+    const isLast = index === segments.length - 1;
+    if (!await maySuggestPath(entryPath(directory, anyName).text)) return [];
+    if (!isLast && (await workspace.stat(entryPath(directory, name))).ok) {
+      directory = entryPath(directory, name);
+      continue;
+    }
+    const near = await openNames(directory, name, await namesIn(workspace, directory, isOver));
+    const [nearest] = near;
+    if (nearest === undefined) break;
+    if (isLast) return near.map((each) => entryPath(directory, each).text);
+    directory = entryPath(directory, nearest);
+  }
+  return await namesakes(workspace, segments, isOver);
+}
+
+/** Whether there is a link at the path, wherever it leads, among the first names of its directory. */
+export async function isLink(workspace: Workspace, { segments }: WorkspacePath): Promise<boolean> {
+  const entries = await entriesIn(workspace, childPath(rootPath, segments.slice(0, -1)), () => false);
+  return entries.some(({ name, kind }) => kind === "link" && name === segments.at(-1));
+}
+
+async function entriesIn(
+  workspace: Workspace,
+  path: WorkspacePath,
+  isOver: () => boolean,
+): Promise<readonly DirectoryEntry[]> {
+  const entries: DirectoryEntry[] = [];
+  for (let hasMore = true; hasMore && entries.length < maxNames && !isOver();) {
+    const after = entries.at(-1)?.name;
+    const listing = await workspace.list(path, after === undefined ? {} : { after });
+    if (!listing.ok || listing.value.entries.length === 0) break;
+    for (const entry of listing.value.entries) entries.push(entry);
+    hasMore = listing.value.hasMore;
+  }
+  return entries;
+}
+
+/** The near names that the caller may learn, as if the others were not there. */
+async function openNames(
+  directory: WorkspacePath,
+  name: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  const hidden = new Set<string>();
+  for (let round = 0; round < maxHiddenRounds; round++) {
+    const near = nearNames(name, hidden.size === 0 ? names : names.filter((each) => !hidden.has(each)));
+    const before = hidden.size;
+    for (const each of near) if (!await maySuggestPath(entryPath(directory, each).text)) hidden.add(each);
+    if (hidden.size === before) return near;
+  }
+  return [];
+}
+
+async function namesIn(
+  workspace: Workspace,
+  path: WorkspacePath,
+  isOver: () => boolean,
+): Promise<readonly string[]> {
+  return (await entriesIn(workspace, path, isOver)).map(({ name }) => name);
+}
+
+/** The same but for case, Unicode form and dashes; else with another suffix; else with a typing mistake or two. */
+function nearNames(name: string, names: readonly string[]): readonly string[] {
+  const wanted = fold(name);
+  const folded = names.map((each) => ({ name: each, folded: fold(each) }));
+  const those = (isNear: (folded: string) => boolean): string[] =>
+    folded.filter((each) => isNear(each.folded)).map((each) => each.name).slice(0, maxSuggestions);
+  const same = those((each) => each === wanted);
+  if (same.length > 0) return same;
+  const otherSuffix = those((each) => [wanted, stem(wanted)].includes(stem(each)) || each === stem(wanted));
+  if (otherSuffix.length > 0) return otherSuffix;
+  const closest = closestWord(wanted, folded.map((each) => each.folded));
+  return closest === null ? [] : those((each) => each === closest);
+}
+
+/** Where else entries have the path's last name; those first that share most of what leads to it. */
+async function namesakes(
+  workspace: Workspace,
+  segments: readonly string[],
+  isOver: () => boolean,
+): Promise<readonly string[]> {
+  const wanted = segments.map(fold);
+  const found: { readonly text: string; readonly shared: number }[] = [];
+  let visits = 0;
+  const rules = await createIgnored(workspace, rootPath);
+  const ignored = {
+    ...rules,
+    skips: (names: readonly string[], isDirectory: boolean): boolean =>
+      (isDirectory && !maySuggestPlace([...names, anyName].join("/"))) || rules.skips(names, isDirectory),
+  };
+  for await (const step of walk(workspace, rootPath, { depth: maxDepth, ignored })) {
+    if (!step.ok || ++visits > maxVisits || found.length >= maxNamesakes || isOver()) break;
+    if (step.value.isSkipped) continue;
+    const there = step.value.segments;
+    const shared = sharedEnd(there.map(fold), wanted);
+    if (shared > 0 && await maySuggestPath(there.join("/"))) found.push({ text: there.join("/"), shared });
+  }
+  return found.sort((a, b) => b.shared - a.shared).slice(0, maxSuggestions).map(({ text }) => text);
+}
+
+function sharedEnd(a: readonly string[], b: readonly string[]): number {
+  let count = 0;
+  while (count < a.length && count < b.length && a.at(-1 - count) === b.at(-1 - count)) count++;
+  return count;
+}
+
+function fold(name: string): string {
+  return foldName(name).replace(/\p{Pd}/gu, "-");
+}
+
+/** The name without its suffix. */
+function stem(name: string): string {
+  const dot = name.lastIndexOf(".");
+  return dot > 0 ? name.slice(0, dot) : name;
+}

@@ -1,0 +1,181 @@
+/**
+ * What `file_read` answers. The words of a file and ours are blocks of their own, and our notice says how many lines and
+ * bytes are the file's: nothing in a file can pass for a notice.
+ */
+import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
+import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import { lineEndsOf } from "../text/line_ends.ts";
+import { toReadCursorText } from "./cursor.ts";
+import { count, toTimestamp, toVersion } from "./input.ts";
+import type { TextPart } from "./read_text.ts";
+
+/** One file of an answer. */
+export interface FileRead {
+  /** For the audit log; `null` for a file that was read. */
+  readonly code: string | null;
+  readonly notice: string;
+  /** Whether the notice stands before the content: where the content is not the whole file. */
+  readonly noticeFirst: boolean;
+  readonly content: ContentBlock | null;
+  /** Of text, which a page of an answer is measured by. */
+  readonly textBytes: number;
+  /** Of an image or a sound. */
+  readonly mediaBytes: number;
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** The answer about this file alone, where it is kept. */
+  readonly outcome?: ToolOutcome;
+}
+
+/** What is known of the file as a whole. */
+interface FileFacts {
+  readonly sizeBytes: number;
+  readonly modifiedAt: number;
+  readonly sha256: string | null;
+}
+
+type MediaBlock = Extract<ContentBlock, { readonly type: "image" | "audio" | "resource" }>;
+
+/** A name that is repeated in an answer: longer ones are no path. */
+const maxNameCharacters = 4096;
+
+/** A file that could not be read, and why. */
+export function refusedRead(name: string, message: string, code = "invalid_filename"): FileRead {
+  const isLong = name.length > maxNameCharacters;
+  const filename = (isLong ? `${name.slice(0, maxNameCharacters)}…` : name).toWellFormed();
+  return {
+    code,
+    notice: message,
+    noticeFirst: true,
+    content: null,
+    textBytes: 0,
+    mediaBytes: 0,
+    facts: { filename, error: message },
+  };
+}
+
+/** An image, a sound, or a file as a resource. */
+export function mediaRead(path: WorkspacePath, content: MediaBlock, facts: FileFacts): FileRead {
+  const mimeType = content.type === "resource" ? content.resource.mimeType : content.mimeType;
+  return {
+    code: null,
+    notice: `(${showName(path.text)}: ${mimeType}, ${bytes(facts.sizeBytes)}${versionWords(facts)})`,
+    noticeFirst: false,
+    content,
+    textBytes: 0,
+    mediaBytes: facts.sizeBytes,
+    facts: { filename: toPathText(path.text), mime_type: mimeType, ...toFacts(facts) },
+  };
+}
+
+/** The text of a file, or a part of it. */
+export function textRead(path: WorkspacePath, part: TextPart, facts: FileFacts, numbered: boolean): FileRead {
+  const { startLine, lines, totalLines, next, isWhole } = part;
+  const text = numbered && startLine !== null ? numberLines(part.shown, startLine) : part.shown;
+  const cursor = next === null ? undefined : toReadCursorText(next);
+  const isRange = startLine !== null && (!isWhole || numbered);
+  const name = showName(path.text);
+  const ends = lineEndsOf(part.content) ?? "LF";
+  const details = (ends === "LF" ? "" : `, ${ends}`) +
+    (part.encoding === "utf-8" ? "" : `, ${part.encoding.toUpperCase()}`) +
+    (part.escapes === 0 ? "" : `, ${count(part.escapes, "character")} shown as \\u{...}`) + versionWords(facts);
+  const notice = isWhole
+    ? `(${name}: ${count(lines, "line")}, ${bytes(facts.sizeBytes)}${details}; untrusted file text)`
+    : `(${name}: ${rangeWords(part)}; ${
+      lines === 0
+        ? "no text"
+        : `the next ${part.characters ? "" : `${count(lines, "line")}, `}${bytes(part.contentBytes)}${
+          part.characters ? "" : ","
+        } are untrusted file text`
+    }, of ${bytes(facts.sizeBytes)} in all${details}${
+      cursor !== undefined
+        ? `; there is more: call again with cursor ${cursor}, or a larger max_bytes`
+        : part.isShort
+        ? "; more were asked for: give a larger max_bytes, or name a range"
+        : ""
+    })`;
+  return {
+    code: null,
+    notice,
+    noticeFirst: !isWhole || numbered,
+    content: lines === 0 && !isWhole ? null : { type: "text", text },
+    textBytes: part.contentBytes,
+    mediaBytes: 0,
+    facts: {
+      filename: toPathText(path.text),
+      content: part.content,
+      encoding: part.encoding === "utf-8" ? undefined : part.encoding,
+      start_line: isRange ? startLine : undefined,
+      end_line: isRange ? startLine + lines - 1 : undefined,
+      start_column: part.characters?.first,
+      total_lines: totalLines ?? undefined,
+      next_cursor: cursor,
+      ...toFacts(facts),
+    },
+  };
+}
+
+/** All files of a call as one answer. A file that cannot be read does not keep the others from being read. */
+export function combineReads(reads: readonly FileRead[]): ToolOutcome {
+  const [first, ...further] = reads;
+  if (first === undefined) throw new RangeError("a read names a file");
+  const isOne = further.length === 0;
+  const noticeOf = ({ code, notice, facts }: FileRead): string =>
+    isOne || code === null || notice.endsWith(")") ? notice : `${notice} (${showText(String(facts["filename"]))})`;
+  if (reads.every(({ code }) => code !== null)) {
+    return { ok: false, code: first.code ?? "", message: reads.map(noticeOf).join("\n") };
+  }
+  return {
+    ok: true,
+    content: reads.flatMap((read): ContentBlock[] => {
+      const { noticeFirst, content } = read;
+      const words: ContentBlock = { type: "text", text: noticeOf(read) };
+      if (content === null) return [words];
+      return noticeFirst || !isOne ? [words, content] : [content, words];
+    }),
+    structuredContent: {
+      ...first.facts,
+      ...(isOne ? {} : { files: further.map(({ facts }) => facts) }),
+      untrusted: true,
+    },
+  };
+}
+
+function toFacts({ sizeBytes, modifiedAt, sha256 }: FileFacts): Record<string, unknown> {
+  return {
+    size_bytes: sizeBytes,
+    version: sha256 === null ? undefined : toVersion(sha256),
+    sha256: sha256 ?? undefined,
+    modified_at: toTimestamp(modifiedAt),
+  };
+}
+
+function rangeWords({ startLine, lines, totalLines, characters }: TextPart): string {
+  if (characters !== undefined) {
+    const { first, count: there, lineEnd } = characters;
+    const end = lineEnd === null ? "" : `line ${startLine} ends at character ${lineEnd}`;
+    const range = `line ${startLine}, characters ${first} to ${first + there - 1}`;
+    return there === 0 ? end : end === "" ? range : `${range}; ${end}`;
+  }
+  if (startLine === null) return `the last ${count(lines, "line")}`;
+  const of = totalLines === null ? "" : ` of ${totalLines}`;
+  if (lines === 0) {
+    return totalLines === null
+      ? `nothing from line ${startLine} on`
+      : `it has ${count(totalLines, "line")}, so there is nothing at line ${startLine}`;
+  }
+  return lines === 1 ? `line ${startLine}${of}` : `lines ${startLine} to ${startLine + lines - 1}${of}`;
+}
+
+function versionWords({ sha256 }: FileFacts): string {
+  return sha256 === null ? "" : `, version ${toVersion(sha256)}`;
+}
+
+function numberLines(text: string, firstLine: number): string {
+  let line = firstLine;
+  return text.split(/(?<=\n)/).map((part) => `${line++}\t${part}`).join("");
+}
+
+function bytes(number: number): string {
+  return count(number, "byte");
+}

@@ -1,0 +1,235 @@
+/** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { escapeText } from "../workspace/file_display.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import { encodingOfFile } from "../text/detect.ts";
+import { decodeBytes, type TextEncoding } from "../workspace/encoding.ts";
+import { isMultiByte } from "../text/legacy_encoding.ts";
+import { charactersOf, readCharacters } from "../text/line_characters.ts";
+import { countLines, firstBytes, lastBytes, offsetOfLine, readLastLines, readLines, type TextPosition } from "../text/lines.ts";
+import { wideEncoding } from "../text/wide_encoding.ts";
+import { readWholeFile } from "../text/whole_file.ts";
+import type { ReadCursor } from "./cursor.ts";
+import type { LineRequest } from "./read_request.ts";
+
+/** Of a file, what tells UTF-16. */
+const headBytes = 4_096;
+/** Text of several bytes a character of which lines are read; some five times as much is in memory then. */
+const maxWideBytes = 16 * 1024 * 1024;
+
+/** What to read of a file. */
+export interface TextRequest {
+  readonly lines: LineRequest;
+  readonly cursor: ReadCursor | undefined;
+  readonly encoding: TextEncoding | undefined;
+  readonly maxBytes: number;
+}
+
+/** Lines of a file, or characters of one line. */
+export interface TextPart {
+  /** Exactly as the file has it. */
+  readonly content: string;
+  readonly shown: string;
+  /** Characters that `shown` escapes. */
+  readonly escapes: number;
+  /** Of the content, in the file's own encoding where that is UTF-8. */
+  readonly contentBytes: number;
+  /** The number of the first line; `null` where the file is too large to count lines before it. */
+  readonly startLine: number | null;
+  /** Lines of this part, the last of which may be cut. */
+  readonly lines: number;
+  /** Of the whole file; `null` where it is too large to be counted. */
+  readonly totalLines: number | null;
+  readonly isWhole: boolean;
+  /** Which characters of the line these are, where not lines were asked for. */
+  readonly characters?: { readonly first: number; readonly count: number; readonly lineEnd: number | null };
+  readonly next: ReadCursor | null;
+  /** Whether the bound left out some of the last lines that were asked for. */
+  readonly isShort?: boolean;
+  readonly encoding: TextEncoding;
+}
+
+/** Why there is no text. */
+export type TextProblem = WorkspaceRefusal | { readonly reason: "not_text" };
+
+/** A part of a file that was read whole. */
+export function selectText(
+  file: Pick<FileContent, "bytes" | "version">,
+  { lines: { startLine = 1, endLine, tail, characters }, cursor, encoding, maxBytes }: TextRequest,
+): Result<TextPart, TextProblem> {
+  const { bytes } = file;
+  const decoded = decodeBytes(bytes, encoding);
+  if (decoded === null) return failure({ reason: "not_text" });
+  if (cursor !== undefined && cursor.version !== file.version) return failure({ reason: "conflict" });
+  const all = decoded.encoding === "utf-8" ? bytes : new Uint8Array(Buffer.from(decoded.text, "utf8"));
+  const totalLines = linesOf(all);
+  const from: TextPosition = cursor?.from ??
+    positionOfLine(all, tail === undefined ? startLine : totalLines - tail + 1);
+  const lastLine = cursor?.endLine ?? endLine;
+  const rest = all.subarray(from.offsetBytes);
+  if (characters !== undefined) {
+    const found = charactersOf(rest, { ...characters, maxBytes, isStart: from.offsetBytes === 0 });
+    const text = Buffer.from(found.bytes).toString("utf8");
+    const range = { line: startLine, isThere: rest.byteLength > 0, first: characters.first };
+    return charactersPart(text, { ...found, ...range, totalLines, encoding: decoded.encoding });
+  }
+  const wanted = lastLine === undefined ? rest : rest.subarray(0, lengthOfLines(rest, lastLine - from.line + 1));
+  const part = tail === undefined ? firstBytes(wanted, maxBytes) : lastBytes(wanted, maxBytes);
+  const isWhole = part.byteLength === all.byteLength;
+  const content = isWhole ? decoded.text : Buffer.from(part).toString("utf8");
+  const shown = escapeText(content);
+  if (shown === null) return failure({ reason: "not_text" });
+  const lines = isWhole ? totalLines : linesOf(part);
+  const end = from.offsetBytes + part.byteLength;
+  const isCut = tail === undefined && part.byteLength < wanted.byteLength;
+  const next = isCut ? { offsetBytes: end, line: from.line + countLines(part) } : null;
+  return success({
+    content,
+    ...shown,
+    contentBytes: part.byteLength,
+    startLine: tail === undefined ? from.line : totalLines - lines + 1,
+    lines,
+    totalLines,
+    isWhole,
+    next: next === null ? null : toCursor(file.version, next, lastLine),
+    isShort: tail !== undefined && part.byteLength < wanted.byteLength,
+    encoding: decoded.encoding,
+  });
+}
+
+type LargePart = TextPart & Pick<FileContent, "sizeBytes" | "modifiedAt">;
+
+/** A part of a file that is too large to be read whole. */
+export async function readTextPart(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
+  const head = new Uint8Array(headBytes);
+  const start = await workspace.readInto(path, head, 0);
+  if (!start.ok) return start;
+  const encoding = request.encoding ?? wideEncoding(head.subarray(0, start.value.lengthBytes)) ?? "utf-8";
+  const part = await readPartIn(workspace, path, { ...request, encoding });
+  if (part.ok || part.error.reason !== "not_text" || request.encoding !== undefined) return part;
+  const found = await encodingOfFile(workspace, path);
+  return await readPartIn(workspace, path, { ...request, encoding: found === "utf-8" ? "windows-1252" : found });
+}
+
+async function readPartIn(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest & { readonly encoding: TextEncoding },
+): Promise<Result<LargePart, TextProblem>> {
+  const { lines: { characters }, encoding } = request;
+  if (encoding.startsWith("utf-16") || isMultiByte(encoding)) return await readWidePart(workspace, path, request);
+  if (characters === undefined) return await readBytePart(workspace, path, request);
+  const line = request.lines.startLine ?? 1;
+  const asked = { line, ...characters, maxBytes: request.maxBytes, isLatin1: encoding !== "utf-8" };
+  const found = await readCharacters(workspace, path, asked);
+  if (!found.ok) return found;
+  const decoded = decodeBytes(found.value.bytes, encoding);
+  if (decoded === null) return failure({ reason: "not_text" });
+  const range = { line, isThere: found.value.isThere, first: characters.first, totalLines: null };
+  const part = charactersPart(decoded.text, { ...found.value, ...range, encoding: decoded.encoding });
+  const { sizeBytes, modifiedAt } = found.value;
+  return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
+}
+
+/** The answer of some characters of a line. */
+function charactersPart(
+  content: string,
+  { line, isThere, first, count, lineEnd, totalLines, encoding }: {
+    readonly line: number;
+    /** Whether there is such a line. */
+    readonly isThere: boolean;
+    readonly first: number;
+    readonly count: number;
+    readonly lineEnd: number | null;
+    readonly totalLines: number | null;
+    readonly encoding: TextEncoding;
+  },
+): Result<TextPart, TextProblem> {
+  const shown = escapeText(content);
+  if (shown === null) return failure({ reason: "not_text" });
+  return success({
+    content,
+    ...shown,
+    contentBytes: Buffer.byteLength(content),
+    startLine: line,
+    lines: count === 0 ? 0 : 1,
+    totalLines,
+    isWhole: false,
+    ...isThere ? { characters: { first, count, lineEnd } } : {},
+    next: null,
+    encoding,
+  });
+}
+
+/** Decoded whole: line ends of UTF-16 are not those of bytes, and a cut may be within a character. */
+async function readWidePart(
+  workspace: Workspace,
+  path: WorkspacePath,
+  request: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
+  const read = await readWholeFile(workspace, path, maxWideBytes);
+  if (!read.ok) return read;
+  const { sizeBytes, modifiedAt } = read.value;
+  const part = selectText(read.value, request);
+  return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
+}
+
+async function readBytePart(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { lines: { startLine, endLine, tail }, cursor, encoding, maxBytes }: TextRequest,
+): Promise<Result<LargePart, TextProblem>> {
+  const lastLine = cursor?.endLine ?? endLine;
+  const read = tail !== undefined ? await readLastLines(workspace, path, tail) : await readLines(workspace, path, {
+    ...cursor === undefined ? {} : { from: cursor.from },
+    ...startLine === undefined ? {} : { startLine },
+    ...lastLine === undefined ? {} : { endLine: lastLine },
+    maxBytes,
+  });
+  if (!read.ok) return read;
+  const { version, sizeBytes, modifiedAt } = read.value;
+  if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
+  const part = tail === undefined ? read.value.bytes : lastBytes(read.value.bytes, maxBytes);
+  const decoded = decodeBytes(part, encoding);
+  const shown = decoded === null ? null : escapeText(decoded.text);
+  if (decoded === null || shown === null) return failure({ reason: "not_text" });
+  const next = "next" in read.value ? read.value.next : null;
+  const isCut = next !== null && (lastLine === undefined || next.line <= lastLine);
+  return success({
+    content: decoded.text,
+    ...shown,
+    contentBytes: part.byteLength,
+    startLine: "from" in read.value ? read.value.from.line : null,
+    lines: linesOf(part),
+    totalLines: null,
+    isWhole: false,
+    next: isCut ? toCursor(version, next, lastLine) : null,
+    isShort: "isComplete" in read.value && !(read.value.isComplete && part.byteLength === read.value.bytes.byteLength),
+    encoding: decoded.encoding,
+    sizeBytes,
+    modifiedAt,
+  });
+}
+
+function toCursor(version: string, from: TextPosition, endLine: number | undefined): ReadCursor {
+  return { version, from, ...endLine === undefined ? {} : { endLine } };
+}
+
+/** Lines, the last of which may have no line end. */
+function linesOf(bytes: Uint8Array): number {
+  return countLines(bytes) + (bytes.byteLength > 0 && bytes.at(-1) !== 0x0a ? 1 : 0);
+}
+
+function positionOfLine(bytes: Uint8Array, line: number): TextPosition {
+  if (line <= 1) return { offsetBytes: 0, line: 1 };
+  return { offsetBytes: offsetOfLine(bytes, line - 1) ?? bytes.byteLength, line };
+}
+
+function lengthOfLines(bytes: Uint8Array, lines: number): number {
+  return lines <= 0 ? 0 : offsetOfLine(bytes, lines) ?? bytes.byteLength;
+}

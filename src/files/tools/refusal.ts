@@ -1,0 +1,199 @@
+/** Refusals of the workspace in words: what is wrong and what to do, never a path outside or an error code. */
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import { type NewNameRule, parseDirectoryPath, type PathRule, type WorkspacePath } from "../workspace/path.ts";
+import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../workspace/port.ts";
+import { fileSystemFaultWords } from "../../lib/system_fault.ts";
+import { showName } from "../workspace/file_display.ts";
+
+type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+
+/** The failure of a parameter that names a file or directory and breaks a rule of the path grammar. */
+export function toPathFailure(parameter: string, rule: PathRule, given = ""): Failure {
+  if (rule === "empty") return { ok: false, code: "path_empty", message: `${parameter} parameter is required` };
+  const remedy = rule === "leaves_workspace" ? relativeRemedy(given) : "";
+  return { ok: false, code: `path_${rule}`, message: `Invalid ${parameter} - ${pathRuleWords(rule)}${remedy}` };
+}
+
+const maxRemedyCharacters = 200;
+
+/** What would work in place of an absolute path, or one with backslashes. */
+function relativeRemedy(given: string): string {
+  if (/^\/+$/.test(given)) return "; the workspace itself is .";
+  if (given.length > maxRemedyCharacters) return "";
+  const text = withoutDots(given.replace(/^[A-Za-z]:/, "").replaceAll("\\", "/").replace(/^\/+/, ""));
+  if (text === null || text === given || text === "" || !parseDirectoryPath(text).ok) return "";
+  return /(?:^|\/)\.\.(?:\/|$)/.test(given)
+    ? `; write it without ..: ${showName(text)}`
+    : `; paths are relative to the workspace: ${showName(text)}`;
+}
+
+/** Without `..`, where the path stays below its start; links are not looked at. */
+function withoutDots(path: string): string | null {
+  const names: string[] = [];
+  for (const name of path.split("/")) {
+    if (name !== "..") names.push(name);
+    else if (names.pop() === undefined) return null;
+  }
+  return names.join("/");
+}
+
+/** The failure of an action such as `read file` on the entry at `path`. */
+export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
+  const where = path.text === "" ? "" : ` (${showName(path.text)})`;
+  const words = refusalWords(refusal) + (remedies[action]?.[refusal.reason] ?? "");
+  return { ok: false, code: codeOf(refusal), message: `Failed to ${action}: ${words}${where}` };
+}
+
+/** The call that would work, where the reason alone does not say it. */
+const remedies: Readonly<Record<string, Partial<Record<WorkspaceRefusal["reason"], string>>>> = {
+  "read file": { is_directory: "; file_list lists it" },
+  "list directory": { not_a_directory: "; file_read reads files" },
+  "write file": {
+    already_exists: "; leave mode out to replace it, or use file_edit",
+    is_directory: "; name a file in it",
+    too_large: "; write the rest with mode append",
+  },
+  "edit file": {
+    is_directory: "; name a file in it",
+    too_large: "; file_write with mode append adds at its end",
+  },
+  "create directory": { already_exists: "; choose another name" },
+};
+
+/** The failure of an action such as `copy file` from one path to another: it names the one that is in the way, or both. */
+export function toPairFailure(
+  action: string,
+  { from, to }: { readonly from: WorkspacePath; readonly to: WorkspacePath },
+  refusal: PairRefusal,
+): Failure {
+  if (refusal.about === "from") return toFailure(action, from, refusal);
+  if (refusal.about === "to" && refusal.reason !== "already_exists") return toFailure(action, to, refusal);
+  const taken = refusal.reason === "already_exists" ? "; choose another, or set overwrite if both are files" : "";
+  const where = refusal.about === "to" ? shown(to) : `${shown(from)} to ${shown(to)}`;
+  return {
+    ok: false,
+    code: codeOf(refusal),
+    message: `Failed to ${action}: ${refusalWords(refusal)}${taken} (${where})`,
+  };
+}
+
+function codeOf(refusal: WorkspaceRefusal): string {
+  return refusal.reason === "denied" ? `denied_${refusal.because}` : refusal.reason;
+}
+
+function shown(path: WorkspacePath): string {
+  return path.text === "" ? "." : showName(path.text);
+}
+
+function pathRuleWords(rule: Exclude<PathRule, "empty">): string {
+  switch (rule) {
+    case "leaves_workspace":
+      return "path traversal not allowed";
+    case "not_unicode":
+      return "it is not valid Unicode (unpaired surrogate)";
+    case "control_character":
+      return "control characters and line separators are not allowed";
+    case "name_too_long":
+      return "a name in it is longer than 255 bytes";
+    case "path_too_long":
+      return "it is longer than 4096 bytes or 512 names";
+    case "trailing_slash":
+      return "a file name does not end in a slash";
+    case "reserved":
+      return "the directory .portcullis is reserved for the server";
+  }
+}
+
+/** Why, as the end of a sentence. */
+export function refusalWords(refusal: WorkspaceRefusal): string {
+  switch (refusal.reason) {
+    case "not_found":
+      return "no such file or directory";
+    case "denied":
+      return denialWords(refusal.because);
+    case "bad_name":
+      return newNameWords(refusal.rule);
+    case "too_deep":
+      return `the path has more than ${refusal.limit} levels`;
+    case "is_root":
+      return "it is the workspace itself";
+    case "already_exists":
+      return "there is something of this name already";
+    case "not_empty":
+      return "the directory is not empty; set recursive to delete it with all that is in it";
+    case "into_itself":
+      return "a directory cannot be moved into itself";
+    case "too_many_entries":
+      return `there are more than ${refusal.limit} entries in it; take its directories one at a time`;
+    case "is_directory":
+      return "it is a directory";
+    case "not_a_directory":
+      return "it, or a part of its path, is a file and not a directory";
+    case "not_a_file":
+      return "it is a pipe, socket or device and not a regular file";
+    case "too_large":
+      return `it has ${refusal.sizeBytes} bytes and the limit is ${refusal.limitBytes}`;
+    case "no_space":
+      return fileSystemFaultWords("ENOSPC");
+    case "quota":
+      return `the workspace may hold at most ${refusal.limit} ${refusal.unit}`;
+    case "conflict":
+      return "the file is not as expected: it was changed, moved or deleted in the meantime; read it again first";
+    case "io":
+      return fileSystemFaultWords(refusal.code);
+  }
+}
+
+function denialWords(cause: DenialCause): string {
+  switch (cause) {
+    case "outside_link":
+      return "access denied - a link in the path leads outside the workspace";
+    case "link_loop":
+      return "access denied - too many links in the path";
+    case "unreadable_link":
+      return "access denied - a link in the path has a target that is not valid Unicode";
+    case "other_file_system":
+      return "access denied - it is on another file system than the workspace";
+    case "hard_link":
+      return "access denied - files with several names (hard links) are not allowed here, unless the owner sets HARD_LINKS";
+    case "reserved":
+      return "access denied - the directory .portcullis is reserved for the server";
+    case "other_name":
+      return "access denied - its directory lists it under another name; use that one";
+    case "name_not_unicode":
+      return "access denied - its name is not UTF-8, and this server's system cannot reach such names; rename it there";
+    case "denied_name":
+      return "access denied - the server's settings deny this name";
+    case "protected_name":
+      return "access denied - the server's settings protect this name from changes";
+    case "permission":
+      return "access denied - the server lacks permission for it";
+    case "read_only":
+      return "access denied - it is read-only; ask the server's operator";
+    case "changed_while_opening":
+      return "access denied - the path was changed during the access; try again";
+    case "workspace_replaced":
+      return "access denied - the workspace directory was replaced; restart the server";
+  }
+}
+
+function newNameWords(rule: NewNameRule | "name_too_long"): string {
+  switch (rule) {
+    case "control_character":
+      return "a new name may not hold control characters or line separators";
+    case "backslash":
+      return "a new name may not hold a backslash";
+    case "not_unicode":
+      return "a new name must be UTF-8";
+    case "invisible_character":
+      return "a new name may not hold invisible or direction-changing characters";
+    case "colon":
+      return "a new name may not hold a colon";
+    case "trailing_dot_or_blank":
+      return "a new name may not end in a dot or a blank";
+    case "device_name":
+      return "a new name may not be a Windows device name";
+    case "name_too_long":
+      return "the name is too long for the file system";
+  }
+}

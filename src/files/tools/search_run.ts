@@ -1,0 +1,185 @@
+/** The work of the tool `file_search`: goes through the files, searches them, and remembers where it stopped. */
+import { success } from "../../lib/result.ts";
+import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { GlobMatcher } from "../workspace/glob.ts";
+import type { Ignored } from "../workspace/ignored.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Outcome, Workspace } from "../workspace/port.ts";
+import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
+import type { LinePattern } from "../text/line_pattern.ts";
+import { createLookAhead } from "../text/look_ahead.ts";
+import { createSearchBuffer, searchFile } from "../text/search_file.ts";
+import { beginWalk, maxWalkDepth, type Walk, type WalkedEntry } from "../workspace/walk.ts";
+import type { SearchCursor } from "./cursor.ts";
+import { toFailure } from "./refusal.ts";
+import { toAnswer } from "./search_answer.ts";
+import { createCollector, type SearchShow } from "./search_matches.ts";
+
+const filesPerProgress = 64;
+/** A file in which nothing can match takes some microseconds; the search of others asks for its turn itself. */
+const visitsPerTurn = 16;
+
+/** One call of the search. */
+interface SearchRun {
+  readonly workspace: Workspace;
+  /** A directory, or the one file to search. */
+  readonly path: WorkspacePath;
+  readonly isFile: boolean;
+  readonly limit: number;
+  readonly context: number;
+  readonly show: SearchShow;
+  /** The last matches instead of the first. */
+  readonly last: boolean;
+  readonly newestFirst: boolean;
+  readonly matchesName: GlobMatcher;
+  /** `null`: files are found by their names alone. */
+  readonly pattern: LinePattern | null;
+  readonly cursor: SearchCursor | undefined;
+  /** Of the cursor to go on with. */
+  readonly tag: string;
+  /** What to try where nothing is found. */
+  readonly hint: string | null;
+  readonly ignored: Ignored | undefined;
+  readonly isOver: () => boolean;
+  progress(filesSearched: number): void;
+  /** Makes a search that takes long a task, where the caller takes tasks. */
+  outlive(): Promise<void> | undefined;
+}
+
+type WalkStep = Outcome<WalkedEntry>;
+
+/** Searches until everything was searched, or the limit or the time is reached. */
+export async function search(task: SearchRun): Promise<ToolOutcome> {
+  const { workspace, pattern, cursor, path } = task;
+  const collector = createCollector(task);
+  let hasPaused = false;
+  const nextTurn: NextTurn = () => turnOfThread()?.then(() => void (hasPaused = true));
+  const buffer = createSearchBuffer(workspace);
+  let visited = 0;
+  let finished = cursor?.finished;
+  let next: SearchCursor | null = null;
+  let isTreeCut = false;
+  const steps = candidates(task, nextTurn, () => isTreeCut = true);
+  const ahead = createLookAhead<WalkedEntry>(workspace, pattern, buffer);
+  let isWalked = false;
+  try {
+    for (;;) {
+      const looked = ahead.next();
+      if (looked === undefined) {
+        if (!isWalked && !ahead.isFull) {
+          const walked = steps.next();
+          const step = walked instanceof Promise ? await walked : walked;
+          if (step === null) isWalked = true;
+          else if (!step.ok) return toFailure("search", path, step.error);
+          else ahead.add(step.value, fileOf(task, step.value));
+          continue;
+        }
+        if (!ahead.isAhead) break;
+        await ahead.wait();
+        if (!task.isOver()) continue;
+        next = { finished };
+        break;
+      }
+      const { item: entry, path: file } = looked;
+      // a caller can only go away while others have their turn
+      const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
+      const isOver = isTime && task.isOver();
+      hasPaused = false;
+      if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
+        next = { finished };
+        break;
+      }
+      visited++;
+      if (file !== null) {
+        if (pattern === null) collector.addName(file.text);
+        else {
+          const pause = isTime ? task.outlive() ?? nextTurn() : undefined;
+          if (pause !== undefined) await pause;
+          if (collector.searched % filesPerProgress === 0) task.progress(collector.searched);
+          collector.begin(file.text);
+          if (!looked.holdsNothing) {
+            const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
+            const searching = searchFile(workspace, file, buffer, {
+              pattern,
+              counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
+              contextLines: task.show === "lines" ? task.context : 0,
+              afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
+              onMatch: collector.addMatch,
+              onUnsure: collector.addUnsure,
+              nextTurn,
+              isOver: task.isOver,
+              mayStopAtOnce: collector.searched > 1,
+            });
+            const line = collector.end(searching instanceof Promise ? await searching : searching);
+            if (line !== null) {
+              next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
+              break;
+            }
+          }
+        }
+      }
+      finished = { segments: entry.segments, isDirectory: entry.kind === "directory" && !entry.isSkipped };
+    }
+  } finally {
+    ahead.end();
+  }
+  // an order other than that of names has no place to go on from
+  const canGoOn = task.show !== "texts" && !task.newestFirst && !task.last &&
+    !(next?.finished === undefined && next?.partial === undefined);
+  return toAnswer(collector.result(), {
+    next: canGoOn ? next : null,
+    isCut: next !== null || isTreeCut,
+    ignored: task.ignored,
+    tag: task.tag,
+    hint: task.hint,
+    limit: task.limit,
+  });
+}
+
+/** Where a file lies that is to be searched, or found by its name. */
+function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }: WalkedEntry): WorkspacePath | null {
+  return kind === "file" && !isSkipped && matchesName(segments) ? path : null;
+}
+
+/** The files in the order of names or, newest first, of time. */
+function candidates(task: SearchRun, nextTurn: NextTurn, onCut: () => void): Walk {
+  const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
+  if (isFile) {
+    const name = path.segments.at(-1) ?? "";
+    return stepsOf([{ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false }]);
+  }
+  const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
+  const entries = beginWalk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
+  return details ? newestFirst(task, entries, onCut) : entries;
+}
+
+function newestFirst(task: SearchRun, walked: Walk, onCut: () => void): Walk {
+  let sorted: Walk | null = null;
+  const sort = async (): Promise<WalkStep | null> => {
+    const entries: WalkedEntry[] = [];
+    for (let step; (step = await walked.next()) !== null;) {
+      if (!step.ok) return step;
+      if (fileOf(task, step.value) !== null) entries.push(step.value);
+      if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
+      if (step.value.mayHaveNext) onCut();
+      break;
+    }
+    sorted = stepsOf(entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0)));
+    return await sorted.next();
+  };
+  return { next: () => sorted === null ? sort() : sorted.next() };
+}
+
+function stepsOf(entries: readonly WalkedEntry[]): Walk {
+  const steps = entries.values();
+  return {
+    next() {
+      const { value } = steps.next();
+      return value === undefined ? null : success(value);
+    },
+  };
+}
+
+function isSamePath(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name, index) => name === b[index]);
+}

@@ -1,0 +1,26 @@
+/** The port through which tools hand out links, by which bytes go past the model. */
+import type { Principal } from "../../lib/principal.ts";
+import type { ReceiveOptions } from "../workspace/arriving_content.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Outcome } from "../workspace/port.ts";
+
+/** Where links lie. */
+export const transferPath = "/files/";
+
+/** An address for one transfer of one file: a secret, which is all that a request needs. */
+export interface TransferLink {
+  readonly url: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** Makes links. */
+export interface TransferLinks {
+  /** For the file's content as it is now. */
+  forDownload(
+    principal: Principal,
+    path: WorkspacePath,
+  ): Promise<Outcome<TransferLink & { readonly sizeBytes: number }>>;
+  /** For a new content of the file. */
+  forUpload(principal: Principal, path: WorkspacePath, rule: ReceiveOptions): Promise<Outcome<TransferLink>>;
+}

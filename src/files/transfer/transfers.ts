@@ -1,0 +1,212 @@
+/**
+ * Files in and out past the model: a tool makes a link, and a browser, a script or a client's sandbox gets or puts the
+ * bytes at it. A link is for one file, one direction, one transfer and the person whose call made it.
+ */
+import type { Endpoint, Peer } from "../../lib/endpoint.ts";
+import { failure, success } from "../../lib/result.ts";
+import type { Log } from "../../lib/log.ts";
+import { wantsPage } from "../../lib/wants_page.ts";
+import { hasScopes, type Principal } from "../../lib/principal.ts";
+import type { SecretBox } from "../../lib/secret_box.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Timers } from "../../lib/timers.ts";
+import { createRateLimiter } from "../../http/rate_limit.ts";
+import type { Storage } from "../../storage/port.ts";
+import { toPathText } from "../workspace/file_display.ts";
+import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
+import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
+import { accessEnded, answer, notAllowed, preflight, refuseTransfer, unknownLink } from "./answers.ts";
+import { randomId } from "../../lib/random_secret.ts";
+import { isUsedUp, planDownload, sendPart } from "./download.ts";
+import { headerName } from "./file_headers.ts";
+import { formBoundary } from "./form_file.ts";
+import { type TransferLimits, transferLimits } from "./limits.ts";
+import { endOfLink, principalOf, storedPrincipal, type TransferRecord } from "./link_record.ts";
+import { createTransferStore } from "./link_store.ts";
+import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
+import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
+import { knownTotalBytes, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";
+import { refusedPage, uploadPage } from "./upload_page.ts";
+
+export interface TransfersOptions {
+  readonly serverUrl: string;
+  readonly source: WorkspaceSource;
+  readonly storage: Storage;
+  readonly secrets: Pick<SecretBox, "authenticate">;
+  readonly access: Access;
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  /** A refusal of the workspace in words, without a full stop. */
+  readonly refusalWords: (refusal: WorkspaceRefusal) => string;
+  readonly limits?: Partial<TransferLimits>;
+}
+
+const neededScopes = { download: ["files:read"], upload: ["files:write"] };
+const methods = { download: ["GET", "HEAD"], upload: ["PUT", "POST"] };
+/** Another try by the form of the upload page can succeed. */
+const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
+const minute = 60_000;
+const busySeconds = 5;
+
+export interface Transfers extends Pick<RunningTransfers, "finish" | "close"> {
+  readonly links: TransferLinks;
+  readonly endpoint: Endpoint;
+}
+
+export function createTransfers(
+  { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
+): Transfers {
+  const limits = { ...transferLimits, ...options.limits };
+  const links = createTransferStore({ storage, secrets, keepMs: limits.maxTransferMs });
+  const running = createRunningTransfers({ links, access, limits, timers, log });
+  const requests = createRateLimiter({ count: limits.requestsPerMinute, windowMs: minute, clock: timers.elapsed });
+  const parts = { links, limits, timers, clock, refusalWords };
+
+  const issue = async (record: TransferRecord): Promise<TransferLink> => {
+    const secret = await links.issue(record);
+    const { direction, path, expiresAt } = record;
+    log.write("audit", "transfer_link_made", about(links.idOf(secret) ?? "", record));
+    // the name is for `curl -O`; the address is as unguessable without it
+    const name = direction === "download" ? `/${headerName(path)}` : "";
+    return { url: `${serverUrl}${transferPath}${secret}${name}`, expiresAt };
+  };
+  const recordFor = async <D extends "download" | "upload">(
+    principal: Principal,
+    direction: D,
+    { text }: WorkspacePath,
+  ) => {
+    const path = toPathText(text);
+    const verdict = await access.judge({ principal, direction, path });
+    return {
+      direction,
+      principal: storedPrincipal(principal),
+      path,
+      expiresAt: clock() + limits.linkLifetimeMs,
+      holder: null,
+      ...(typeof verdict === "string" ? {} : { approvedFor: verdict.ask }),
+    };
+  };
+
+  const serve = async (id: string, record: TransferRecord, request: Request, peer: Peer) => {
+    const path = parseFilePath(record.path);
+    if (!path.ok) return refuseTransfer(404, unknownLink);
+    const principal = principalOf(record);
+    const { subject, clientId, grantId } = principal;
+    let change: string | null = null;
+    const author = { subject, clientId, grantId, tool: "file_write" };
+    const workspace = workspaceOf(source, principal).begin(author, (begun) => change = begun);
+    const file = { id, path: path.value, workspace };
+    if (record.direction === "upload") {
+      if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
+      const target = { ...file, record, change: () => change };
+      const sent = planUpload(target, request);
+      if (sent instanceof Response) return sent;
+      const totalBytes = knownTotalBytes(record, sent);
+      const upload = await running.begin(id, record, { address: peer.address, totalBytes });
+      return typeof upload === "string"
+        ? refuseToBegin(upload)
+        : await receiveUpload(parts, target, sent, { request, running: upload });
+    }
+    const plan = await planDownload(parts, { ...file, record }, request);
+    if (plan instanceof Response) return plan;
+    if (request.method === "HEAD") return answer(200, null, plan.headers);
+    const download = await running.begin(id, record, peer);
+    if (typeof download === "string") return refuseToBegin(download);
+    const now = await links.read(id); // with what the request before this one has sent
+    if (now?.direction === "download" && !isUsedUp(now, request, plan.part)) {
+      return sendPart(parts, { ...file, record }, plan, download);
+    }
+    download.end("used_up", 0);
+    return refuseTransfer(404, unknownLink);
+  };
+
+  const answerRequest = async (request: Request, peer: Peer): Promise<Response> => {
+    const [secret = "", name = null, ...more] = new URL(request.url).pathname.slice(transferPath.length).split("/");
+    const id = links.idOf(secret);
+    if (id === null || more.length > 0) return refuseTransfer(404, unknownLink);
+    const admission = requests.take(id);
+    if (!admission.ok) {
+      return refuseTransfer(429, "Too many requests by this link.", {
+        "retry-after": String(admission.retryAfterSeconds),
+      });
+    }
+    const record = await links.read(id);
+    if (
+      record === null || endOfLink(record) <= clock() || (name ?? headerName(record.path)) !== headerName(record.path)
+    ) {
+      return refuseTransfer(404, unknownLink);
+    }
+    if (record.direction === "download" && isUsedUp(record, request)) return refuseTransfer(404, unknownLink);
+    const allowed = methods[record.direction];
+    if (!allowed.includes(request.method) && !(record.direction === "upload" && wantsPage(request))) {
+      const words = record.direction === "upload" ? "Put the file here: curl -T FILE ADDRESS" : "Get the file here.";
+      return refuseTransfer(405, words, { allow: [...allowed, "OPTIONS"].join(", ") });
+    }
+    // a browser that fetches what may be opened next would use the link up
+    if (request.headers.get("sec-purpose")?.includes("prefetch")) {
+      return refuseTransfer(403, "This link is not for previews.");
+    }
+    if (!hasScopes(principalOf(record), neededScopes[record.direction])) return refuseTransfer(403, accessEnded);
+    const refusal = await refusalOf(access, record);
+    if (refusal !== null) return refuseTransfer(403, refusal === "not_allowed" ? notAllowed : accessEnded);
+    return await serve(id, record, request, peer);
+  };
+
+  return {
+    links: {
+      async forDownload(principal, path) {
+        const found = await workspaceOf(source, principal).read(path, { offsetBytes: 0, lengthBytes: 0 });
+        if (!found.ok) return found;
+        const { sizeBytes, version } = found.value;
+        const link = await issue({
+          ...await recordFor(principal, "download", path),
+          version,
+          sizeBytes,
+          tag: randomId(),
+          sent: [],
+        });
+        return success({ ...link, sizeBytes });
+      },
+      async forUpload(principal, path, { mode = "overwrite", ifMatch }) {
+        const found = await workspaceOf(source, principal).stat(path);
+        if (!found.ok && found.error.reason !== "not_found") return found;
+        if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
+        if (found.ok && mode === "create") return failure({ reason: "already_exists" });
+        const rule = { mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
+        return success(await issue({ ...await recordFor(principal, "upload", path), ...rule }));
+      },
+    },
+    async endpoint(request, peer) {
+      if (request.method === "OPTIONS") return preflight();
+      const response = await answerRequest(request, peer);
+      // the rest of a refused body is not read: what follows it on the connection could not be told from it
+      if (response.status >= 400 && request.body !== null) response.headers.set("connection", "close");
+      return response.status >= 400 && isOfPage(request) ? await toPage(request, response) : response;
+    },
+    finish: running.finish,
+    close: running.close,
+  };
+}
+
+/** Whether a browser shows the answer to a person: it opened the address, or sent the form. */
+function isOfPage(request: Request): boolean {
+  return wantsPage(request) ||
+    (request.method === "POST" && formBoundary(request.headers.get("content-type")) !== null);
+}
+
+async function toPage({ method }: Request, refusal: Response): Promise<Response> {
+  const { status, headers } = refusal;
+  const page = refusedPage(status, await refusal.text(), method === "POST" && worthAnotherTry.has(status));
+  for (const name of ["connection", "retry-after", "allow"]) {
+    const value = headers.get(name);
+    if (value !== null) page.headers.set(name, value);
+  }
+  return page;
+}
+
+function refuseToBegin(why: "busy" | "used_up"): Response {
+  if (why === "used_up") return refuseTransfer(404, unknownLink);
+  const words = "Too many files are on their way; try again in a moment.";
+  return refuseTransfer(503, words, { "retry-after": String(busySeconds) });
+}

@@ -1,0 +1,139 @@
+/** Changes of a workspace: who made one, what it did step by step, and what is kept of what it replaced. */
+import * as z from "zod";
+import type { Clock } from "../../lib/clock.ts";
+
+const author = z.lazy(() =>
+  z.object({
+    /** The user's id. */
+    subject: z.string(),
+    clientId: z.string(),
+    grantId: z.string(),
+    /** What they called. */
+    tool: z.string(),
+  })
+);
+
+const kind = () => z.enum(["file", "directory", "link", "other"]);
+
+const kept = z.lazy(() =>
+  z.object({
+    kind: kind(),
+    /** Of all files in it together. */
+    sizeBytes: z.number(),
+    /** Itself and what is below it. */
+    entries: z.int(),
+  })
+);
+
+/** How an entry is told from another: one of the two suffices. */
+const left = z.lazy(() =>
+  z.object({
+    /** Of a file's content. */
+    sha256: z.string().optional(),
+    /** The workspace's own mark of the entry: moving it changes nothing of it. */
+    identity: z.string().optional(),
+  })
+);
+
+/** A place of a text, with lines around it, before an edit and after it. */
+const passage = z.lazy(() => z.object({ before: z.string(), after: z.string() }));
+
+const place = () => ({
+  path: z.string(),
+  kind: kind(),
+  /** How many directories were made on the way. */
+  made: z.int(),
+  /** What was at the place before; `null` when nothing was, or nothing is kept of it. */
+  kept: kept.nullable(),
+  /** What is at the place after the step. */
+  left,
+});
+
+const step = z.lazy(() =>
+  z.discriminatedUnion("op", [
+    z.object({
+      op: z.literal("put"),
+      ...place(),
+      /** Whether nothing was at the path before. */
+      created: z.boolean(),
+      /** The same change has put the content that is replaced: what was there before is with that step. */
+      again: z.boolean().optional(),
+      /** Of an append: the size before. What was there is the beginning of what is there now. */
+      sizeBefore: z.number().optional(),
+      passages: z.array(passage).optional(),
+      /** The step of another change that had kept the new entry. */
+      source: z.object({ change: z.string(), number: z.int() }).optional(),
+      /** The node of the new entry, for a start after a crash to tell the old one from it. */
+      node: z.string().optional(),
+    }),
+    z.object({ op: z.literal("move"), ...place(), from: z.string() }),
+    z.object({
+      op: z.literal("remove"),
+      path: z.string(),
+      kind: kind(),
+      kept: kept.nullable(),
+      /** Of a directory in which nothing was: nothing has to be kept of it. */
+      empty: z.boolean().optional(),
+    }),
+    /** Made a directory; `made` counts it and those on the way. */
+    z.object({ op: z.literal("make"), path: z.string(), made: z.int() }),
+  ])
+);
+
+/** The stored form of one step, with its number in the change. */
+export const stepRecord = z.lazy(() => z.object({ number: z.int(), step }));
+export const authorRecord = author;
+
+export type ChangeAuthor = z.infer<typeof author>;
+export type Kept = z.infer<typeof kept>;
+export type Left = z.infer<typeof left>;
+export type Passage = z.infer<typeof passage>;
+export type ChangeStep = z.infer<typeof step>;
+export type PutStep = Extract<ChangeStep, { readonly op: "put" }>;
+export type NumberedStep = z.infer<typeof stepRecord>;
+
+/** What one call has changed. */
+export interface Change {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** `null`: made by no caller of a tool. */
+  readonly by: ChangeAuthor | null;
+  readonly steps: readonly NumberedStep[];
+  /** The change that undid it. */
+  readonly undoneBy: string | null;
+}
+
+/** What a step of a change keeps. */
+export interface KeptItem {
+  readonly change: string;
+  readonly number: number;
+}
+
+/** Makes ids of changes: they sort by time, those of one process by their order, and hold neither a dash nor a dot. */
+export function createChangeIds(clock: Clock, randomId: () => string): () => string {
+  let last = 0;
+  return () => {
+    last = Math.max(Math.trunc(clock()), last + 1);
+    return last.toString(36).padStart(timeCharacters, "0") + randomId().replaceAll("-", "").slice(0, 6).toLowerCase();
+  };
+}
+
+/** The id with a time that sorts the other way round; its mirror image is the id. */
+export function mirrorTime(id: string): string {
+  const mirrored = Array.from(id.slice(0, timeCharacters), (digit) => (35 - Number.parseInt(digit, 36)).toString(36));
+  return mirrored.join("") + id.slice(timeCharacters);
+}
+
+/** Enough until the year 5188. */
+const timeCharacters = 9;
+
+/** Whether a text can be the id of a change. */
+export function isChangeId(text: string): boolean {
+  return /^[0-9a-z]{9,40}$/.test(text);
+}
+
+/** When the change was made, by its id. */
+export function timeOfChange(id: string): number {
+  return Number.parseInt(id.slice(0, timeCharacters), 36);
+}

@@ -1,0 +1,143 @@
+/**
+ * The one path grammar, the same for every backend: pure, without decoding, without normalisation. What it accepts is
+ * a list of names below the workspace's root, so an accepted path cannot leave the workspace by its spelling.
+ */
+import { failure, type Result, success } from "../../lib/result.ts";
+import { readName } from "./file_display.ts";
+import { foldedForms } from "./name_folding.ts";
+
+/** A path inside the workspace. The parsers here make them from callers' texts, {@link entryPath} from stored names. */
+export interface WorkspacePath {
+  /** The names joined by `/`; empty for the root. */
+  readonly text: string;
+  /** At least one name for a file; none for the root. No name is empty, `.` or `..`. */
+  readonly segments: readonly string[];
+}
+
+/** Which rule of the grammar a path breaks. */
+export type PathRule =
+  | "empty"
+  | "leaves_workspace"
+  | "not_unicode"
+  | "control_character"
+  | "name_too_long"
+  | "path_too_long"
+  | "trailing_slash"
+  | "reserved";
+
+/** Which rule a name breaks that may be read when it is there, but is not created. */
+export type NewNameRule =
+  | "control_character"
+  | "backslash"
+  | "not_unicode"
+  | "invisible_character"
+  | "colon"
+  | "trailing_dot_or_blank"
+  | "device_name";
+
+/** Longest name, in bytes of UTF-8 (NAME_MAX of Linux, macOS and NTFS). */
+export const maxNameBytes = 255;
+/** Longest path as a caller writes it, some characters escaped. */
+const maxWrittenCharacters = 4 * 4096;
+/** Longest path below the root, in bytes of UTF-8 (PATH_MAX of Linux). */
+export const maxPathBytes = 4096;
+/** Most names in a path: each costs a look at the disk, of a path that grows with their number. */
+export const maxPathNames = 512;
+/** The directory in the root that holds unfinished writes; no path reaches it. */
+export const stagingDirectoryName = ".portcullis";
+
+/** The workspace's root itself. */
+export const rootPath: WorkspacePath = { text: "", segments: [] };
+
+const surrogate = /[\ud800-\udfff]/;
+const encoder = new TextEncoder();
+// \p{Cc} is C0, DEL and C1; the other two are what terminals and JavaScript take for line ends
+const controlCharacter = /[\p{Cc}\u2028\u2029]/u;
+// \p{Cf} holds the bidirectional controls and the zero-width characters; the others are letters that show as nothing
+const invisibleCharacter = /[\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0]/u;
+// COM¹ and its kin are devices too (cap-std CVE-2024-51756)
+const deviceName = /^(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(?:\.|$)/i;
+
+/** Parses the path of a file: at least one name, and no `/` or `/.` at its end. */
+export function parseFilePath(text: string): Result<WorkspacePath, PathRule> {
+  const parsed = parseDirectoryPath(text);
+  if (!parsed.ok) return parsed;
+  if (text === "") return failure("empty");
+  const last = text.slice(text.lastIndexOf("/") + 1);
+  return last === "" || last === "." ? failure("trailing_slash") : parsed;
+}
+
+/** Parses the path of a directory; the empty text and `.` are the root. Empty and `.` segments are dropped. */
+export function parseDirectoryPath(text: string): Result<WorkspacePath, PathRule> {
+  if (text.length > maxWrittenCharacters) return failure("path_too_long"); // before any work that grows with the text
+  if (text.startsWith("/")) return failure("leaves_workspace");
+  const path = text.includes("\\") ? readName(text) : text;
+  // Windows has no such names, but would go where they lead
+  if (path === null || (Deno.build.os === "windows" && text.includes("\\"))) return failure("leaves_workspace");
+  const segments: string[] = [];
+  for (const segment of path.split("/")) {
+    // `a/../b` is refused, not resolved: with `a` a link, the file system and the text disagree about it
+    if (segment === "..") return failure("leaves_workspace");
+    if (segment !== "" && segment !== ".") segments.push(segment);
+  }
+  // a drive, also behind `./`: joined to another path, Windows would start there
+  if (/^(?:\.?\/)*[A-Za-z]:/.test(text)) return failure("leaves_workspace");
+  // what was written: escapes stand for such characters, and for bytes that are no character
+  if (!text.isWellFormed()) return failure("not_unicode");
+  if (controlCharacter.test(text)) return failure("control_character");
+  if (segments.length > maxPathNames || isLongerThan(path, maxPathBytes)) return failure("path_too_long");
+  if (segments.some((segment) => isLongerThan(segment, maxNameBytes))) return failure("name_too_long");
+  if (isReserved(segments)) return failure("reserved");
+  return success({ text: segments.join("/"), segments });
+}
+
+/** Orders names by their UTF-8 bytes, which every backend can do. */
+export function compareNames(a: string, b: string): number {
+  if (a === b) return 0;
+  // code units sort like bytes, but for surrogates against U+E000 to U+FFFF
+  if (surrogate.test(a) || surrogate.test(b)) return compareCodePoints(a, b);
+  return a < b ? -1 : 1;
+}
+
+/** The path of an entry with this name, as a listing gave it, in a directory. */
+export function entryPath({ text, segments }: WorkspacePath, name: string): WorkspacePath {
+  return { text: text === "" ? name : `${text}/${name}`, segments: [...segments, name] };
+}
+
+/** The same with several names, below a directory. */
+export function childPath(directory: WorkspacePath, names: readonly string[]): WorkspacePath {
+  const segments = [...directory.segments, ...names];
+  return { text: segments.join("/"), segments };
+}
+
+/** Says whether the names lead into the staging directory, by any spelling that a file system may take for its name. */
+export function isReserved(segments: readonly string[]): boolean {
+  const first = segments[0];
+  if (first === undefined || /^[!--/-~]/.test(first)) return false; // what begins with these folds to no dot
+  return foldedForms(first).includes(stagingDirectoryName);
+}
+
+/** The rule that keeps `name` from being created, or `null`. Names that are there already may be used. */
+export function newNameProblem(name: string): NewNameRule | null {
+  if (!name.isWellFormed()) return "not_unicode"; // bytes that are not UTF-8
+  if (controlCharacter.test(name)) return "control_character";
+  if (name.includes("\\")) return "backslash";
+  if (invisibleCharacter.test(name)) return "invisible_character"; // what a person approves must be what they see
+  if (name.includes(":")) return "colon"; // NTFS alternate data streams
+  if (/[\s.]$/u.test(name)) return "trailing_dot_or_blank"; // Win32 drops them, and reaches another file
+  if (deviceName.test(name)) return "device_name";
+  return null;
+}
+
+function compareCodePoints(a: string, b: string): number {
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at++;
+  if (at > 0 && /[\ud800-\udbff]/.test(a[at - 1] ?? "")) at--; // compare whole characters
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
+}
+
+function isLongerThan(text: string, bytes: number): boolean {
+  if (text.length * 3 <= bytes) return false; // UTF-8 needs at most three bytes a code unit
+  // a half of a pair stands for one byte
+  return text.length > bytes || encoder.encode(text.replace(/\p{Cs}/gu, "?")).byteLength > bytes;
+}

@@ -1,0 +1,257 @@
+/**
+ * The workspace port: one tree of files that a caller cannot leave. The disk and the store-backed workspace implement
+ * it and pass the same contract. Refusals are values; only lost infrastructure and bugs are exceptions.
+ */
+import type { BeginFileScreening } from "./file_screening.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { Change, ChangeAuthor, KeptItem, Left, Passage } from "./change.ts";
+import { failure, type Result } from "../../lib/result.ts";
+import type { ArrivingContent, ReceiveOptions } from "./arriving_content.ts";
+import type { WorkspaceLimits } from "./limits.ts";
+import type { Listing, ListOptions } from "./listing.ts";
+import type { NewNameRule, WorkspacePath } from "./path.ts";
+
+/** Why access was denied. Stable names, for the audit log and the tests. */
+export type DenialCause =
+  | "outside_link"
+  | "link_loop"
+  | "unreadable_link"
+  | "other_file_system"
+  | "hard_link"
+  | "reserved"
+  | "other_name"
+  | "name_not_unicode"
+  | "denied_name"
+  | "protected_name"
+  | "permission"
+  | "read_only"
+  | "changed_while_opening"
+  | "workspace_replaced";
+
+/** An expected refusal. None of them depends on anything outside the workspace. */
+export type WorkspaceRefusal =
+  | { readonly reason: "not_found" }
+  | { readonly reason: "denied"; readonly because: DenialCause }
+  | { readonly reason: "bad_name"; readonly rule: NewNameRule | "name_too_long" }
+  | { readonly reason: "too_deep"; readonly limit: number }
+  | { readonly reason: "is_root" }
+  | { readonly reason: "is_directory" }
+  | { readonly reason: "not_a_directory" }
+  /** Neither a file nor a directory: a pipe, a socket or a device. */
+  | { readonly reason: "not_a_file" }
+  | { readonly reason: "already_exists" }
+  | { readonly reason: "not_empty" }
+  /** A directory cannot be moved into itself. */
+  | { readonly reason: "into_itself" }
+  | { readonly reason: "too_large"; readonly sizeBytes: number; readonly limitBytes: number }
+  | { readonly reason: "too_many_entries"; readonly limit: number }
+  | { readonly reason: "no_space" }
+  | { readonly reason: "quota"; readonly limit: number; readonly unit: "bytes" | "files" }
+  /** The file is not (or no longer) what the caller expects. */
+  | { readonly reason: "conflict" }
+  /** The file system failed; `code` is its error code, such as `EIO`. */
+  | { readonly reason: "io"; readonly code: string };
+
+/** What an operation gives. */
+export type Outcome<T> = Result<T, WorkspaceRefusal>;
+
+/** A refusal of an operation on two paths, and which of them it is about. */
+export type PairRefusal = WorkspaceRefusal & { readonly about: "from" | "to" | "both" };
+
+/** What an operation on two paths gives. */
+export type PairOutcome<T> = Result<T, PairRefusal>;
+
+/** The outcome, its refusal being about one path or both. */
+export function refusedAt<T>(about: PairRefusal["about"], outcome: Outcome<T>): PairOutcome<T> {
+  return outcome.ok ? outcome : failure({ ...outcome.error, about });
+}
+
+/** An answer that is there at once where that is cheap, and later otherwise. */
+export type Eventually<T> = T | Promise<T>;
+
+/** A part of a file. */
+export interface ByteRange {
+  readonly offsetBytes: number;
+  readonly lengthBytes: number;
+}
+
+/** A file's content, or a part of it. */
+export interface FileContent {
+  readonly bytes: Uint8Array;
+  /** The size of the whole file. */
+  readonly sizeBytes: number;
+  /** SHA-256 of the whole content in hexadecimal, what a conditional write refers to; `null` when `bytes` is a part. */
+  readonly sha256: string | null;
+  /** Changes whenever the content changes: parts with the same version are of the same content. */
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly modifiedAt: number;
+}
+
+/** A part of a file that was read into a caller's buffer. */
+export interface ReadPart {
+  /** 0 at the end of the file. */
+  readonly lengthBytes: number;
+  /** The size of the whole file. */
+  readonly sizeBytes: number;
+}
+
+/** What is known of a file or directory without its content. */
+export interface EntryInfo {
+  readonly kind: "file" | "directory" | "other";
+  readonly sizeBytes: number; // of a file; 0 otherwise
+  /** Milliseconds since the epoch. */
+  readonly modifiedAt: number;
+}
+
+/** How to write. */
+export interface WriteOptions {
+  /** `create` refuses what is there; `overwrite` (the default) creates or replaces; `append` creates or adds at the end. */
+  readonly mode?: "create" | "overwrite" | "append";
+  /** Refuse as a conflict unless the file is there and its content has this SHA-256, in hexadecimal. */
+  readonly ifMatch?: string;
+  /** What an edit makes of which places, for {@link Trash}: it can then be undone in a file that was changed since. */
+  readonly passages?: readonly Passage[];
+}
+
+/** What a write left behind. */
+export interface WrittenFile {
+  /** The size of the whole file. */
+  readonly sizeBytes: number;
+  /** SHA-256 of the whole file's content in hexadecimal. */
+  readonly sha256: string;
+  /** Whether the file was not there before. */
+  readonly created: boolean;
+}
+
+/**
+ * A content that outlives the requests which bring it: it grows at its end until it is placed, and is gone when
+ * nothing has come for it in `draftKeepMs`. One at a time has it open, on any instance.
+ */
+export interface Draft {
+  /** What is there; after a crash what was kept before, from the beginning. */
+  readonly sizeBytes: number;
+  /** Adds a piece, which is good until this resolves. */
+  append(piece: Uint8Array): Promise<Outcome<null>>;
+  /** Resolves once what is there outlives a crash. */
+  save(): Promise<Outcome<null>>;
+  /** Puts it in place in one step, as {@link Workspace.receive} does; where that is refused, it is left or discarded. */
+  place(): Promise<Outcome<WrittenFile>>;
+  /** Leaves it for the request that goes on; nothing once it is over. */
+  close(): Promise<void>;
+  discard(): Promise<void>;
+}
+
+/** What a draft is to become. */
+export interface DraftOptions extends ReceiveOptions {
+  readonly id: string; // tells it from every other of the workspace
+  readonly isNew: boolean; // drops what is there
+}
+
+/** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
+export interface Workspace {
+  readonly limits: WorkspaceLimits;
+  /** Absolute paths of the directory, where it is one of the machine's: as the owner named it, and as links lead to it. */
+  readonly directories?: readonly string[];
+  /**
+   * The content of a regular file, at most `maxReadBytes` of it; a whole file that is larger is refused. Small files
+   * are answered without a promise. Where a small file's bytes and time are those of `known`, that itself is given.
+   */
+  read(path: WorkspacePath, range?: ByteRange, known?: FileContent): Eventually<Outcome<FileContent>>;
+  /**
+   * Reads a regular file from `offsetBytes` on, at most `maxReadBytes` of it, as far as it fits into `buffer`. It costs
+   * no memory, hash or version; whether the workspace itself was replaced is only seen when a directory is listed.
+   */
+  readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
+  /** The same of a whole file, at once: its size, or `null` where it has to be read as above, for whatever reason. */
+  readonly readSmall?: (path: WorkspacePath, buffer: Uint8Array) => number | null;
+  readonly screen?: BeginFileScreening;
+  /** What is at the path. */
+  stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
+  /** The path's names without links before its end: with a link at its end followed, and kept. */
+  trueNames(path: WorkspacePath): Outcome<readonly string[]>;
+  list(path: WorkspacePath, options?: ListOptions): Promise<Outcome<Listing>>;
+  /** Changes or creates the file in one step: readers see the old content or the new. Makes missing parents. */
+  write(path: WorkspacePath, bytes: Uint8Array, options?: WriteOptions): Promise<Outcome<WrittenFile>>;
+  /** The same with a content that may take its time: others read and write the file until it is there. */
+  receive(
+    path: WorkspacePath,
+    content: ArrivingContent,
+    options?: ReceiveOptions,
+  ): Promise<Outcome<WrittenFile>>;
+  /** Opens a draft of the file's new content; `null` while another has it open. */
+  openDraft(path: WorkspacePath, options: DraftOptions): Promise<Outcome<Draft | null>>;
+  /** Drops the drafts for which nothing has come for too long. */
+  sweepDrafts(now: number): Promise<void>;
+  /** Copies a file of at most `maxFileBytes`; what is at `to` is replaced only if asked, and only a file. */
+  copy(
+    from: WorkspacePath,
+    to: WorkspacePath,
+    options?: { readonly overwrite?: boolean },
+  ): Promise<PairOutcome<WrittenFile>>;
+  /** Moves a file, directory or link; what is at `to` is replaced only if asked, and only a file by a file. */
+  move(from: WorkspacePath, to: WorkspacePath, options?: { readonly overwrite?: boolean }): Promise<PairOutcome<null>>;
+  /** Deletes a file, a link, an empty directory, or with `recursive` a directory with all below it. */
+  remove(
+    path: WorkspacePath,
+    options?: { readonly recursive?: boolean },
+  ): Promise<Outcome<{ readonly entries: number }>>;
+  /** Makes the directory and its missing parents; that it is there already is no error. */
+  makeDirectory(path: WorkspacePath): Promise<Outcome<{ readonly created: boolean }>>;
+  /** What changes have replaced and deleted; `null` where nothing is kept. */
+  readonly trash: Trash | null;
+  /**
+   * The same workspace for one call of a tool: what is changed through it is one change, of which `onChange` gets the id
+   * before its first step.
+   */
+  begin(author: ChangeAuthor, onChange?: (id: string) => void): Workspace;
+  /** Gives back what the workspace holds open; it is not used afterwards. */
+  close(): Promise<void>;
+}
+
+/** What an operation that others may forestall expects: it refuses as a conflict unless this is there. */
+interface Expecting {
+  readonly left: Left;
+}
+
+/**
+ * What changes have replaced and deleted, for a bounded time and size, where no path leads. The operations that change
+ * something are steps of a change, too.
+ */
+export interface Trash {
+  /** How long a change is kept, in milliseconds. */
+  readonly keepMs: number;
+  /** The changes, the newest first. */
+  changes(): AsyncIterable<Change>;
+  find(id: string): Promise<Change | null>;
+  /** Whether what the step kept is still there. */
+  holds(item: KeptItem): Promise<boolean>;
+  /** A part of a file that a step kept, at most `maxReadBytes` of it. */
+  read(item: KeptItem, range: ByteRange): Promise<Outcome<Uint8Array>>;
+  /** Whether an entry is as a step has left it. */
+  isAsLeft(path: WorkspacePath, left: Left): Promise<Outcome<boolean>>;
+  /**
+   * Puts what a step kept to a path where nothing is, or in the place of a file that is as it was left. Where it was
+   * before, it may be again, whatever new names may not hold; so it is with the next operations.
+   */
+  restore(item: KeptItem, path: WorkspacePath, expecting?: Expecting): Promise<Outcome<null>>;
+  /** Takes away what is as it was left. */
+  takeAway(path: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  /** Moves what is as it was left to a path where nothing is. */
+  moveBack(from: WorkspacePath, to: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  /** Makes a directory that a step has removed, and its missing parents. */
+  makeAgain(path: WorkspacePath): Promise<Outcome<unknown>>;
+  /** Leaves only the beginning of a file that is as it was left. */
+  cutBack(path: WorkspacePath, sizeBytes: number, expecting: Expecting): Promise<Outcome<null>>;
+  noteUndone(id: string, by: string): Promise<void>;
+  /** Drops what at `now` is kept for too long, and what is too much. */
+  tidy(now: number): Promise<void>;
+}
+
+/** One workspace for all, or one for each principal. */
+export type WorkspaceSource = Workspace | ((principal: Principal) => Workspace);
+
+/** The workspace that a principal uses. */
+export function workspaceOf(source: WorkspaceSource, principal: Principal): Workspace {
+  return typeof source === "function" ? source(principal) : source;
+}

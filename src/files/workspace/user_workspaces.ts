@@ -1,0 +1,47 @@
+/** One workspace for each user, opened when they first need it. */
+import type { Principal } from "../../lib/principal.ts";
+import { sha256Of } from "../../lib/sha256.ts";
+import { newNameProblem } from "./path.ts";
+import type { Workspace } from "./port.ts";
+
+interface UserWorkspaces {
+  /** The workspace of the principal's user, whatever client they use. */
+  of(principal: Principal): Workspace;
+  /** Those that are open. */
+  opened(): Iterable<Workspace>;
+  /** Closes all that were opened. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens workspaces by `open`, which gets a name that is safe as a directory and different for each user: their id when
+ * that is plain, and otherwise a hash of it.
+ */
+export function createUserWorkspaces(open: (name: string) => Workspace): UserWorkspaces {
+  const opened = new Map<string, Workspace>();
+  return {
+    of({ subject }) {
+      const name = userDirectoryName(subject);
+      let workspace = opened.get(name);
+      if (workspace === undefined) {
+        workspace = open(name);
+        opened.set(name, workspace);
+      }
+      return workspace;
+    },
+    opened: () => opened.values(),
+    async close() {
+      await Promise.all(Array.from(opened.values(), (workspace) => workspace.close()));
+      opened.clear();
+    },
+  };
+}
+
+/** The name of a user's directory. Small letters only, so that it stays different where file systems fold case. */
+export function userDirectoryName(subject: string): string {
+  const isPlain = /^[a-z0-9][a-z0-9_-]{0,63}$/.test(subject) && newNameProblem(subject) === null &&
+    !subject.startsWith(hashPrefix);
+  return isPlain ? subject : `${hashPrefix}${sha256Of(subject).toHex().slice(0, 40)}`;
+}
+
+const hashPrefix = "user-";

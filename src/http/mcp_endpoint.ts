@@ -1,0 +1,264 @@
+/**
+ * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
+ * body it is decided on the same single parse that is dispatched.
+ */
+import type { Throttled } from "../lib/admission.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import type { Log } from "../lib/log.ts";
+import { parseJson } from "../lib/json.ts";
+import { whenReady } from "../lib/when_ready.ts";
+import type { Result } from "../lib/result.ts";
+import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
+import { unavailability } from "../lib/storage_unavailable.ts";
+import { type BodyRefusal, bodyTimeoutMs, declaredLength, readRequestText, withRequestText } from "../lib/request_text.ts";
+import { runInTurn } from "../lib/turns.ts";
+import { headerOf, keepHeaders } from "../lib/served_request.ts";
+import { addressKey } from "../lib/address_key.ts";
+import { tooManyCalls } from "../mcp/refusals.ts";
+import { refusalCode, rpcErrorCode } from "../mcp/jsonrpc.ts";
+import type { McpAnswer } from "../mcp/answer.ts";
+import type { McpServer } from "../mcp/mcp_server.ts";
+import type { Profile } from "../mcp/profile.ts";
+import { holdBody, refuseStopping } from "./body_hold.ts";
+import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
+import { type EventStreamOptions, eventStreamOptions, watchEnd } from "./event_stream.ts";
+import { HttpExchange, PublicHttpExchange } from "./http_exchange.ts";
+import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
+import { createAnswerEncoder, methodNotAllowed, refuse, refuseBody, refuseLoad, type ScopeChallenge } from "./mcp_response.ts";
+
+interface Outsiders {
+  /** Without a good token; the reason says why one was refused. */
+  noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
+  /** With a good token, and refused as a whole. */
+  noteRefused(principal: Principal, method: string, status: number): void;
+  /** A session's stream was opened; returns what to call at its end: whether we ended it, or the caller left. */
+  noteStream(principal: Principal): (isWhole: boolean) => void;
+  /** An answer that took its time ended: whether its caller was there to the last. */
+  noteAnswer(principal: Principal, isWhole: boolean): void;
+}
+
+export interface McpEndpointOptions extends PublicHandshakeOptions {
+  readonly mcp: McpServer;
+  readonly authenticate: (request: Request) => AuthOutcome | Promise<AuthOutcome>;
+  readonly challenge: ScopeChallenge & {
+    /** The value of WWW-Authenticate for a request without a token. */
+    missingToken(request: Request): string;
+  };
+  /** Whose habits the answers follow. */
+  readonly profileOf: (principal: Principal, isInSession: boolean) => Profile | Promise<Profile>;
+  /** The same for callers without a token. */
+  readonly publicProfile: Profile;
+  /** A name for the request, for audit and log. */
+  readonly createRequestId: () => string;
+  readonly log: Log;
+  /** Called for each refused token. */
+  readonly onTokenRefused?: () => void;
+  /** Sees the requests that do not get as far as a call, and what becomes of streams and slow answers. */
+  readonly outsiders?: Outsiders;
+  /** By which answers are slow, in milliseconds. */
+  readonly elapsed?: () => number;
+  readonly maxBodyBytes: number;
+  /** The same for callers without a token, who may only say `initialize`. */
+  readonly maxPublicBodyBytes?: number;
+  /** How long a whole body may take to arrive. */
+  readonly bodyTimeoutMs?: number;
+  /** What bodies and answers may take at once. */
+  readonly intake?: BodyIntake;
+  /** The same for callers without a token. */
+  readonly publicIntake?: BodyIntake;
+  /** Why a principal's next call would be refused, so that its body need not be read; `null` where it would not. */
+  readonly refusalOfCalls?: (principal: Principal) => Throttled | null;
+  /** Options other than {@link eventStreamOptions}. */
+  readonly eventStreams?: Partial<EventStreamOptions> | undefined;
+}
+
+/** The largest body of a caller without a token. */
+export const defaultMaxPublicBodyBytes = 65_536;
+
+/** What a body was posted with. */
+interface PostedBody {
+  readonly request: Request;
+  readonly exchange: HttpExchange;
+  readonly peer: Peer;
+  readonly caller: string;
+}
+
+/** Answers one request to `/mcp`, of any HTTP method: at once where nothing has to be waited for. */
+export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
+  const { mcp, authenticate, challenge, profileOf, createRequestId, log, outsiders, elapsed = () => 0 } = options;
+  const eventStreams = { ...eventStreamOptions, ...options.eventStreams };
+  const { maxPublicBodyBytes = defaultMaxPublicBodyBytes, bodyTimeoutMs: timeoutMs = bodyTimeoutMs } = options;
+  const bounds = { maxBytes: options.maxBodyBytes, timeoutMs };
+  const toResponse = createAnswerEncoder({ challenge, eventStreams });
+  const publicBounds = { maxBytes: maxPublicBodyBytes, timeoutMs };
+
+  const { intake = createBodyIntake(intakeBytesFor(options.maxBodyBytes)) } = options;
+  const { publicIntake = createBodyIntake(intakeBytesFor(maxPublicBodyBytes)) } = options;
+
+  const handle = (request: Request, peer: Peer, auth: AuthOutcome): Response | Promise<Response> => {
+    switch (auth.kind) {
+      case "refused":
+        options.onTokenRefused?.();
+        log.write("warn", "token_refused", { address: peer.address, reason: auth.reason });
+        return refuse(auth.status, refusalCode.unauthorized, "Unauthorized", {
+          "www-authenticate": auth.wwwAuthenticate,
+        });
+      case "no_token":
+        return handleWithoutToken(request, peer);
+      case "principal":
+        return whenReady(profileOf(auth.principal, headerOf(request, "mcp-session-id") !== null), (profile) => {
+          const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
+          return request.method === "POST" ? handlePost(request, exchange, peer) : handleOther(request, exchange);
+        });
+    }
+  };
+
+  const handleOther = async (request: Request, exchange: HttpExchange): Promise<Response> => {
+    switch (request.method) {
+      case "GET":
+        return toResponse(request, watchStream(await mcp.openStream(exchange), exchange.principal));
+      case "DELETE":
+        return toResponse(request, await mcp.endSession(exchange));
+      default:
+        return methodNotAllowed("POST, GET, DELETE");
+    }
+  };
+
+  const watchStream = (answer: McpAnswer, principal: Principal): McpAnswer => {
+    if (answer.kind !== "stream" || outsiders === undefined) return answer;
+    return { ...answer, reader: watchEnd(answer.reader, outsiders.noteStream(principal)) };
+  };
+
+  const watchAnswer = (answer: McpAnswer, { principal, disconnected }: HttpExchange, tookMs: number): McpAnswer => {
+    if (outsiders === undefined) return answer;
+    if (answer.kind === "stream" || answer.kind === "late_json") {
+      return { ...answer, reader: watchEnd(answer.reader, (isWhole) => outsiders.noteAnswer(principal, isWhole)) };
+    }
+    if (tookMs > slowAnswerMs) outsiders.noteAnswer(principal, !disconnected.aborted);
+    return answer;
+  };
+
+  const handlePost = (request: Request, exchange: HttpExchange, peer: Peer): Response | Promise<Response> => {
+    if (!isJson(headerOf(request, "content-type"))) {
+      return refuse(415, rpcErrorCode.invalidRequest, "Content-Type must be application/json");
+    }
+    const { principal } = exchange;
+    const declared = declaredLength(request);
+    if (declared === null || declared > smallBodyBytes) {
+      const refusal = options.refusalOfCalls?.(principal) ?? null;
+      if (refusal !== null) return toResponse(request, tooManyCalls(null, refusal.retryAfterSeconds));
+    }
+    const caller = callerKey(principal);
+    const hold = holdBody({ intake, caller, declared, bounds });
+    if (hold instanceof Response) return hold;
+    let response: Response | Promise<Response> | undefined;
+    try {
+      return response = withRequestText(request, bounds, hold, (read) => {
+        intake.arrived();
+        return runInTurn(shareKey(principal), () => answerBody(read, { request, exchange, peer, caller }));
+      });
+    } finally {
+      if (response instanceof Promise) response.then(() => hold.release(), () => hold.release());
+      else hold.release();
+    }
+  };
+
+  const answerBody = (
+    read: Result<string, BodyRefusal>,
+    { request, exchange, peer, caller }: PostedBody,
+  ): Response | Promise<Response> => {
+    if (!read.ok) return intake.isAbandoned ? refuseStopping() : refuseBody(read.error, bounds);
+    const body = parseJson(read.value);
+    if (body === undefined) return refuse(400, rpcErrorCode.parseError, "Parse error: the body is not JSON");
+    const handled = mcp.handle(body, exchange);
+    const startedAt = handled instanceof Promise ? elapsed() : null;
+    return whenReady(handled, (answer) => {
+      if (answer.kind === "json" && answer.body.length > smallAnswerCharacters && peer.answerSent !== undefined) {
+        const size = answer.body.length;
+        if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
+        void peer.answerSent.then(() => intake.release(caller, size));
+      }
+      if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
+      const tookMs = startedAt === null ? 0 : elapsed() - startedAt;
+      return toResponse(request, watchAnswer(answer, exchange, tookMs));
+    });
+  };
+
+  /** Everything is 401 but the public part of the handshake; nothing else can be learned without a token. */
+  const handleWithoutToken = async (request: Request, peer: Peer): Promise<Response> => {
+    if (
+      options.publicInitialize !== "never" && request.method === "POST" && isJson(request.headers.get("content-type"))
+    ) {
+      const declared = declaredLength(request);
+      const caller = addressKey(peer.address);
+      const hold = holdBody({ intake: publicIntake, caller, declared, bounds: publicBounds });
+      if (hold instanceof Response) return hold;
+      try {
+        const read = await readRequestText(request, publicBounds, hold);
+        publicIntake.arrived();
+        if (!read.ok && publicIntake.isAbandoned) return refuseStopping();
+        const body = read.ok ? parseJson(read.value) : undefined;
+        if (isPublicHandshake(options, body, request.headers.get("accept"))) {
+          const exchange = new PublicHttpExchange(request, createRequestId(), options.publicProfile);
+          return toResponse(request, await mcp.handlePublic(body, exchange));
+        }
+      } finally {
+        hold.release();
+      }
+    }
+    return refuse(401, refusalCode.unauthorized, "Unauthorized", {
+      "www-authenticate": challenge.missingToken(request),
+    });
+  };
+
+  const noteOutsider = (request: Request, peer: Peer, auth: AuthOutcome, status: number): void => {
+    if (auth.kind !== "principal") {
+      const reason = auth.kind === "refused" ? auth.reason : null;
+      outsiders?.noteStranger(request, peer, { status, reason });
+    } else if (request.method === "POST" || request.method === "GET") {
+      outsiders?.noteRefused(auth.principal, request.method, status);
+    }
+  };
+
+  const answer = (request: Request, peer: Peer, auth: AuthOutcome): Response | Promise<Response> =>
+    whenReady(handle(request, peer, auth), (response) => {
+      const { status } = response;
+      if (status >= 400 || auth.kind === "no_token") noteOutsider(request, peer, auth, status);
+      return response;
+    });
+
+  const fail = (request: Request, peer: Peer, error: unknown): Response => {
+    const unavailable = unavailability(error);
+    if (unavailable?.cause !== "storage_unavailable") {
+      log.write("error", "mcp_endpoint_failed", { error: error instanceof Error ? error.stack : String(error) });
+    }
+    if (unavailable === null) return refuse(500, rpcErrorCode.internalError, "Internal server error");
+    outsiders?.noteStranger(request, peer, { status: 503, reason: null });
+    const retryAfter = `${unavailable.retryAfterSeconds}`;
+    return refuse(503, refusalCode.unavailable, unavailable.text, { "retry-after": retryAfter });
+  };
+
+  return (request, peer) => {
+    try {
+      const answered = whenReady(authenticate(request), (auth) => answer(request, peer, auth));
+      if (!(answered instanceof Promise)) return answered;
+      keepHeaders(request);
+      return answered.catch((error) => fail(request, peer, error));
+    } catch (error) {
+      return fail(request, peer, error);
+    }
+  };
+}
+
+/** Bodies of pings, cancellations and the like: read even when the caller's calls are refused. */
+const smallBodyBytes = 4_096;
+/** Answers after so long may be too late for their caller. */
+const slowAnswerMs = 1_000;
+/** Answers up to this size lie in the buffers of the connection. */
+const smallAnswerCharacters = 65_536;
+
+/** Whether a Content-Type is JSON; its parameters do not matter (RFC 8259 §11 defines none). */
+function isJson(contentType: string | null): boolean {
+  if (contentType === "application/json") return true;
+  return contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType);
+}

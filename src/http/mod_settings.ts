@@ -1,0 +1,55 @@
+/** Where the server listens, and under which names it is called. */
+import { parseHost, parseInteger, parseList, parseOrigin, parseServerUrl, parseText, parseTrustedProxies } from "../lib/parsers.ts";
+import { optional, required } from "../lib/setting.ts";
+
+/** Settings under the heading Address. */
+export const httpSettings = {
+  host: required({
+    env: "HOST",
+    flag: "host",
+    default: "127.0.0.1",
+    defaultOnDeploy: "0.0.0.0",
+    parse: parseHost,
+    help: "address to listen on",
+  }),
+  port: required({
+    env: "PORT",
+    flag: "port",
+    default: "3000",
+    defaultOnDeploy: "8000",
+    parse: parseInteger(0, 65_535),
+    help: "port to listen on; 0 takes any free one",
+  }),
+  serverUrl: optional({
+    env: "SERVER_URL",
+    flag: "server-url",
+    parse: parseServerUrl,
+    help: "URL that clients use to reach the server; also the OAuth issuer",
+  }),
+  allowedOrigins: optional({
+    env: "ALLOWED_ORIGINS",
+    parse: parseList(parseOrigin),
+    help: "web origins whose pages may call the server, comma-separated",
+  }),
+  allowedHosts: optional({
+    env: "ALLOWED_HOSTS",
+    parse: parseList(parseHost),
+    help: "further host names (with port) that the server answers to, for example behind a proxy",
+  }),
+  tlsCertificateFile: optional({
+    env: "TLS_CERT_FILE",
+    parse: parseText,
+    help: "PEM file with the certificates to serve https with, the server's own first; read once, at the start",
+  }),
+  tlsKeyFile: optional({
+    env: "TLS_KEY_FILE",
+    parse: parseText,
+    help: "PEM file with the private key that belongs to TLS_CERT_FILE",
+  }),
+  trustedProxies: optional({
+    env: "TRUST_PROXY",
+    parse: parseTrustedProxies,
+    help:
+      "proxies trusted to report the client's address (X-Forwarded-For, Forwarded): their number, or their networks, comma-separated",
+  }),
+};

@@ -1,0 +1,119 @@
+/**
+ * Turns on the one thread that answers every caller. Long work asks `nextTurn` between its steps, and pauses once the
+ * thread has been busy for a turn, by any work. Callers then go on in fair order: the one that has used the
+ * least time first, and those of one caller one after the other. After each turn the thread rests for whatever arrived.
+ * Only time on the thread counts: a call that waits for a model, a network or a person holds nothing.
+ */
+import { createAsyncContext } from "./async_context.ts";
+
+/** What long work awaits between its steps; `undefined` while the turn lasts. */
+export type NextTurn = () => Promise<void> | undefined;
+
+const turnMilliseconds = 8;
+/** Work that is worth a look at the turn. */
+const shortMilliseconds = 1;
+/** The part of a turn that the thread then leaves to others: a request takes several passes of the event loop. */
+const restShare = 1 / 4;
+/**
+ * How many passes show whether others have anything to do: Deno looks for what has arrived in one of 61
+ * (tokio's `event_interval`).
+ */
+const quietPasses = 64;
+/** Idle passes take less. */
+const quietMilliseconds = 1;
+
+interface Share {
+  /** Milliseconds on the thread since the queue was last empty, beginning at what the least served one had used. */
+  used: number;
+  readonly waiting: (() => void)[];
+}
+
+/** Whose work runs. Empty until there was long work, since Node's contexts take milliseconds to load. */
+const callers = createAsyncContext<string>();
+let keepsCallers = false;
+/** Since when the thread is busy without a pass of the event loop; `null` where no work has looked. */
+let busySince: number | null = null;
+/** Those that wait for their turn, by caller. */
+const shares = new Map<string, Share>();
+let isServing = false;
+/** What the caller whose turn it last was had used before it. */
+let leastUsed = 0;
+
+/** To be awaited between the steps of long work, each of a millisecond or so: a pause once the turn is over. */
+export function nextTurn(): Promise<void> | undefined {
+  const now = performance.now();
+  if (busySince === null) begin(now);
+  return isTurnOver(now) ? waitForTurn(callers.current() ?? "") : undefined;
+}
+
+/**
+ * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts, else when it is
+ * the caller's.
+ */
+export function runInTurn<T>(caller: string, work: () => T | Promise<T>): T | Promise<T> {
+  const started = performance.now();
+  if (isTurnOver(started)) return waitForTurn(caller).then(() => callers.run(caller, work));
+  const done = keepsCallers ? callers.run(caller, work) : work();
+  if (busySince === null && performance.now() - started > shortMilliseconds) begin(started);
+  return done;
+}
+
+function isTurnOver(now: number): boolean {
+  return busySince !== null && now - busySince >= turnMilliseconds;
+}
+
+/** The turn lasts to the next pass of the event loop at most. */
+function begin(now: number): void {
+  busySince = now;
+  setImmediate(() => busySince = null);
+}
+
+function waitForTurn(caller: string): Promise<void> {
+  keepsCallers = true;
+  let share = shares.get(caller);
+  if (share === undefined) shares.set(caller, share = { used: leastUsed, waiting: [] });
+  const { waiting } = share;
+  const turn = new Promise<void>((resolve) => waiting.push(resolve));
+  if (!isServing) void serve();
+  return turn;
+}
+
+/** Gives turns until no caller waits. The first rest is for the turn that led here. */
+async function serve(): Promise<void> {
+  isServing = true;
+  let worked = performance.now() - (busySince ?? 0);
+  for (let share; (share = await nextShare(worked)) !== null;) {
+    const started = busySince = performance.now();
+    leastUsed = share.used;
+    share.waiting.shift()?.();
+    await passOfEventLoop(); // what was resumed runs before
+    busySince = null;
+    const took = performance.now() - started;
+    share.used += took;
+    worked = worked < turnMilliseconds ? worked + took : took;
+  }
+  shares.clear();
+  leastUsed = 0;
+  isServing = false;
+}
+
+/** Whose turn it is, after a rest if a turn was `worked`; `null` where no caller waits any more. */
+async function nextShare(worked: number): Promise<Share | null> {
+  if (worked >= turnMilliseconds) await rest(worked * restShare);
+  let next: Share | null = null;
+  for (const share of shares.values()) {
+    if (share.waiting.length > 0 && (next === null || share.used < next.used)) next = share;
+  }
+  return next;
+}
+
+async function rest(milliseconds: number): Promise<void> {
+  const started = performance.now();
+  for (let pass = 0; pass < quietPasses; pass++) await passOfEventLoop();
+  if (performance.now() - started < quietMilliseconds) return; // a rest would only be idle
+  await new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function passOfEventLoop(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve));
+}

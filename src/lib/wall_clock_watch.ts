@@ -1,0 +1,44 @@
+/** Watches the wall clock for jumps: a date that was wrong for a while must destroy nothing for good. */
+import type { Clock } from "./clock.ts";
+import type { Log } from "./log.ts";
+import type { Timers } from "./timers.ts";
+
+interface WallClockWatch {
+  /**
+   * The time, by which what has expired may be deleted; `null` for an hour after a jump. A deletion takes this one, and
+   * reads no clock of its own later: the clock may have jumped since.
+   */
+  steadyNow(): number | null;
+  close(): void;
+}
+
+const lookMs = 10_000;
+/** A correction below this is no jump. */
+const toleranceMs = 5_000;
+const steadyMs = 60 * 60_000;
+
+/** Starts to look. Each jump is logged once, as `clock_jumped`. */
+export function watchWallClock(
+  { clock, timers, log }: { readonly clock: Clock; readonly timers: Timers; readonly log: Log },
+): WallClockWatch {
+  let offset = clock() - timers.elapsed();
+  let jumpedAt = -Infinity;
+  const look = (): number => {
+    const now = clock();
+    const moved = now - timers.elapsed() - offset;
+    offset += moved;
+    if (Math.abs(moved) > toleranceMs) {
+      jumpedAt = timers.elapsed();
+      log.write("warn", "clock_jumped", { seconds: Math.round(moved / 1_000) });
+    }
+    return now;
+  };
+  const close = timers.every(lookMs, look);
+  return {
+    steadyNow() {
+      const now = look();
+      return timers.elapsed() - jumpedAt >= steadyMs ? now : null;
+    },
+    close,
+  };
+}

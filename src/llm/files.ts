@@ -1,0 +1,195 @@
+/** Workspace files for a model: texts go into the prompt under their names, images beside it. */
+import * as z from "zod";
+import type { Principal } from "../lib/principal.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { showName } from "../files/workspace/file_display.ts";
+import { sniffMedia } from "../files/workspace/media_type.ts";
+import { parseFilePath, type WorkspacePath } from "../files/workspace/path.ts";
+import { type FileContent, type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";
+import { suggestNear } from "../files/tools/near_names.ts";
+import { type LineRequest, parseNamedParts } from "../files/tools/read_request.ts";
+import { readTextPart, selectText, type TextPart } from "../files/tools/read_text.ts";
+import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
+import type { ToolFailure } from "./model_call.ts";
+
+/** Files of one call, those of all its messages together. */
+const maxFiles = 16;
+/** Images of one call. */
+const maxImages = 8;
+/** The tag around a text, twice, beside its name. */
+const tagBytes = 64;
+/** What Ollama's models look at. */
+const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
+
+/** Names of files; a single one may come without its list. */
+export const filesParameter = z.lazy(() =>
+  z.preprocess(
+    (value) => typeof value === "string" ? [value] : value,
+    z.array(z.string().min(1)).max(maxFiles).optional(),
+  )
+);
+
+/** A text of the workspace. */
+export interface NamedText {
+  /** As the caller wrote it. */
+  readonly name: string;
+  readonly text: string;
+  /** The file without the lines that the name asks for. */
+  readonly file: string;
+  /** Where the text begins in the file; null for the end of a file too large to count its lines. */
+  readonly startLine: number | null;
+}
+
+/** Files as a model gets them. */
+interface LoadedFiles {
+  readonly texts: readonly NamedText[];
+  /** Base64. */
+  readonly images: readonly string[];
+}
+
+/** Reads files, within the bounds of one call. */
+export type LoadFiles = (names: readonly string[] | undefined) => Promise<Result<LoadedFiles, ToolFailure>>;
+
+/** For one call: what it may read is counted over all that it loads, with the tags and names around it. */
+export function fileLoader(source: WorkspaceSource, principal: Principal, maxTextBytes: number): LoadFiles {
+  let files = 0;
+  let images = 0;
+  let usedBytes = 0;
+
+  const textOf = async (
+    workspace: Workspace,
+    path: WorkspacePath,
+    whole: Outcome<FileContent>,
+    lines: LineRequest,
+  ): Promise<Result<Omit<NamedText, "name">, ToolFailure>> => {
+    if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
+    const file = showName(path.text);
+    const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
+    const request = { lines, cursor: undefined, encoding: undefined, maxBytes: roomBytes + 1 };
+    const read = whole.ok
+      ? selectText(whole.value, request)
+      : whole.error.reason === "too_large"
+      ? await readTextPart(workspace, path, request)
+      : whole;
+    if (!read.ok) {
+      if (read.error.reason !== "not_text") return failure(refused(path, read.error));
+      return failure(whole.ok ? notText(path) : refused(path, whole.error)); // an image may be too large
+    }
+    const textBytes = Buffer.byteLength(read.value.content);
+    // A text that was cut must not pass for the whole: the model would answer about a part of it.
+    if (textBytes > roomBytes || read.value.next !== null || read.value.isShort) {
+      const fitting = linesThatFit(file, read.value, lines, roomBytes);
+      return failure(tooMuchText({ file, maxTextBytes, isFirst: usedBytes === 0, fitting }));
+    }
+    usedBytes = maxTextBytes - roomBytes + textBytes;
+    const { content: text, startLine, totalLines, isWhole } = read.value;
+    if (text === "" && !isWhole) {
+      const end = totalLines === null ? "" : `: it has ${totalLines} line${totalLines === 1 ? "" : "s"}`;
+      return failure(invalid(`${file} has nothing at the lines that are asked for${end}.`));
+    }
+    return success({ text, file, startLine });
+  };
+
+  const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
+    const parsed = parseFilePath(name);
+    const whole = parsed.ok ? await workspace.read(parsed.value) : null;
+    if (whole?.ok && imageTypes.has(sniffMedia(whole.value.bytes)?.mimeType ?? "")) return success(whole.value.bytes);
+    let path = parsed;
+    let found = whole;
+    let lines: LineRequest = {};
+    // a file may be called so; only where there is none does the end of the name ask for a part
+    for (const part of parseNamedParts(name)) {
+      const named = parseFilePath(part.filename);
+      if (!named.ok || (found !== null && (found.ok || found.error.reason !== "not_found"))) continue;
+      [path, lines] = [named, part.lines];
+      found = await workspace.read(named.value);
+    }
+    if (!path.ok) return failure(toPathFailure("files", path.error));
+    if (found === null) throw new TypeError("a path that is right was not read");
+    const text = await textOf(workspace, path.value, found, lines);
+    if (!text.ok) return failure(await suggestNear(workspace, path.value, text.error));
+    return success({ name: showName(name), ...text.value });
+  };
+
+  return async (names = []) => {
+    if (names.length === 0) return success({ texts: [], images: [] });
+    if (!principal.scopes.has("files:read")) return failure(withoutScope);
+    files += names.length;
+    if (files > maxFiles) return failure(invalid(`A call may name ${maxFiles} files; leave some out.`));
+    const workspace = workspaceOf(source, principal);
+    const loaded = { texts: [] as NamedText[], images: [] as string[] };
+    for (const name of names) {
+      const file = await load(workspace, name);
+      if (!file.ok) return file;
+      if ("name" in file.value) loaded.texts.push(file.value);
+      else loaded.images.push(toBase64(file.value));
+    }
+    images += loaded.images.length;
+    if (images > maxImages) return failure(invalid(`A call may hold ${maxImages} images; leave some out.`));
+    return success(loaded);
+  };
+}
+
+/** A name for the lines of the part that fit, at its beginning or, of the last lines, at its end; `null` for none. */
+function linesThatFit(file: string, part: TextPart, { tail }: LineRequest, roomBytes: number): string | null {
+  const isLast = tail !== undefined;
+  const lines = part.content.split(/(?<=\n)/);
+  if (!isLast && part.next !== null && !part.content.endsWith("\n")) lines.pop(); // a part of a line
+  let sizeBytes = lines.reduce((sum, line) => sum + Buffer.byteLength(line), 0);
+  while (sizeBytes > roomBytes) sizeBytes -= Buffer.byteLength((isLast ? lines.shift() : lines.pop()) ?? "");
+  if (lines.length === 0 || sizeBytes === 0) return null;
+  const { startLine } = part;
+  return isLast || startLine === null
+    ? `${file}:-${lines.length}`
+    : `${file}:${startLine}-${startLine + lines.length - 1}`;
+}
+
+/** The prompt after the texts, each in a tag that none of them closes. */
+export function withTexts(texts: readonly NamedText[], prompt: string): string {
+  if (texts.length === 0) return prompt;
+  let tag = "file";
+  for (const { text } of texts) {
+    for (const [, name = ""] of text.matchAll(/<\/(file_*)/g)) if (name.length >= tag.length) tag = `${name}_`;
+  }
+  const blocks = texts.map(({ name, text }) => {
+    const end = text.endsWith("\n") ? "" : "\n";
+    return `<${tag} name=${JSON.stringify(name)}>\n${text}${end}</${tag}>\n`;
+  });
+  return `${blocks.join("\n")}\n${prompt}`;
+}
+
+const withoutScope: ToolFailure = {
+  code: "insufficient_scope",
+  message: "Reading workspace files needs the scope files:read: connect again and allow it, or leave out files.",
+};
+
+function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+}
+
+export function invalid(message: string): ToolFailure {
+  return { code: "invalid_request", message };
+}
+
+function notText(path: WorkspacePath): ToolFailure {
+  return invalid(`${JSON.stringify(showName(path.text))} is neither text nor a PNG, JPEG, WebP or GIF image.`);
+}
+
+function tooMuchText({ file, maxTextBytes, isFirst, fitting }: {
+  readonly file: string;
+  readonly maxTextBytes: number;
+  /** Of the texts of the call. */
+  readonly isFirst: boolean;
+  readonly fitting: string | null;
+}): ToolFailure {
+  const remedy = fitting !== null
+    ? `name lines that fit, such as ${fitting}`
+    : isFirst
+    ? `the first line that is asked for of ${file} is longer; file_search shows parts of a line`
+    : `the files before ${file} leave it no room: leave some out, or name lines of them`;
+  return invalid(`The files have more than ${Math.max(0, maxTextBytes)} bytes of text: ${remedy}.`);
+}
+
+function refused(path: WorkspacePath, refusal: Parameters<typeof toFailure>[2]): ToolFailure {
+  return toFailure("read file", path, refusal);
+}

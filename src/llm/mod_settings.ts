@@ -1,0 +1,49 @@
+/** Where Ollama is, and what agents may ask of it. */
+import { parseInteger, parseList, parseText, type SettingParser } from "../lib/parsers.ts";
+import { optional, required } from "../lib/setting.ts";
+import { success } from "../lib/result.ts";
+import { parseOllamaHost } from "./host.ts";
+
+/** At least one model: the first is the default. */
+const parseModels: SettingParser<readonly [string, ...string[]]> = (text) => {
+  const models = parseList(parseText)(text);
+  return models.ok ? success(models.value as readonly [string, ...string[]]) : models;
+};
+
+/** Settings under the heading Local model. */
+export const ollamaSettings = {
+  host: required({
+    env: "OLLAMA_HOST",
+    default: "http://127.0.0.1:11434",
+    parse: (text) => parseOllamaHost(firstHostOf(text)),
+    help: "address of Ollama, in any form that Ollama's own client accepts",
+  }),
+  apiKey: optional({
+    env: "OLLAMA_API_KEY",
+    parse: parseText,
+    secret: true,
+    help: "API key of a hosted Ollama; sent over https, or to this machine, only",
+  }),
+  models: required({
+    env: "LLM_MODELS",
+    default: "tinyllama,phi3",
+    parse: parseModels,
+    help: "models that agents may use, comma-separated; the first is the default",
+  }),
+  embeddingModels: optional({
+    env: "LLM_EMBEDDING_MODELS",
+    parse: parseList(parseText),
+    help: "models that llm_embed may use, comma-separated; without any, llm_embed is not offered",
+  }),
+  maxConcurrent: required({
+    env: "LLM_MAX_CONCURRENT",
+    default: "2",
+    parse: parseInteger(1, 1_000),
+    help: "generations that run at the same time",
+  }),
+};
+
+/** Earlier versions took a comma-separated list of hosts. */
+function firstHostOf(text: string): string {
+  return text.split(",").map((part) => part.trim()).find((part) => part !== "") ?? "";
+}

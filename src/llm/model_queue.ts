@@ -1,0 +1,170 @@
+/**
+ * The queue for the model: N calls run at a time, M wait, any more are refused at once. Turns go round the people, and
+ * round the clients of each, so ten queued calls of one person do not delay another person by ten. When the queue is
+ * full, a new call takes the last place of the person, or client, with the most. While a person with no running call
+ * waits, no other person keeps two places for longer than a share of time.
+ */
+import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { type OllamaLimits, ollamaLimits } from "./limits.ts";
+import type { CallsAhead } from "./port.ts";
+import { countBy, type ModelCaller, turnOrder } from "./turn_order.ts";
+
+/** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
+export type QueueRefusal = "full" | "timed_out" | "cancelled";
+
+export interface Place {
+  /** Aborts when the call must yield its place to a person who has none. */
+  readonly signal: AbortSignal;
+  /** Frees the place for the next in turn; idempotent. */
+  release(): void;
+}
+
+interface EnterOptions {
+  readonly signal: AbortSignal;
+  readonly maxWaitMs: number;
+  /** Called once when the call has to wait. */
+  readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
+}
+
+export interface ModelQueue {
+  /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
+  enter(caller: ModelCaller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
+  /** How many calls run, and how many wait. */
+  occupancy(): { readonly inFlight: number; readonly waiting: number };
+}
+
+interface Waiter {
+  readonly caller: ModelCaller;
+  settle(outcome: Result<Place, QueueRefusal>): void;
+}
+
+interface Running {
+  readonly caller: ModelCaller;
+  readonly since: number;
+  readonly giveUp: AbortController;
+}
+
+/** `clock` is used for differences only. */
+interface ModelQueueOptions {
+  readonly maxInFlight: number;
+  readonly clock: Clock;
+  readonly limits?: Pick<OllamaLimits, "maxWaiting" | "shareMs">;
+}
+
+export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
+  const { maxWaiting, shareMs } = limits;
+  /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */
+  let waiters: Waiter[] = [];
+  const running = new Set<Running>();
+  let shareTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Computed when a waiting call asks for its place, and valid until a call comes or goes. */
+  let places: ReadonlyMap<Waiter, number> | undefined;
+
+  const remove = (waiter: Waiter): void => {
+    waiters = waiters.filter((other) => other !== waiter);
+    places = undefined;
+  };
+  const placeOf = (waiter: Waiter): number | null => {
+    places ??= new Map(turnOrder(waiters, running).map((each, index) => [each, index]));
+    return places.get(waiter) ?? null;
+  };
+
+  const admit = (caller: ModelCaller): Place => {
+    const call: Running = { caller, since: clock(), giveUp: new AbortController() };
+    running.add(call);
+    places = undefined;
+    return {
+      signal: call.giveUp.signal,
+      release() {
+        if (!running.delete(call)) return;
+        places = undefined;
+        next();
+        watchShares();
+      },
+    };
+  };
+
+  /** Admits the person, then the client, with the fewest running calls; among equals, the one that came first. */
+  const next = (): void => {
+    if (running.size >= maxInFlight) return;
+    let chosen: Waiter | undefined;
+    let fewest = Infinity;
+    const [ofPerson, ofClient] = [countBy(running, "person"), countBy(running, "client")];
+    for (const waiter of waiters) {
+      const { person, client } = waiter.caller;
+      const weight = (ofPerson.get(person) ?? 0) * maxInFlight + (ofClient.get(client) ?? 0);
+      if (weight < fewest) [chosen, fewest] = [waiter, weight];
+    }
+    if (chosen === undefined) return;
+    const { caller } = chosen;
+    remove(chosen);
+    for (const part of ["client", "person"] as const) { // to the end of the round
+      const isOwn = (waiter: Waiter): boolean => waiter.caller[part] === caller[part];
+      waiters = [...waiters.filter((waiter) => !isOwn(waiter)), ...waiters.filter(isOwn)];
+    }
+    chosen.settle(success(admit(caller)));
+  };
+
+  /** Frees a place in a full queue, when a person, or a client of the same person, has at least two more in it. */
+  const makeRoom = (caller: ModelCaller): boolean => {
+    for (const part of ["person", "client"] as const) {
+      const counts = countBy(waiters, part);
+      let most = (counts.get(caller[part]) ?? 0) + 2;
+      let last: Waiter | undefined;
+      for (const waiter of waiters) {
+        const count = counts.get(waiter.caller[part]) ?? 0;
+        if (count < most || (part === "client" && waiter.caller.person !== caller.person)) continue;
+        [last, most] = [waiter, count];
+      }
+      if (last === undefined) continue;
+      remove(last);
+      last.settle(failure("full"));
+      return true;
+    }
+    return false;
+  };
+
+  /** Ends the newest call of a person with several once it has had its share, while a person with none waits. */
+  const watchShares = (): void => {
+    clearTimeout(shareTimer);
+    const ofPerson = countBy(running, "person");
+    if (waiters.every(({ caller }) => ofPerson.has(caller.person))) return;
+    const newest = [...running].findLast(({ caller }) => (ofPerson.get(caller.person) ?? 0) > 1);
+    if (newest === undefined) return;
+    const left = newest.since + shareMs - clock();
+    if (left <= 0) newest.giveUp.abort();
+    else shareTimer = setTimeout(watchShares, Math.ceil(left));
+  };
+
+  return {
+    occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
+    enter(caller, { signal, maxWaitMs, onWait }) {
+      if (signal.aborted) return Promise.resolve(failure("cancelled"));
+      if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
+      if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));
+      return new Promise((resolve) => {
+        const leave = (why: QueueRefusal): void => {
+          remove(waiter);
+          waiter.settle(failure(why));
+          watchShares();
+        };
+        const onAbort = (): void => leave("cancelled");
+        const timer = setTimeout(() => leave("timed_out"), maxWaitMs);
+        const waiter: Waiter = {
+          caller,
+          settle(outcome) {
+            clearTimeout(timer);
+            signal.removeEventListener("abort", onAbort);
+            resolve(outcome);
+          },
+        };
+        signal.addEventListener("abort", onAbort, { once: true });
+        waiters.push(waiter);
+        places = undefined;
+        onWait?.(() => placeOf(waiter));
+        watchShares();
+      });
+    },
+  };
+}

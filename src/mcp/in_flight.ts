@@ -1,0 +1,74 @@
+/** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
+import { sha256Of } from "../lib/sha256.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { watchEntries } from "../lib/watch_entries.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { RpcId } from "./jsonrpc.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+
+/** The calls that run, by the owner of the request and the request's id. */
+export interface InFlight {
+  /** Enters a call and returns the way out. */
+  enter(owner: string, id: RpcId, cancel: () => void): () => void;
+  /** Cancels the one call with this id. Where an owner has two of them the notification could mean either: neither. */
+  cancel(owner: string, id: RpcId): boolean;
+  /** Whether one with this id runs here, or several do. */
+  has(owner: string, id: RpcId): boolean;
+  /** Watches for the session's cancellation at other instances, until the returned function is called. */
+  watch(owner: string, id: RpcId): () => void;
+  /** Passes a session's cancellation on to the other instances. */
+  tell(owner: string, id: RpcId): Promise<void>;
+}
+
+interface InFlightOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+}
+
+/**
+ * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two minutes of
+ * it are for clocks that are apart.
+ */
+const cancellationLifetimeMs = 180_000;
+
+export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
+  const calls = new Map<string, (() => void)[]>();
+  const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
+  const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", sha256Of(keyOf(owner, id)).toHex()];
+  const cancel = (owner: string, id: RpcId): boolean => {
+    const [only, ...others] = calls.get(keyOf(owner, id)) ?? [];
+    if (only === undefined || others.length > 0) return false;
+    only();
+    return true;
+  };
+  return {
+    enter(owner, id, cancel) {
+      const key = keyOf(owner, id);
+      const entered = calls.get(key);
+      if (entered === undefined) calls.set(key, [cancel]);
+      else entered.push(cancel);
+      return () => {
+        const left = calls.get(key)?.filter((each) => each !== cancel) ?? [];
+        if (left.length === 0) calls.delete(key);
+        else calls.set(key, left);
+      };
+    },
+    cancel,
+    has: (owner, id) => calls.has(keyOf(owner, id)),
+    watch(owner, id) {
+      const key = storedAt(owner, id);
+      const { look, stop } = watchEntries(storage, [key], async () => {
+        if (await storage.get(key) !== null) cancel(owner, id);
+      }, { log, timers });
+      look();
+      return stop;
+    },
+    async tell(owner, id) {
+      const expiresAt = clock() + cancellationLifetimeMs;
+      await storage.commit({ puts: [{ key: storedAt(owner, id), value: true, expiresAt }] });
+    },
+  };
+}

@@ -1,0 +1,225 @@
+/** A task where it runs: stores and publishes each change of its record, and takes what other instances leave for it. */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { watchEntries } from "../lib/watch_entries.ts";
+import type { Pause } from "../lib/pause.ts";
+import type { Result } from "../lib/result.ts";
+import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { McpAnswer } from "./answer.ts";
+import type { Storage } from "../storage/port.ts";
+import type { Answers, AskFailure, Questions } from "./question.ts";
+import type { ProgressUpdate } from "./tool.ts";
+import { endOf } from "./task_ends.ts";
+import { createTaskQuestions } from "./task_questions.ts";
+import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
+import { presumedDeadMs, taskInboxKey, type TaskStore } from "./task_store.ts";
+
+/** How soon an end that could not be stored is tried again: at first, and at most. */
+const firstRetryMs = 100;
+const maxRetryMs = 5_000;
+
+/** The running half of a task, for the call that was handed out. */
+export interface RunningTask {
+  /** What the client gets in place of the call's result. */
+  readonly seed: TaskView;
+  readonly ttlMs: number;
+  readonly cancelRequested: boolean;
+  /** Reports progress. */
+  describe(update: ProgressUpdate): void;
+  /** Puts questions to the client that polls the task. */
+  ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
+  /**
+   * Ends the task with the answer of its call, or (`null`) as cancelled, and gives the status that it ended with. Tries
+   * until that is stored; rejects when the task has expired, or the server stops, before the storage is back.
+   */
+  settle(answer: McpAnswer | null): Promise<TaskRecord["status"]>;
+}
+
+/** A task that this process runs. */
+export interface LiveTask {
+  readonly record: TaskRecord;
+  readonly running: RunningTask;
+  /** Fulfilled when the end is stored, or cannot be. */
+  readonly settled: Promise<void>;
+  /** Stores it for the first time. Where that fails there is no task, and nothing of it is left here. */
+  start(): Promise<void>;
+  /** Says that this process lives; finds out when another one has ended the task meanwhile. */
+  beat(): Promise<void>;
+  /** Whether other instances may presume this process dead, so that the task may have ended without it. */
+  readonly isLapsed: boolean;
+  /** Whether its end is being stored: what is in the storage counts then, others may have seen the end there. */
+  readonly isEnding: boolean;
+  requestCancel(): void;
+  /** Takes answers to its questions; gives the key of one that has the wrong shape. */
+  answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
+}
+
+interface LiveTaskOptions {
+  readonly storage: Storage;
+  readonly store: TaskStore;
+  readonly clock: Clock;
+  readonly pause: Pause;
+  readonly timers: Timers;
+  readonly log: Log;
+  /** Aborts when the server stops: the end of the task is then tried once more and given up. */
+  readonly closing: AbortSignal;
+  readonly publish: (record: TaskRecord) => void;
+  /** Stops the call. */
+  readonly onCancel: () => void;
+  readonly onSettled: () => void;
+  /** Whether the person may keep a result of so many characters. */
+  readonly mayKeep: (characters: number) => boolean;
+}
+
+/** Looks after a task from here on; nothing is stored before {@link LiveTask.start}. */
+export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): LiveTask {
+  const { storage, store, clock, timers, pause, log, closing, publish } = options;
+  const { taskId, ttlMs } = first;
+  const questions = createTaskQuestions();
+  const settled = Promise.withResolvers<void>();
+  /** As it is stored, but for the progress, which is only published. */
+  let record = first;
+  let cancelRequested = false;
+  let beatAt = timers.elapsed();
+  const expiresAt = beatAt + ttlMs + presumedDeadMs;
+  const isExpired = (): boolean => timers.elapsed() >= expiresAt;
+  // The last write: the next one waits for it, so that a late sign of life cannot overwrite the end.
+  let saved = Promise.resolve();
+
+  const change = (fields: () => Partial<TaskRecord>): Promise<void> => {
+    saved = saved.catch(() => {}).then(async () => {
+      if (isTerminal(record)) return;
+      const changes = { ...fields(), aliveAt: clock() };
+      const next = { ...record, ...changes };
+      const began = timers.elapsed();
+      const stored = await store.save(next);
+      if (stored === null && !isExpired()) {
+        throw new StorageUnavailableError("a running task has expired by the wall clock, which must have jumped");
+      }
+      if (stored !== next) return endElsewhere(stored);
+      record = { ...record, ...changes };
+      beatAt = began;
+    });
+    return saved;
+  };
+  /** Another instance took this process for dead, or the task has expired: the call has no client to answer. */
+  const endElsewhere = (stored: TaskRecord | null): void => {
+    record = stored ?? { ...record, status: "cancelled" };
+    cancelRequested = true;
+    options.onCancel();
+  };
+  const showChange = async (fields: () => Partial<TaskRecord>): Promise<void> => {
+    await change(() => ({ ...fields(), lastUpdatedAt: clock() }));
+    publish(record);
+  };
+  const showQuestions = (): Promise<void> =>
+    showChange(() => ({ status: "input_required", inputRequests: questions.open() }));
+  const afterAnswers = async (): Promise<void> => {
+    if (record.status !== "input_required") return;
+    const open = Object.keys(questions.open()).length;
+    if (open > 0) {
+      if (open < Object.keys(record.inputRequests ?? {}).length) await showQuestions();
+      return;
+    }
+    await showChange(() => ({ status: "working", inputRequests: undefined }));
+    questions.proceed();
+  };
+  const requestCancel = (): void => {
+    if (cancelRequested || isTerminal(record)) return;
+    cancelRequested = true;
+    options.onCancel();
+  };
+  const collect = async (): Promise<void> => {
+    const left = await store.collect(taskId);
+    if (left?.cancel) requestCancel();
+    if (left !== null) questions.take(left.responses);
+    await afterAnswers(); // also of answers taken earlier, when the storage was away
+  };
+  const inbox = watchEntries(storage, [taskInboxKey(taskId)], collect, options);
+  const release = (): void => {
+    inbox.stop();
+    options.onSettled();
+    settled.resolve();
+  };
+  let isEnding = false;
+  const storeEnd = async (end: Partial<TaskRecord>): Promise<void> => {
+    isEnding = true;
+    for (let wait = firstRetryMs;; wait = Math.min(2 * wait, maxRetryMs)) {
+      try {
+        return await showChange(() => end);
+      } catch (error) {
+        if (closing.aborted || isExpired()) throw error;
+        log.write("warn", "task_end_not_stored", { error: String(error), retryInMs: wait });
+      }
+      await pause(wait, closing);
+    }
+  };
+  const isLapsed = (): boolean => timers.elapsed() - beatAt > presumedDeadMs;
+  let beating: Promise<void> | null = null;
+  const beat = (): Promise<void> =>
+    beating ??= change(() => ({})).finally(() => {
+      beating = null;
+    });
+
+  const running: RunningTask = {
+    seed: toTaskView(first),
+    ttlMs,
+    get cancelRequested() {
+      return cancelRequested;
+    },
+    describe({ progress, total, message }) {
+      const statusMessage = message ?? (total === undefined ? `${progress}` : `${progress} of ${total}`);
+      if (isTerminal(record) || isEnding || isLapsed()) return; // it may be known as ended
+      record = { ...record, statusMessage, lastUpdatedAt: clock() };
+      publish(record);
+    },
+    ask: (asked) =>
+      questions.ask(asked, async () => {
+        await showQuestions();
+        inbox.look(); // answers may be there already
+      }),
+    async settle(answer) {
+      try {
+        await storeEnd(endOf(answer, options.mayKeep));
+        return record.status;
+      } finally {
+        release();
+      }
+    },
+  };
+  return {
+    get record() {
+      return record;
+    },
+    get isEnding() {
+      return isEnding;
+    },
+    get isLapsed() {
+      return isLapsed();
+    },
+    running,
+    settled: settled.promise,
+    async start() {
+      try {
+        await store.create(first);
+      } catch (error) {
+        release();
+        throw error;
+      }
+    },
+    beat,
+    requestCancel,
+    async answer(responses) {
+      const wrong = questions.take(responses);
+      if (wrong !== null) return wrong;
+      try {
+        await afterAnswers();
+      } catch (error) {
+        inbox.look(); // the answers are taken: the task goes on once this can be stored
+        throw error;
+      }
+      return null;
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/**
+ * Questions on their way to a legacy client, as requests of the server's own, until the client posts its responses: to
+ * this instance, or to another, which passes them on through the storage.
+ */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
+import { type Admission, admitted } from "../lib/admission.ts";
+import { createIssuedIds } from "./issued_id.ts";
+import { isObject } from "../lib/json.ts";
+import { requestText, type RpcResponse } from "./jsonrpc.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";
+import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
+
+/** How a question travels. */
+interface Delivery {
+  /** The session that may answer. */
+  readonly owner: string;
+  /** Sends the request; `false` when no client can get it. */
+  readonly send: (request: string) => boolean;
+  readonly signal: AbortSignal;
+  readonly timeoutMs: number;
+}
+
+/** The questions that wait for answers. */
+export interface PendingQuestions {
+  ask(question: Question, delivery: Delivery): Promise<Result<Answer, AskFailure>>;
+  /**
+   * Takes a posted response; ignores one to no open question, or of another session. Fulfilled when the instance that
+   * asked can read it. Passing one on is a write, so `admit` is asked about it.
+   */
+  take(
+    owner: string,
+    response: RpcResponse,
+    admit: () => Admission | Promise<Admission>,
+  ): Admission | Promise<Admission>;
+}
+
+interface PendingQuestionsOptions {
+  readonly storage: Storage;
+  readonly secretBox: SecretBox;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+  /** How long an answer waits for the instance that asked. */
+  readonly askTimeoutMs: number;
+}
+
+export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
+  const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
+  const ids = createIssuedIds(secretBox, "mcp-question");
+  const keyOf = (id: string): StorageKey => ["mcp_answer", id];
+  const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();
+  const passOn = async (id: string, response: RpcResponse): Promise<void> => {
+    const sender = createPipeSender({ storage, clock, key: keyOf(id), lifetimeMs: askTimeoutMs });
+    await sender.send(JSON.stringify(response));
+    await sender.end();
+  };
+  const passOnIfAdmitted = async (
+    id: string,
+    response: RpcResponse,
+    admit: () => Admission | Promise<Admission>,
+  ): Promise<Admission> => {
+    const admission = await admit();
+    if (admission.ok) await passOn(id, response);
+    return admission;
+  };
+  return {
+    async ask(question, { owner, send, signal, timeoutMs }) {
+      const id = ids.issue(owner);
+      const { promise, resolve } = Promise.withResolvers<Result<Answer, AskFailure>>();
+      const fail = (reason: AskFailure["reason"], message: string): void => resolve(failure({ reason, message }));
+      const onAbort = (): void => fail("unreachable", "The caller is gone");
+      const stopTimer = timers.after(timeoutMs, () => fail("timeout", "The caller did not answer in time"));
+      signal.addEventListener("abort", onAbort, { once: true });
+      const settle = (response: RpcResponse): void => resolve(readResponse(question, response));
+      pending.set(id, { owner, settle });
+      const stopReceiving = receiveFromPipe({ storage, key: keyOf(id), log, timers }, {
+        onText: (text) => settle(JSON.parse(text)),
+      });
+      try {
+        if (!send(requestText(id, question.method, legacyParams(question, id)))) {
+          fail("unreachable", "The caller cannot be reached");
+        }
+        return await promise;
+      } finally {
+        stopTimer();
+        signal.removeEventListener("abort", onAbort);
+        pending.delete(id);
+        stopReceiving();
+      }
+    },
+    take(owner, response, admit) {
+      const id = String(response.id);
+      const waiting = pending.get(id);
+      if (waiting !== undefined) {
+        if (waiting.owner === owner) waiting.settle(response);
+        return admitted;
+      }
+      return ids.isIssued(id, owner) ? passOnIfAdmitted(id, response, admit) : admitted;
+    },
+  };
+}
+
+/** MCP 2025-11-25 names a page's visit; later revisions do not. */
+function legacyParams(question: Question, elicitationId: string): Readonly<Record<string, unknown>> {
+  const { params = {} } = question;
+  return "mode" in params ? { ...params, elicitationId } : params;
+}
+
+function readResponse(question: Question, { result, error }: RpcResponse): Result<Answer, AskFailure> {
+  if (error !== undefined) {
+    const message = isObject(error) && typeof error["message"] === "string"
+      ? error["message"].slice(0, 200)
+      : "no reason";
+    return failure({ reason: "refused", message: `The caller refused: ${message}` });
+  }
+  const answer = parseAnswer(question, result);
+  if (answer === null) return failure({ reason: "refused", message: "The caller's answer has the wrong shape" });
+  return success(answer);
+}

@@ -1,0 +1,125 @@
+/**
+ * Whose habits the answers follow: the specification's, or those that ServiceNow's client and the guides written for it
+ * need. Chosen by what the OAuth client registered, and for one grant or token by what its program calls itself.
+ */
+import { boundedMap } from "../lib/bounded_map.ts";
+import type { Principal } from "../lib/principal.ts";
+import { readsTextAlone } from "./text_readers.ts";
+
+export interface Profile {
+  readonly name: "spec" | "servicenow";
+  /** The status of the empty answer to `notifications/initialized`. */
+  readonly initializedStatus: 200 | 202;
+  /** Whether the last page of a list has `nextCursor: ""`: the C# SDK would loop on it. */
+  readonly endsListsWithEmptyCursor: boolean;
+  /** Whether images carry `media_type` beside `mimeType`. */
+  readonly addsMediaType: boolean;
+  /** Whether tools are listed without their optional lists and objects. */
+  readonly flatParameters: boolean;
+  /** Whether the client reads text only where there is no structured content, by the name in its registration. */
+  readonly readsTextAlone: boolean;
+  /** Whether the client is offered sessions, streams and change notices. */
+  readonly streams: boolean;
+  /** Whether a tool that fails is the JSON-RPC error -32603, as the guide has it, instead of a result with `isError`. */
+  readonly toolFailureIsProtocolError: boolean;
+  /** How long a call may take until its client would give up, with time to spare; null where nothing is known. */
+  readonly answerWithinMs: number | null;
+}
+
+export const specProfile: Profile = {
+  name: "spec",
+  initializedStatus: 202,
+  endsListsWithEmptyCursor: false,
+  addsMediaType: false,
+  flatParameters: false,
+  readsTextAlone: false,
+  streams: true,
+  toolFailureIsProtocolError: false,
+  answerWithinMs: null,
+};
+
+const textProfile: Profile = { ...specProfile, readsTextAlone: true };
+
+/** Of the 30 s after which ServiceNow's client gives up. */
+const serviceNowAnswerWithinMs = 25_000;
+
+export const serviceNowProfile: Profile = {
+  name: "servicenow",
+  initializedStatus: 200,
+  endsListsWithEmptyCursor: true,
+  addsMediaType: true,
+  flatParameters: true,
+  readsTextAlone: false,
+  streams: false,
+  toolFailureIsProtocolError: false,
+  answerWithinMs: serviceNowAnswerWithinMs,
+};
+
+/** ServiceNow's clients, by the name that they call themselves (`clientInfo.name`) and by their redirect hosts. */
+export const serviceNowName = /servicenow/i;
+const serviceNowHost = /(^|\.)service-now\.com$/i;
+
+const maxRememberedClients = 100_000;
+
+/** What a registration, or a client's metadata document, says. */
+interface RegisteredClient {
+  readonly name?: string;
+  readonly redirectHosts: readonly string[];
+}
+
+export interface ProfileOptions {
+  /** `auto` looks at the client, and takes a caller without a token for ServiceNow's. */
+  readonly compatibility: "spec" | "servicenow" | "auto";
+  /** Reads a client's registration; `null` when there is none. Asked once per client and process. */
+  readonly findClient: (clientId: string) => Promise<RegisteredClient | null>;
+  /** ServiceNow's clients get -32603 for a tool that fails. */
+  readonly toolFailureIsProtocolError: boolean;
+  /** How many clients' choices are remembered. */
+  readonly maxClients?: number;
+}
+
+interface Profiles {
+  /** `isInSession`: the request belongs to a session. Those are begun for the specification's clients alone. */
+  of(principal: Principal, isInSession?: boolean): Profile | Promise<Profile>;
+  /** The profile of callers without a token. */
+  readonly publicProfile: Profile;
+  /**
+   * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
+   * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun.
+   */
+  noteName(principal: Principal, clientName: string | null): Profile;
+}
+
+export function createProfiles(
+  { compatibility, findClient, toolFailureIsProtocolError, maxClients = maxRememberedClients }: ProfileOptions,
+): Profiles {
+  const serviceNow: Profile = { ...serviceNowProfile, toolFailureIsProtocolError };
+  if (compatibility !== "auto") {
+    const profile = compatibility === "servicenow" ? serviceNow : specProfile;
+    return { of: () => profile, publicProfile: profile, noteName: () => profile };
+  }
+  const chosen = boundedMap<string, Profile>(maxClients);
+  const choose = (clientId: string, profile: Profile): Profile => {
+    chosen.set(clientId, profile);
+    return profile;
+  };
+  const find = async (clientId: string): Promise<Profile> => {
+    const client = await findClient(clientId);
+    if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
+    return choose(clientId, readsTextAlone(client?.name) ? textProfile : specProfile);
+  };
+  /** Grants, and tokens of the command line, whose program called itself ServiceNow's when it last began. */
+  const named = boundedMap<string, true>(maxClients);
+  return {
+    publicProfile: serviceNow,
+    of({ clientId, grantId }, isInSession = false) {
+      return !isInSession && named.has(grantId) ? serviceNow : chosen.get(clientId) ?? find(clientId);
+    },
+    noteName({ clientId, grantId }, clientName) {
+      named.delete(grantId);
+      if (clientName === null || !serviceNowName.test(clientName)) return chosen.get(clientId) ?? specProfile;
+      named.set(grantId, true);
+      return serviceNow;
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/** What a server may ask of its client while it serves a call: elicitation, sampling, roots. */
+import * as z from "zod";
+import { hasMoreParts } from "../lib/has_more_parts.ts";
+import type { ClientAbility } from "./client_capabilities.ts";
+
+/** A field of a form (MCP schema `PrimitiveSchemaDefinition`). */
+export type FormField = Readonly<Record<string, unknown>> & {
+  readonly type: "string" | "number" | "integer" | "boolean" | "array";
+};
+
+export type Question =
+  | {
+    readonly method: "elicitation/create";
+    readonly params: {
+      readonly message: string;
+      readonly requestedSchema: {
+        readonly type: "object";
+        readonly properties: Readonly<Record<string, FormField>>;
+        readonly required?: readonly string[];
+      };
+    };
+  }
+  | {
+    readonly method: "elicitation/create";
+    /** A page for the person to open; what they do there, no client sees. */
+    readonly params: { readonly mode: "url"; readonly message: string; readonly url: string };
+  }
+  | {
+    readonly method: "sampling/createMessage";
+    readonly params: {
+      readonly messages: readonly {
+        readonly role: "user" | "assistant";
+        readonly content: { readonly type: "text"; readonly text: string };
+      }[];
+      readonly maxTokens: number;
+      readonly systemPrompt?: string;
+      readonly temperature?: number;
+    };
+  }
+  | { readonly method: "roots/list"; readonly params?: Readonly<Record<string, never>> };
+
+/** Questions by keys of the tool's own choice. */
+export type Questions<Key extends string = string> = Readonly<Record<Key, Question>>;
+
+/** Values in one answer: more than any form, or list of roots, has. */
+const maxAnswerParts = 5_000;
+
+const answerShapes = {
+  "elicitation/create": z.lazy(() =>
+    z.looseObject({
+      action: z.enum(["accept", "decline", "cancel"]),
+      content: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.array(z.string())])).nullish(),
+    })
+  ),
+  "sampling/createMessage": z.lazy(() =>
+    z.looseObject({
+      role: z.enum(["user", "assistant"]),
+      model: z.string(),
+      content: z.union([z.looseObject({ type: z.string() }), z.array(z.looseObject({ type: z.string() }))]),
+      stopReason: z.string().optional(),
+    })
+  ),
+  "roots/list": z.lazy(() =>
+    z.looseObject({ roots: z.array(z.looseObject({ uri: z.string(), name: z.string().optional() })) })
+  ),
+};
+
+/** An answer: which of the three shapes it has follows from the question. */
+export interface Answer {
+  /** elicitation */
+  readonly action?: "accept" | "decline" | "cancel";
+  readonly content?: unknown;
+  /** sampling */
+  readonly role?: "user" | "assistant";
+  readonly model?: string;
+  /** roots */
+  readonly roots?: readonly { readonly uri: string; readonly name?: string }[];
+}
+
+export type Answers<Key extends string = string> = Readonly<Record<Key, Answer>>;
+
+/** Why there are no answers. */
+export interface AskFailure {
+  readonly reason: "refused" | "timeout" | "unreachable";
+  /** For the model and its person. */
+  readonly message: string;
+}
+
+export function abilityFor(question: Question): ClientAbility {
+  switch (question.method) {
+    case "elicitation/create":
+      return "mode" in question.params ? "url_elicitation" : "elicitation";
+    case "sampling/createMessage":
+      return "sampling";
+    case "roots/list":
+      return "roots";
+  }
+}
+
+/** An answer checked against its question; `null` when it has the wrong shape. */
+export function parseAnswer({ method }: Question, answer: unknown): Answer | null {
+  if (hasMoreParts(answer, maxAnswerParts)) return null;
+  const parsed = answerShapes[method].safeParse(answer);
+  return parsed.success ? parsed.data as Answer : null;
+}

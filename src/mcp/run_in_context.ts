@@ -1,0 +1,236 @@
+/**
+ * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when
+ * it is done, interrupted, cancelled, handed out as a task, or out of time.
+ */
+import type { McpAnswer } from "./answer.ts";
+import { unavailability } from "../lib/storage_unavailable.ts";
+import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
+import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
+import { encodeRequiredCapabilities } from "./client_capabilities.ts";
+import { errorText, mcpErrorCode, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import type { Timers } from "../lib/timers.ts";
+import { sealRequestState } from "./request_state.ts";
+import type { RunningTask } from "./live_task.ts";
+import type { ToolContext } from "./tool.ts";
+
+/** What is run, and how its outcome is encoded. */
+interface Work<Outcome> {
+  run(context: ToolContext): Outcome | Promise<Outcome>;
+  encode(outcome: Outcome): McpAnswer;
+  /** The answer when `run` throws, or breaks a promise. It logs the reason and tells only the fact, or `words`. */
+  crash(error: unknown, words: string | null): McpAnswer;
+  /** The answer when the work cannot be done, in words for the model; `late` is what it still came to after its end. */
+  fail(code: string, message: string, late?: Outcome): McpAnswer;
+}
+
+/** How long a call that was stopped may take to hand over what it has. */
+const lastWordsMs = 1_000;
+
+/**
+ * Runs `work`. Work that answers without a promise needs no time-out and nothing to cancel it by, which saves 4 of the
+ * 22 microseconds of processor time that a call costs.
+ */
+export function runInContext<Outcome>(
+  call: Call,
+  work: Work<Outcome>,
+): McpAnswer | Promise<McpAnswer> {
+  const refusal = call.runtime.callWatch.refusal(call.principal);
+  if (refusal !== null) return answerStopped(call, work, refusal);
+  const context = createCallContext(call);
+  let outcome: Outcome | Promise<Outcome>;
+  try {
+    outcome = work.run(context);
+  } catch (error) {
+    context.end();
+    return answerCrash(call, work, error);
+  }
+  if (outcome instanceof Promise) return settle(call, work, context, outcome);
+  context.end();
+  return work.encode(outcome);
+}
+
+async function settle<Outcome>(
+  call: Call,
+  work: Work<Outcome>,
+  context: RunningContext,
+  pending: Promise<Outcome>,
+): Promise<McpAnswer> {
+  const { runtime, session, request, principal } = call;
+  const { timers } = runtime;
+  const { toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
+  const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
+  const stopTimeout = timers.after(toolTimeoutMs, () => {
+    context.abort(new DOMException("The call took too long", "TimeoutError"));
+    onTimeout(null);
+  });
+  const owner = session?.key ?? principal.tokenId;
+  const leave = runtime.inFlight.enter(owner, request.id, () => context.cancel());
+  let isStopped = false;
+  const leaveWatch = runtime.callWatch.enter(call, () => {
+    isStopped = true;
+    context.cancel();
+  });
+  const cancelled = (): McpAnswer => isStopped ? answerStopped(call, work, stoppedWords) : answerCancelled(call);
+  let stopWatching: (() => void) | undefined;
+  const stopLater = timers.after(beginAnswerAfterMs, () => {
+    context.outlet.begin();
+    // Ids of requests are unique in a session only: without one, no other instance can name the call.
+    if (session !== null) stopWatching = runtime.inFlight.watch(owner, request.id);
+  });
+  const stopTimers = (): void => {
+    stopTimeout();
+    stopLater();
+    stopWatching?.();
+    leave();
+  };
+
+  const done = pending.then(
+    (outcome) => {
+      if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
+      return context.cancelled ? cancelled() : work.encode(outcome);
+    },
+    (error) => {
+      if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
+      if (context.cancelled) return cancelled();
+      if (context.task !== null) return answerTaskCrash(call, work, error);
+      return answerCrash(call, work, error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
+    },
+  ).catch((error) => answerCrash(call, work, error));
+
+  const answer = await Promise.race([
+    done,
+    timedOut.then(() => null),
+    context.whenCancelled.then(cancelled),
+    context.whenHandedOut,
+  ]);
+  stopTimers();
+  if (answer !== null && "describe" in answer) return answerTask(call, answer, done, { context, leaveWatch });
+  leaveWatch();
+  if (answer === null) {
+    const late = await lastWords(pending, timers);
+    context.end();
+    return work.fail("timeout", `The call took longer than ${toolTimeoutMs / 1000} s and was stopped`, late);
+  }
+  context.end();
+  return answer;
+}
+
+async function lastWords<Outcome>(pending: Promise<Outcome>, timers: Timers): Promise<Outcome | undefined> {
+  const { promise: over, resolve } = Promise.withResolvers<undefined>();
+  const stop = timers.after(lastWordsMs, () => resolve(undefined));
+  try {
+    return await Promise.race([pending.catch(() => undefined), over]);
+  } finally {
+    stop();
+  }
+}
+
+function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  const unavailable = unavailability(error);
+  return unavailable?.cause === "storage_unavailable"
+    ? answerUnavailable(call, unavailable)
+    : work.crash(error, unavailable?.text ?? null);
+}
+
+/** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
+async function answerInterruption<Outcome>(
+  call: Call,
+  work: Work<Outcome>,
+  interruption: Interruption,
+): Promise<McpAnswer> {
+  const { runtime, request, revision, principal } = call;
+  switch (interruption.kind) {
+    case "input_required": {
+      const requestState = await sealRequestState(
+        { ...runtime, ...runtime.limits },
+        request,
+        principal,
+        interruption.answers,
+      );
+      const result = JSON.stringify({ inputRequests: interruption.questions, requestState });
+      return answerResult(call, result, "input_required");
+    }
+    case "missing_capability": {
+      const names = interruption.abilities.join(", ");
+      if (!revision.asksInResults) {
+        return work.fail("missing_capability", `This needs a client that supports: ${names}`);
+      }
+      const data = { requiredCapabilities: encodeRequiredCapabilities(interruption.abilities) };
+      return answerError(
+        call,
+        mcpErrorCode.missingClientCapability,
+        `Missing required client capability: ${names}`,
+        data,
+      );
+    }
+    case "bad_answers":
+      return answerError(call, rpcErrorCode.invalidParams, interruption.message);
+    case "too_many_tasks":
+      return work.fail("too_many_tasks", "Too many tasks are running. Wait for one to end, or cancel one");
+  }
+}
+
+const stoppedWords = "An administrator of this server stopped this call. Do not repeat it; tell your user.";
+
+/** In words for the model: unlike one that cancelled, the caller waits for the answer. */
+function answerStopped<Outcome>(call: Call, work: Work<Outcome>, words: string): McpAnswer {
+  const answer = work.fail("stopped", words);
+  call.outcome = "stopped";
+  call.code = "stopped";
+  return answer;
+}
+
+function answerCancelled(call: Call): McpAnswer {
+  call.outcome = "cancelled";
+  call.code = "cancelled";
+  return {
+    kind: "json",
+    status: 200,
+    body: errorText(call.request.id, refusalCode.cancelled, "The call was cancelled"),
+  };
+}
+
+/** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
+function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+  const unavailable = unavailability(error);
+  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
+  work.crash(error, null);
+  return answerError(call, rpcErrorCode.internalError, unavailable?.text ?? "Internal error");
+}
+
+/** The task is the answer; the work goes on, and what comes of it becomes the task's end. */
+function answerTask(
+  call: Call,
+  task: RunningTask,
+  done: Promise<McpAnswer>,
+  { context, leaveWatch }: { readonly context: RunningContext; readonly leaveWatch: () => void },
+): McpAnswer {
+  const { promise: expired, resolve } = Promise.withResolvers<void>();
+  const { timers } = call.runtime;
+  const stopLimit = timers.after(task.ttlMs, () => {
+    context.abort(new DOMException("The task's time is over", "TimeoutError"));
+    resolve();
+  });
+  const end = Promise.race([
+    done.then((answer) => context.cancelled ? null : answer),
+    context.whenCancelled.then(() => null),
+    expired.then(() => answerError(call, rpcErrorCode.internalError, "The task took too long")),
+  ]);
+  const started = timers.elapsed();
+  const settle = async (): Promise<void> => {
+    const { exchange: { requestId }, principal: { subject, clientId }, tool } = call;
+    const fields = { requestId, subject, clientId, tool };
+    try {
+      const outcome = await task.settle(await end);
+      call.runtime.log.write("audit", "task_ended", { ...fields, outcome, durationMs: timers.elapsed() - started });
+    } catch (error) {
+      call.runtime.log.write("error", "task_not_settled", { ...fields, error: String(error) });
+    }
+  };
+  settle().finally(() => {
+    stopLimit();
+    leaveWatch();
+    context.end();
+  });
+  return answerResult(call, JSON.stringify(task.seed), "task");
+}

@@ -1,0 +1,60 @@
+/**
+ * Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
+ * opened with an earlier one are told that its lists changed.
+ */
+import type { Principal } from "../lib/principal.ts";
+
+export interface ScopeNotices {
+  /** Looks at the scopes of a request. */
+  note(principal: Principal): void;
+  /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
+  listen(principal: Principal, tell: () => void): () => void;
+}
+
+type Scopes = Principal["scopes"];
+
+interface Listener {
+  known: Scopes;
+  readonly tell: () => void;
+}
+
+interface Client {
+  readonly listeners: Set<Listener>;
+  /** Each token's scopes are one object for as long as the token is known: every further request with it is no news. */
+  noted: WeakSet<Scopes>;
+}
+
+export function createScopeNotices(): ScopeNotices {
+  const clients = new Map<string, Client>();
+  const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);
+
+  const note = (principal: Principal): void => {
+    if (clients.size === 0) return;
+    const client = clients.get(keyOf(principal));
+    const { scopes } = principal;
+    if (client === undefined || client.noted.has(scopes)) return;
+    client.noted.add(scopes);
+    for (const listener of [...client.listeners]) {
+      // A person's scripts are one client: a token of other scopes, not more, is no step-up.
+      if (listener.known.size >= scopes.size || !listener.known.isSubsetOf(scopes)) continue;
+      listener.known = scopes;
+      listener.tell();
+    }
+  };
+  return {
+    note,
+    listen(principal, tell) {
+      note(principal);
+      const key = keyOf(principal);
+      const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
+      clients.set(key, client);
+      const listener = { known: principal.scopes, tell };
+      client.listeners.add(listener);
+      client.noted = new WeakSet();
+      return () => {
+        client.listeners.delete(listener);
+        if (client.listeners.size === 0) clients.delete(key);
+      };
+    },
+  };
+}

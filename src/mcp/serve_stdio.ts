@@ -1,0 +1,173 @@
+/** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
+import type { Log } from "../lib/log.ts";
+import { parseJson } from "../lib/json.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./answer.ts";
+import type { Exchange } from "./exchange.ts";
+import type { FrameReader } from "./message_stream.ts";
+import { errorText, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import type { McpServer } from "./mcp_server.ts";
+import { cancelledIdOf, methodOf, requestIdOf } from "./message.ts";
+import { type Line, readInputLines } from "./read_lines.ts";
+import { createStdioExchange, type StdioSession } from "./stdio_exchange.ts";
+
+export interface StdioOptions {
+  readonly mcp: McpServer;
+  readonly input: ReadableStream<Uint8Array>;
+  readonly output: WritableStream<Uint8Array>;
+  /** The user who starts the program. */
+  readonly principal: Principal;
+  readonly createRequestId: () => string;
+  readonly log: Log;
+  /** Ends the input. */
+  readonly stop: AbortSignal;
+  readonly maxLineBytes: number;
+  /** Messages that are worked on at once; requests beyond are refused. */
+  readonly maxInFlight?: number;
+  /** How long calls may still take when the input has ended, or the server is stopped. */
+  readonly finishTimeoutMs: number;
+}
+
+const maxMessagesInFlight = 64;
+
+/** A message that is being worked on. */
+interface Flight {
+  readonly cancel: AbortController;
+  landed: Promise<void>;
+}
+
+/** Serves until the input ends or `stop` aborts; what still runs then is finished, or ended, before it resolves. */
+export async function serveStdio(options: StdioOptions): Promise<void> {
+  const { mcp, principal, log, stop, maxLineBytes, maxInFlight = maxMessagesInFlight, finishTimeoutMs } = options;
+  const encoder = new TextEncoder();
+  const writer = options.output.getWriter();
+  const outputGone = new AbortController();
+  const ended = AbortSignal.any([stop, outputGone.signal]);
+  const session: StdioSession = { protocolVersion: null, id: null };
+  const flights = new Set<Flight>();
+  const byId = new Map<RpcId, Flight>();
+  const noticesEnd = new AbortController();
+  let notices = Promise.resolve();
+
+  const write = async (text: string): Promise<void> => {
+    try {
+      await writer.write(encoder.encode(`${text}\n`));
+    } catch {
+      outputGone.abort(); // the reader is gone
+    }
+  };
+
+  /** Messages that come before a response: progress, log lines, questions to the client. */
+  const pump = async (reader: FrameReader, cancelled: AbortSignal): Promise<void> => {
+    const cancel = (): void => reader.cancel();
+    cancelled.addEventListener("abort", cancel, { once: true });
+    if (cancelled.aborted) cancel();
+    for (let frame = await reader.next(idleMs); frame !== null; frame = await reader.next(idleMs)) {
+      if (frame !== "idle" && frame.text !== "") await write(frame.text); // an empty one only primes an event stream
+    }
+    cancelled.removeEventListener("abort", cancel);
+  };
+
+  const exchangeUntil = (disconnected: AbortSignal): Exchange =>
+    createStdioExchange({ session, requestId: options.createRequestId(), principal, disconnected });
+
+  /** What the server says by itself in the legacy era, and HTTP's clients fetch by GET: changes of lists and resources. */
+  const sendNotices = async (): Promise<void> => {
+    const answer = await mcp.openStream(exchangeUntil(noticesEnd.signal));
+    if (answer.kind === "stream") await pump(answer.reader, noticesEnd.signal);
+  };
+
+  const fly = async (message: unknown, flight: Flight): Promise<void> => {
+    const disconnected = flight.cancel.signal;
+    const answer = await mcp.handle(message, exchangeUntil(disconnected));
+    if (answer.kind === "stream" || answer.kind === "late_json") return await pump(answer.reader, disconnected);
+    const text = textOf(answer);
+    if (methodOf(message) === "initialize" && text !== null) {
+      session.protocolVersion = negotiatedVersion(text);
+      session.id = answer.kind === "json" ? answer.sessionId ?? null : null;
+    }
+    // MCP 2025-11-25, basic/utilities/cancellation: a request that was cancelled gets no answer.
+    if (text !== null && !disconnected.aborted) await write(text);
+    if (methodOf(message) === "initialize" && session.id !== null) notices = sendNotices();
+  };
+
+  const take = async (message: unknown): Promise<void> => {
+    const cancelled = cancelledIdOf(message);
+    if (cancelled !== null) byId.get(cancelled)?.cancel.abort(new DOMException("The caller cancelled", "AbortError"));
+    const id = requestIdOf(message);
+    if (id !== null && byId.has(id)) {
+      return await write(errorText(id, rpcErrorCode.invalidRequest, "Invalid Request: this id is in use"));
+    }
+    if (flights.size >= maxInFlight && id !== null) {
+      return await write(errorText(id, refusalCode.rateLimited, `More than ${maxInFlight} requests at once`));
+    }
+    const flight: Flight = { cancel: new AbortController(), landed: Promise.resolve() };
+    flights.add(flight);
+    if (id !== null) byId.set(id, flight);
+    flight.landed = fly(message, flight).finally(() => {
+      flights.delete(flight);
+      if (id !== null) byId.delete(id);
+    });
+    // What follows the opening is read under the version that it settles.
+    if (methodOf(message) === "initialize") await flight.landed;
+  };
+
+  for await (const line of readInputLines(options.input, { maxLineBytes, stop: ended })) {
+    const message = line.ok ? parseJson(line.text) : undefined;
+    if (message === undefined) await write(refusalOf(line, maxLineBytes));
+    else await take(message);
+  }
+
+  mcp.drain(); // streams that only end with their client; calls go on
+  const landed = Promise.all(Array.from(flights, (flight) => flight.landed));
+  await within(finishTimeoutMs, outputGone.signal, landed);
+  for (const { cancel } of flights) cancel.abort(new DOMException("The transport has ended", "AbortError"));
+  await within(abortTimeoutMs, null, landed);
+  if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));
+  noticesEnd.abort();
+  await notices;
+  await writer.close().catch(() => {});
+  log.write("info", "stdio_ended", { by: stop.aborted ? "signal" : outputGone.signal.aborted ? "output" : "input" });
+}
+
+/** How long a quiet stream is waited for at a time; pipes need no sign of life in between. */
+const idleMs = 60_000;
+
+/** How long a call may take to notice that it was ended. */
+const abortTimeoutMs = 1_000;
+
+function textOf(answer: Exclude<McpAnswer, { kind: "stream" | "late_json" }>): string | null {
+  switch (answer.kind) {
+    case "json":
+    case "insufficient_scope":
+    case "rate_limited":
+    case "unavailable":
+      return answer.body;
+    case "accepted":
+    case "method_not_allowed":
+      return null;
+  }
+}
+
+function refusalOf(line: Line, maxLineBytes: number): string {
+  return !line.ok && line.refusal === "too_long"
+    ? errorText(null, rpcErrorCode.invalidRequest, `A message must not be longer than ${maxLineBytes} bytes`)
+    : errorText(null, rpcErrorCode.parseError, "Parse error");
+}
+
+function negotiatedVersion(answer: string): string | null {
+  const { result } = JSON.parse(answer) as { readonly result?: { readonly protocolVersion?: string } };
+  return result?.protocolVersion ?? null;
+}
+
+/** Waits for `done`, but no longer than the time given, nor than until the signal aborts. */
+async function within(milliseconds: number, signal: AbortSignal | null, done: Promise<unknown>): Promise<void> {
+  const { promise: over, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, milliseconds);
+  const onAbort = (): void => resolve();
+  signal?.addEventListener("abort", onAbort, { once: true });
+  if (signal?.aborted) resolve();
+  await Promise.race([done, over]);
+  clearTimeout(timer);
+  signal?.removeEventListener("abort", onAbort);
+}

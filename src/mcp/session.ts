@@ -1,0 +1,201 @@
+/**
+ * Legacy sessions. What a session is lies sealed in its id, bound to the principal: it survives restarts and moves
+ * between instances. Only what changes is stored: that it ended, its log level, its subscriptions.
+ */
+import * as z from "zod";
+import { parseStored } from "../lib/storage_fault.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { watchEntries } from "../lib/watch_entries.ts";
+import { whenReady } from "../lib/when_ready.ts";
+import type { Principal } from "../lib/principal.ts";
+import { randomText } from "../lib/random_secret.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
+import type { McpLimits } from "./limits.ts";
+import { type LoggingLevel, logLevels } from "./log_level.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+import { legacyRevisions } from "./legacy.ts";
+import type { Revision, SessionState } from "./revision.ts";
+
+export interface Session extends SessionState {
+  /** Short and unique; the id that the client holds is this, sealed. */
+  readonly key: string;
+  readonly revision: Revision;
+  readonly subscriptions: ReadonlySet<string>;
+}
+
+interface SessionOptions extends Pick<McpLimits, "sessionLifetimeMs" | "maxCachedSessions" | "maxSubscriptions"> {
+  readonly secretBox: SecretBox;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+}
+
+/** The sessions of all clients. */
+export interface Sessions {
+  /** Begins a session and gives the id for the client. */
+  begin(
+    principal: Principal,
+    revision: Revision,
+    client: Pick<SessionState, "capabilities" | "readsTextAlone">,
+  ): Promise<string>;
+  /** The session with this id, if it is this principal's and has not ended. */
+  find(id: string, principal: Principal): Session | null | Promise<Session | null>;
+  end(session: Session): Promise<void>;
+  /** Reports changes to the session, by any instance; `null` is its end. */
+  watch(session: Session, onChange: (session: Session | null) => void): () => void;
+  setLogLevel(session: Session, level: LoggingLevel): Promise<void>;
+  /**
+   * `false`, and no change, when the session has too many. `isSame` says which other addresses mean the same resource:
+   * the last spelling is kept.
+   */
+  setSubscription(session: Session, uri: string, wanted: boolean, isSame: (uri: string) => boolean): Promise<boolean>;
+}
+
+const purpose = "mcp-session";
+/** Stands among the abilities in the id of a client that reads text alone. Versions that do not know it pass it over. */
+const textWord = "text";
+/** Addresses of all that a session watches, together: they lie in one stored value. */
+const maxSubscriptionCharacters = 200_000;
+/** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
+const sealedShape = z.lazy(() => z.tuple([z.string(), z.string(), z.string(), z.string(), z.string(), z.number()]));
+const recordShape = z.lazy(() =>
+  z.object({
+    ended: z.boolean(),
+    logLevel: z.enum(logLevels).nullable(),
+    subscriptions: z.array(z.string()),
+  })
+);
+
+const unchanged: z.infer<typeof recordShape> = { ended: false, logLevel: null, subscriptions: [] };
+const nothing: ReadonlySet<string> = new Set();
+
+interface OpenSession extends Session {
+  readonly subject: string;
+  readonly clientId: string;
+  readonly expiresAt: number;
+  ended: boolean;
+  logLevel: LoggingLevel | null;
+  subscriptions: ReadonlySet<string>;
+  /** The storage's change count when this was last true. */
+  checkedAt: number;
+}
+
+function keyOf({ key }: Session): StorageKey {
+  return ["mcp_session", key];
+}
+
+export function createSessions(options: SessionOptions): Sessions {
+  const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
+  const cache = boundedMap<string, OpenSession>(maxCachedSessions);
+  const capabilitySets = new Map<string, ClientCapabilities>();
+
+  /** Opens an id. Ten thousand sessions of one principal share its strings, and the sets of what they declare. */
+  const unseal = async (id: string, { subject, clientId }: Principal): Promise<OpenSession | null> => {
+    const text = await secretBox.open(purpose, id, "");
+    if (text === null) return null;
+    const [key, version, abilities, ownSubject, ownClientId, expiresAt] = sealedShape.parse(JSON.parse(text));
+    const revision = legacyRevisions.get(version);
+    if (revision === undefined || ownSubject !== subject || ownClientId !== clientId) return null;
+    const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
+    const readsTextAlone = abilities.split(" ").includes(textWord);
+    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), readsTextAlone, ...state };
+  };
+  const openFirst = async (id: string, principal: Principal): Promise<OpenSession | null> => {
+    const opened = await unseal(id, principal);
+    const known = cache.get(id); // by another request meanwhile
+    if (known !== undefined) return known;
+    if (opened !== null) cache.set(id, opened);
+    return opened;
+  };
+  const check = (session: OpenSession | null, principal: Principal): Session | null | Promise<Session | null> => {
+    if (session === null) return null;
+    if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
+    if (session.expiresAt <= clock()) return null;
+    return whenReady(storage.changeCount(), (count) => {
+      if (session.checkedAt !== count) return refresh(session, count);
+      return session.ended ? null : session;
+    });
+  };
+  const shared = (abilities: string): ClientCapabilities => {
+    let set = capabilitySets.get(abilities);
+    if (set === undefined) {
+      set = new Set(
+        abilities.split(" ").filter((ability) => ability !== "" && ability !== textWord) as ClientAbility[],
+      );
+      capabilitySets.set(abilities, set);
+    }
+    return set;
+  };
+  const take = (session: OpenSession, { ended, logLevel, subscriptions }: z.infer<typeof recordShape>): void => {
+    session.ended = ended;
+    session.logLevel = logLevel;
+    session.subscriptions = subscriptions.length === 0 ? nothing : new Set(subscriptions);
+    session.checkedAt = -1; // the answer of a commit may come after that of a later one
+  };
+  const refresh = async (session: OpenSession, count: number): Promise<Session | null> => {
+    const stored = await storage.get(keyOf(session));
+    // By a clock that has jumped meanwhile, its end may be stored and have expired, as it then has itself.
+    if (session.expiresAt <= clock()) return null;
+    if (stored !== null) take(session, parseStored(recordShape, stored.value, "mcp_session"));
+    session.checkedAt = count;
+    return session.ended ? null : session;
+  };
+  /** Other instances may change the session at the same moment: each change is made to what is stored. */
+  const change = async (
+    session: Session,
+    apply: (stored: z.infer<typeof recordShape>) => z.infer<typeof recordShape>,
+  ): Promise<void> => {
+    const opened = session as OpenSession;
+    const key = keyOf(session);
+    for (;;) {
+      const stored = await storage.get(key);
+      const before = stored === null ? unchanged : parseStored(recordShape, stored.value, "mcp_session");
+      const value = apply(before);
+      if (value === before) return take(opened, value);
+      const checks = [{ key, version: stored?.version ?? null }];
+      if (!await storage.commit({ checks, puts: [{ key, value, expiresAt: opened.expiresAt }] })) continue;
+      return take(opened, value);
+    }
+  };
+
+  return {
+    begin({ subject, clientId }, { version }, { capabilities, readsTextAlone }) {
+      const sealed: z.infer<typeof sealedShape> = [
+        randomText(12),
+        version,
+        [...capabilities, ...readsTextAlone ? [textWord] : []].sort().join(" "),
+        subject,
+        clientId,
+        clock() + options.sessionLifetimeMs,
+      ];
+      return secretBox.seal(purpose, JSON.stringify(sealed), "");
+    },
+    find(id, principal) {
+      return whenReady(cache.get(id) ?? openFirst(id, principal), (session) => check(session, principal));
+    },
+    end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
+    watch(session, onChange) {
+      const opened = session as OpenSession;
+      const look = async (): Promise<void> => onChange(await refresh(opened, opened.checkedAt));
+      return watchEntries(storage, [keyOf(session)], look, { log, timers }).stop;
+    },
+    setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
+    async setSubscription(session, uri, wanted, isSame) {
+      let fits = true;
+      await change(session, (stored) => {
+        const others = stored.subscriptions.filter((each) => !isSame(each));
+        if (!wanted) return { ...stored, subscriptions: others };
+        const subscriptions = [...others, uri];
+        fits = subscriptions.length <= options.maxSubscriptions &&
+          JSON.stringify(subscriptions).length <= maxSubscriptionCharacters;
+        return fits ? { ...stored, subscriptions } : stored;
+      });
+      return fits;
+    },
+  };
+}

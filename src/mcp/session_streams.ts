@@ -1,0 +1,210 @@
+/** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
+import { whenReady } from "../lib/when_ready.ts";
+import { type CallWatch, noCallWatch } from "./call_watch.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { Timers } from "../lib/timers.ts";
+import { tooManyCalls, tooManyStreams } from "./refusals.ts";
+import type { Admit } from "./runtime.ts";
+import type { McpAnswer } from "./answer.ts";
+import { type ChangeHub, listNames } from "./change_hub.ts";
+import type { Exchange } from "./exchange.ts";
+import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
+import { errorText, notificationText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import type { MessageStream } from "./message_stream.ts";
+import type { ResourceRegistry } from "./resource.ts";
+import { noticesOf, watchFamilies } from "./resource_watch.ts";
+import type { Session, Sessions } from "./session.ts";
+import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
+import type { ServerFeatures } from "./server_capabilities.ts";
+import type { ScopeNotices } from "./scope_notices.ts";
+import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
+
+interface SessionStreamsOptions {
+  readonly sessions: Sessions;
+  readonly streams: StreamTable;
+  readonly changes: ChangeHub;
+  readonly scopeNotices: ScopeNotices;
+  readonly features: ServerFeatures;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly resources: ResourceRegistry;
+  readonly resumption: StreamResumption;
+  readonly admit: Admit;
+  readonly callWatch?: CallWatch;
+}
+
+/** Serves GET and DELETE. */
+export interface SessionStreams {
+  /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
+  open(exchange: Exchange): Promise<McpAnswer>;
+  end(exchange: Exchange): Promise<McpAnswer>;
+  /** Tells the session's stream, if there is one, of the resources that it watches now. */
+  follow(session: Session): void;
+  /** Completes all of these streams, for shutdown. */
+  endAll(): void;
+}
+
+/** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
+export function sessionNotFound(id: RpcId | null): McpAnswer {
+  return { kind: "json", status: 404, body: errorText(id, rpcErrorCode.invalidRequest, "Session not found") };
+}
+
+/**
+ * The answer to a client that resumes an answer of which nothing is left. 405 is the one refusal that
+ * MCP 2025-11-25 (basic/transports) names for GET: clients stop there, while an empty stream makes them come back.
+ */
+const nothingToResume: McpAnswer = { kind: "method_not_allowed", allow: "POST", message: "Nothing is left to resume" };
+
+/** No instance has the stream: the one that ran the call was killed, or the time to come back is over. */
+const lostAnswer = "The answer is lost: the server that ran this call has stopped. It may have taken effect";
+
+interface OpenStream {
+  readonly stream: MessageStream;
+  readonly principal: Principal;
+  stopWatching: () => void;
+}
+
+export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
+  const { sessions, streams, changes, features, resources, resumption, scopeNotices, admit, callWatch = noCallWatch } =
+    options;
+  const open = new Map<string, OpenStream>();
+
+  const tellOfList = (stream: MessageStream, list: typeof listNames[number]): void => {
+    if (features[list]) tell(stream, notificationText(`notifications/${list}/list_changed`));
+  };
+  const tellOfResource = ({ stream, principal }: OpenStream, notice: string): void => {
+    if (callWatch.refusal(principal) === null) tell(stream, notice);
+  };
+  changes.subscribe(({ kind }) => {
+    if (kind === "task") return; // of the modern era
+    for (const { stream } of [...open.values()]) tellOfList(stream, kind);
+  });
+  const follow = (entry: OpenStream, { subscriptions }: Session): void => {
+    const stopBefore = entry.stopWatching;
+    const wanted = { uris: subscriptions, lists: noticesOf(resources).ofLists };
+    entry.stopWatching = watchFamilies(resources, entry.principal, wanted, ({ touches, isListChanged }) => {
+      for (const uri of subscriptions) {
+        const notice = notificationText("notifications/resources/updated", { uri });
+        void whenReady(touches(uri), (isTouched) => isTouched && tellOfResource(entry, notice));
+      }
+      if (isListChanged && wanted.lists) {
+        tellOfResource(entry, notificationText("notifications/resources/list_changed"));
+      }
+    });
+    stopBefore();
+  };
+
+  /** Resumes a call's stream that another instance holds, or answers with the error that stands for a lost answer. */
+  const resumeElsewhere = async (principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+    const stream = streams.open({
+      principal,
+      session: null,
+      content: "answer",
+      endsWithConnection: true,
+      onClosed: () => request.stop(),
+    });
+    if (stream === null) return nothingToResume;
+    const request = resumption.ask(position, principal, {
+      onFrame: (id, text) => tell(stream, text, id),
+      onEnd: () => stream.end(),
+    });
+    const outcome = await request.outcome;
+    const requestId = outcome === "silent" ? resumption.requestElsewhere(position.resumeId) : null;
+    if (requestId !== null) {
+      stream.push(errorText(requestId, rpcErrorCode.internalError, lostAnswer), false);
+      stream.end();
+    }
+    if (outcome === "resumed" || requestId !== null) return { kind: "stream", reader: stream.attach(-1) };
+    stream.abandon();
+    if (outcome === "failed") throw new StorageUnavailableError("no other instance could be asked for a stream");
+    return nothingToResume;
+  };
+
+  /** Opens the session's own stream in place of any before it, with what another instance's still had for the client. */
+  const openOwn = (session: Session, principal: Principal, elsewhere: StreamPosition | null): McpAnswer => {
+    open.get(session.key)?.stream.end();
+    const stream = streams.open({
+      principal,
+      session,
+      content: "notices",
+      endsWithConnection: false,
+      onCut: () => entry.stream.end(),
+      onClosed: () => {
+        stopTimer();
+        stopNotices();
+        stopFollowing();
+        request?.stop();
+        entry.stopWatching();
+        if (open.get(session.key) === entry) open.delete(session.key);
+      },
+    });
+    if (stream === null) return tooManyStreams(null);
+    const stopTimer = endWithToken(principal, options, () => stream.end());
+    const entry: OpenStream = { stream, principal, stopWatching: () => {} };
+    const stopNotices = scopeNotices.listen(principal, () => listNames.forEach((list) => tellOfList(stream, list)));
+    open.set(session.key, entry);
+    follow(entry, session);
+    const stopFollowing = sessions.watch(session, (later) => {
+      if (later !== null) follow(entry, later);
+    });
+    if (session.revision.primesStreams) stream.push("", false);
+    const request = elsewhere === null ? undefined : resumption.ask(elsewhere, principal, {
+      onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
+      onEnd: () => {},
+    });
+    return { kind: "stream", reader: stream.attach(-1) };
+  };
+
+  const resume = async (session: Session, principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+    const held = streams.find(session, position.resumeId, principal);
+    if (held !== null && !held.isOverAfter(position.after)) {
+      return { kind: "stream", reader: held.attach(position.after) };
+    }
+    const content = resumption.contentOf(session, position.resumeId);
+    const mayBeElsewhere = content !== null && held === null;
+    if (mayBeElsewhere) {
+      const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
+      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
+    }
+    if (content !== "answer") return openOwn(session, principal, mayBeElsewhere ? position : null);
+    return mayBeElsewhere ? await resumeElsewhere(principal, position) : nothingToResume;
+  };
+
+  return {
+    async open(exchange) {
+      const { principal } = exchange;
+      const id = exchange.header("mcp-session-id");
+      if (id === null || !exchange.acceptsStream || !exchange.profile.streams) {
+        return { kind: "method_not_allowed", allow: "POST" };
+      }
+      const session = await sessions.find(id, principal);
+      if (session === null) return sessionNotFound(null);
+      const position = parseEventId(exchange.header("last-event-id") ?? "");
+      return position === null ? openOwn(session, principal, null) : await resume(session, principal, position);
+    },
+    async end(exchange) {
+      const { principal } = exchange;
+      const id = exchange.header("mcp-session-id");
+      if (id === null) return { kind: "method_not_allowed", allow: "POST" };
+      const session = await sessions.find(id, principal);
+      if (session === null) return sessionNotFound(null);
+      const admission = await admit(principal); // the end is stored, so it counts like a call
+      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
+      await sessions.end(session);
+      open.get(session.key)?.stream.end();
+      return { kind: "accepted", status: 204 };
+    },
+    follow(session) {
+      const entry = open.get(session.key);
+      if (entry !== undefined) follow(entry, session);
+    },
+    endAll() {
+      for (const { stream } of [...open.values()]) stream.end();
+    },
+  };
+}
+
+function tell(stream: MessageStream, text: string, id?: string): void {
+  if (!stream.push(text, true, id)) stream.abandon(); // its client cannot keep up: let it come back
+}

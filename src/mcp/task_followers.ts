@@ -1,0 +1,76 @@
+/** Publishes changes of tasks that other instances run, for the streams of this one. */
+import type { Log } from "../lib/log.ts";
+import { watchEntries } from "../lib/watch_entries.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Storage } from "../storage/port.ts";
+import { type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
+import { taskKey, type TaskStore } from "./task_store.ts";
+
+interface TaskFollowersOptions {
+  readonly storage: Storage;
+  readonly store: TaskStore;
+  readonly log: Log;
+  readonly timers?: Timers | undefined;
+  readonly publish: (record: TaskRecord) => void;
+}
+
+/** Followers of the same task share one watch. */
+interface TaskFollowers {
+  /** Publishes each change of the task that comes after `known`, until the returned function is called. */
+  follow(taskId: string, known: string): () => void;
+}
+
+interface Followed {
+  followers: number;
+  /** Publishes the present state again unless it is `known`: a new follower may have looked it up before the others. */
+  readonly catchUp: (known: string) => void;
+  readonly stop: () => void;
+}
+
+/** What of a task its client can see to change; signs of life are none of it. */
+export function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView): string {
+  return JSON.stringify([status, statusMessage, lastUpdatedAt]);
+}
+
+export function createTaskFollowers({ storage, store, log, timers, publish }: TaskFollowersOptions): TaskFollowers {
+  const followed = new Map<string, Followed>();
+
+  const begin = (taskId: string, known: string): Followed => {
+    let seen: string | null = known;
+    const watch = watchEntries(storage, [taskKey(taskId)], async () => {
+      const found = await store.load(taskId, "state");
+      if (found === null) return;
+      const state = visibleState(toTaskView(found));
+      if (state === seen) return;
+      const record = await store.load(taskId);
+      if (record === null) return;
+      seen = visibleState(toTaskView(record));
+      publish(record);
+    }, { log, timers });
+    watch.look(); // it may have changed since it was looked up
+    return {
+      followers: 0,
+      catchUp(state) {
+        if (state === seen) return;
+        seen = null;
+        watch.look();
+      },
+      stop: watch.stop,
+    };
+  };
+
+  return {
+    follow(taskId, known) {
+      const entry = followed.get(taskId) ?? begin(taskId, known);
+      followed.set(taskId, entry);
+      entry.followers += 1;
+      entry.catchUp(known);
+      return () => {
+        entry.followers -= 1;
+        if (entry.followers > 0) return;
+        followed.delete(taskId);
+        entry.stop();
+      };
+    },
+  };
+}

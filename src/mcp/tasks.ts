@@ -1,0 +1,183 @@
+/**
+ * The tasks extension (SEP-2663): calls that were handed out. A task lives in the storage; the process that runs it
+ * keeps its running half and says now and then that it lives, so that another process can tell when it does not.
+ */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import { createPause, type Pause } from "../lib/pause.ts";
+import { hasScopes, type Principal } from "../lib/principal.ts";
+import { systemTimers, type Timers } from "../lib/timers.ts";
+import type { ChangeHub } from "./change_hub.ts";
+import type { Storage } from "../storage/port.ts";
+import type { McpLimits } from "./limits.ts";
+import { createKeptResults } from "./kept_results.ts";
+import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
+import { newTaskRecord } from "./task_ends.ts";
+import { createTaskFollowers, visibleState } from "./task_followers.ts";
+import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
+import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
+
+/** How long tasks may take to end by themselves when the server stops. */
+const lastWordsMs = 1_000;
+
+interface TasksOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly pause?: Pause;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+  readonly changes: ChangeHub;
+  readonly limits: Pick<
+    McpLimits,
+    "taskTtlMs" | "taskPollIntervalMs" | "maxTasksPerPrincipal" | "taskHeartbeatMs"
+  >;
+}
+
+/** The tasks of all clients. */
+export interface Tasks {
+  /** Begins a task, stored before this is fulfilled; `null` when the principal has too many. */
+  begin(
+    principal: Principal,
+    call: Pick<TaskRecord, "tool"> & { readonly scopes: readonly string[] },
+    onCancel: () => void,
+  ): Promise<RunningTask | null>;
+  /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
+  get(principal: Principal, taskId: string): Promise<TaskView | null>;
+  /** The same without a large result. */
+  look(principal: Principal, taskId: string): Promise<TaskView | null>;
+  /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
+  update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
+  /** Publishes changes of tasks, whichever instance runs them, until the returned function is called. */
+  follow(tasks: readonly TaskView[]): () => void;
+  /** Asks for the task's end; `false` when there is none. */
+  cancel(principal: Principal, taskId: string): Promise<boolean>;
+  /**
+   * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest; resolves
+   * when that is stored, or cannot be.
+   */
+  close(): Promise<void>;
+}
+
+/** What became of handed-in answers. */
+type UpdateOutcome =
+  | { readonly kind: "accepted" | "unknown_task" }
+  | { readonly kind: "wrong_shape"; readonly key: string };
+
+export function createTasks(options: TasksOptions): Tasks {
+  const { storage, clock, timers = systemTimers, log, changes, limits } = options;
+  const { pause = createPause(timers) } = options;
+  const closing = new AbortController();
+  const store = createTaskStore(storage, clock, timers);
+  const live = new Map<string, LiveTask>();
+  const kept = createKeptResults(clock);
+  let stopHeartbeat: (() => void) | undefined;
+
+  const publish = (record: TaskRecord): void => {
+    const { subject, clientId } = record;
+    changes.publish({ kind: "task", task: toTaskView(record), subject, clientId });
+  };
+  const followers = createTaskFollowers({ storage, store, log, timers, publish });
+  const keepBeating = (): void => {
+    stopHeartbeat ??= timers.every(limits.taskHeartbeatMs, () => {
+      for (const task of live.values()) {
+        task.beat().catch((error) => log.write("error", "task_heartbeat_failed", { error: String(error) }));
+      }
+    });
+  };
+  const stopBeating = (): void => {
+    stopHeartbeat?.();
+    stopHeartbeat = undefined;
+  };
+  const load = async (principal: Principal, taskId: string, part: TaskPart): Promise<TaskRecord | null> => {
+    const task = live.get(taskId);
+    if (task?.isLapsed) await task.beat();
+    const record = task === undefined || task.isEnding ? await store.load(taskId, part) : task.record;
+    if (record === null || record.subject !== principal.subject || record.clientId !== principal.clientId) return null;
+    // One person's scripts are one client, whatever the scopes of each token: none gets what it could not have called.
+    return hasScopes(principal, record.scopes) ? record : null;
+  };
+
+  return {
+    async begin(principal, call, onCancel) {
+      const isOwn = ({ record }: LiveTask): boolean =>
+        record.subject === principal.subject && record.clientId === principal.clientId;
+      if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
+      const record = newTaskRecord(principal, call, { now: clock(), ...limits });
+      const task = createLiveTask(record, {
+        storage,
+        store,
+        clock,
+        pause,
+        timers,
+        log,
+        closing: closing.signal,
+        publish,
+        onCancel,
+        mayKeep: (characters) => kept.keep(principal.subject, characters, taskExpiresAt(record)),
+        onSettled: () => {
+          live.delete(record.taskId);
+          if (live.size === 0) stopBeating();
+        },
+      });
+      live.set(record.taskId, task);
+      await task.start();
+      if (closing.signal.aborted) task.requestCancel(); // the server began to stop while it was stored
+      else keepBeating();
+      return task.running;
+    },
+    async get(principal, taskId) {
+      const record = await load(principal, taskId, "whole");
+      return record === null ? null : toTaskView(record);
+    },
+    async look(principal, taskId) {
+      const record = await load(principal, taskId, "state");
+      return record === null ? null : toTaskView(record);
+    },
+    async update(principal, taskId, responses) {
+      const record = await load(principal, taskId, "state");
+      if (record === null) return { kind: "unknown_task" };
+      const task = live.get(taskId);
+      if (task === undefined) {
+        if (!isTerminal(record)) await store.leave(record, { cancel: false, responses: openOnes(record, responses) });
+        return { kind: "accepted" };
+      }
+      const wrong = await task.answer(responses);
+      return wrong === null ? { kind: "accepted" } : { kind: "wrong_shape", key: wrong };
+    },
+    follow(tasks) {
+      const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // those that run here are published as they go
+      const stops = elsewhere.map((task) => followers.follow(task.taskId, visibleState(task)));
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+    async cancel(principal, taskId) {
+      const record = await load(principal, taskId, "state");
+      if (record === null) return false;
+      const task = live.get(taskId);
+      if (task !== undefined) task.requestCancel();
+      else if (!isTerminal(record)) await store.leave(record, { cancel: true, responses: {} });
+      return true;
+    },
+    async close() {
+      stopBeating();
+      closing.abort();
+      const running = [...live.values()];
+      if (running.length === 0) return;
+      const ended = Promise.all(running.map(({ settled }) => settled));
+      const waiting = new AbortController();
+      await Promise.race([ended, pause(lastWordsMs, waiting.signal)]);
+      waiting.abort();
+      for (const task of running) task.requestCancel();
+      await ended;
+    },
+  };
+}
+
+/** The responses to what the task asks now: all others are ignored (SEP-2663), and not stored either. */
+function openOnes(
+  { inputRequests = {} }: TaskRecord,
+  responses: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key)));
+}

@@ -1,0 +1,128 @@
+/** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
+import { hasScopes, type Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./answer.ts";
+import { answerError, answerResult, type Call, logCrash } from "./call.ts";
+import { headerParameterFault } from "./header_parameters.ts";
+import { isObject, parseJson } from "../lib/json.ts";
+import { whenReady } from "../lib/when_ready.ts";
+import { mcpErrorCode, rpcErrorCode } from "./jsonrpc.ts";
+import { runToolInSpan } from "./request_span.ts";
+import { runInContext } from "./run_in_context.ts";
+import { refuseRate, refuseScopes } from "./refusals.ts";
+import type { ToolOutcome } from "./tool.ts";
+import { nearestTool } from "./nearest_tool.ts";
+import { parseToolInput } from "./tool_input.ts";
+import type { RegisteredTool, ToolRegistry } from "./tool_registry.ts";
+import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
+
+/** Answers `tools/call`. */
+export function callTool(
+  { tools }: { readonly tools: ToolRegistry },
+  call: Call,
+): McpAnswer | Promise<McpAnswer> {
+  const params = call.request.params;
+  if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
+  const { name } = params;
+  const input = argumentsOf(params);
+  if (typeof name !== "string") return answerError(call, rpcErrorCode.invalidParams, "params.name must be a string");
+  const registered = tools.get(name);
+  if (registered === undefined) {
+    const nearest = nearestTool(name, tools, call.principal);
+    const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
+    return answerError(call, rpcErrorCode.invalidParams, `Unknown tool: ${name}${remedy}`);
+  }
+  const { tool } = registered;
+  call.tool = name;
+  call.scopes = tool.scopes;
+  if (!hasScopes(call.principal, tool.scopes)) return refuseScopes(call, tool.scopes);
+  return whenReady(refuseRate(call), (refusal) => refusal ?? runTool(registered, input, call));
+}
+
+/** As they are, or as JSON text; none where they are left out. */
+function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>>): unknown {
+  const parsed = typeof given === "string" ? parseJson(given) : given;
+  return isObject(parsed) ? parsed : given;
+}
+
+function runTool(
+  registered: RegisteredTool,
+  input: unknown,
+  call: Call,
+): McpAnswer | Promise<McpAnswer> {
+  const { tool } = registered;
+  if (!isObject(input)) return answerError(call, rpcErrorCode.invalidParams, "params.arguments must be an object");
+  if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
+    const fault = headerParameterFault(registered.headerParameters, input, call.exchange);
+    if (fault !== null) return answerError(call, mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
+  }
+  const notes: string[] = [];
+  const parsed = parseToolInput(registered, input, notes);
+  if (!parsed.ok) {
+    return call.revision.invalidInputIsToolError
+      ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
+      : answerError(call, rpcErrorCode.invalidParams, parsed.error);
+  }
+  return runInContext<ToolOutcome>(call, {
+    run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
+    encode: (outcome) =>
+      conformsToOutput(registered, outcome)
+        ? answerOutcome(call, registered, withNotes(outcome, notes))
+        : answerCrash(call, registered, new TypeError("structuredContent does not fit the output schema"), null),
+    crash: (error, words) => answerCrash(call, registered, error, words),
+    fail: (code, message, late) => answerOutcome(call, registered, toFailure(registered, { code, message }, late)),
+  });
+}
+
+/** The scopes that a `tools/call` needs and the principal lacks, without running anything; none for other calls. */
+export function missingScopes(tools: ToolRegistry, message: unknown, principal: Principal): readonly string[] {
+  if (!isObject(message) || message["method"] !== "tools/call" || !isObject(message["params"])) return [];
+  const name = message["params"]["name"];
+  const tool = typeof name === "string" ? tools.get(name)?.tool : undefined;
+  return tool === undefined || hasScopes(principal, tool.scopes) ? [] : tool.scopes;
+}
+
+function answerOutcome(call: Call, registered: RegisteredTool, outcome: ToolOutcome): McpAnswer {
+  if (!outcome.ok) {
+    if (call.exchange.profile.toolFailureIsProtocolError) {
+      const texts = outcome.partial?.content.map((block) => block.type === "text" ? block.text : "") ?? [];
+      const told = [outcome.message, ...texts].join("\n\n");
+      const answer = answerError(call, rpcErrorCode.internalError, `Tool execution failed: ${told}`);
+      call.outcome = "tool_error";
+      call.code = outcome.code;
+      return { ...answer, status: 200 };
+    }
+    call.outcome = "tool_error";
+    call.code = outcome.code;
+  }
+  return answerResult(call, toToolResultText(registered, outcome, call));
+}
+
+/** A success that says at its end how the arguments were taken. */
+function withNotes(outcome: ToolOutcome, notes: readonly string[]): ToolOutcome {
+  if (!outcome.ok || notes.length === 0) return outcome;
+  const { encoded: _others, ...own } = outcome; // which were made without the notes
+  return { ...own, content: [...own.content, { type: "text", text: `(${notes.join("; ")})` }] };
+}
+
+/** The failure of a call that was stopped, with what its tool handed over then. */
+function toFailure(
+  registered: RegisteredTool,
+  reason: { readonly code: string; readonly message: string },
+  late: ToolOutcome | undefined,
+): ToolOutcome {
+  const partial = late === undefined || late.ok ? late : late.partial;
+  const failure: ToolOutcome = { ok: false, ...reason };
+  if (partial === undefined || late === undefined || !conformsToOutput(registered, late)) return failure;
+  return { ...failure, partial };
+}
+
+/** A tool that throws has a bug, or lost what it depends on: the log gets the reason, the caller the fact. */
+function answerCrash(call: Call, registered: RegisteredTool, error: unknown, words: string | null): McpAnswer {
+  const { name } = registered.tool;
+  logCrash(call, "tool", name, error);
+  return answerOutcome(
+    call,
+    registered,
+    words === null ? internalToolFailure(name) : { ok: false, code: "machine_fault", message: words },
+  );
+}

@@ -1,0 +1,71 @@
+/** What the console's pages see and change of people and of what has access. */
+import type { Log } from "../lib/log.ts";
+import type { Result } from "../lib/result.ts";
+import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./access_list.ts";
+import type { AdministrationOptions } from "./context.ts";
+import { invite } from "./invitation.ts";
+import { disableUser, enableUser, listUsers, setAdministrator, type UserProblem, type UserSummary } from "./manage_users.ts";
+import type { UserDirectory } from "./user_directory.ts";
+
+/** Who does something, from where. */
+interface Doer {
+  readonly userId: string;
+  readonly isAdministrator: boolean;
+  readonly address: string;
+}
+
+/** What can be done to a user. */
+export type UserChange = "disable" | "enable" | "promote" | "demote";
+
+export interface Administration {
+  /** What has access: in the name of one user, or of everyone (`null`). */
+  access(userId: string | null): Promise<AccessList>;
+  /** Who vouches for the names of these clients, by their ids. */
+  vouchingFor(clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>>;
+  /** Ends a grant or a token; others' only for administrators. `false` when there is none that the doer may end. */
+  end(what: { readonly grant: string | null; readonly token: string | null }, doer: Doer): Promise<boolean>;
+  users(): Promise<readonly UserSummary[]>;
+  change(name: string, change: UserChange, doer: Doer): Promise<Result<UserSummary, UserProblem>>;
+  /** The URL with which a new user, or one whose passphrase is reset, chooses a passphrase. */
+  invite(
+    invitation: { readonly userId: string; readonly kind: "new" | "reset" },
+    doer: Doer,
+  ): Promise<Result<string, UserProblem>>;
+}
+
+export function createAdministration(
+  options: AdministrationOptions & { readonly issuer: string; readonly users: UserDirectory; readonly log: Log },
+): Administration {
+  const { issuer, log } = options;
+  const changes = {
+    disable: disableUser,
+    enable: enableUser,
+    promote: (given: AdministrationOptions, name: string) => setAdministrator(given, { name, administrator: true }),
+    demote: (given: AdministrationOptions, name: string) => setAdministrator(given, { name, administrator: false }),
+  };
+  return {
+    access: (userId) => listAccess(options, userId),
+    vouchingFor: (clientIds) => vouchingFor(options.storage, clientIds),
+    end: ({ grant, token }, { userId, isAdministrator, address }) =>
+      endAccess(options, {
+        grantId: idIn(grant),
+        tokenId: idIn(token),
+        of: isAdministrator ? null : userId,
+        by: userId,
+        address,
+      }),
+    users: () => listUsers(options),
+    async change(name, change, { userId, address }) {
+      const changed = await changes[change](options, name);
+      const outcome = changed.ok ? change : "refused";
+      log.write("audit", "user_changed", { outcome, user: name.slice(0, 32), by: userId, address });
+      return changed;
+    },
+    async invite(invitation, { userId, address }) {
+      const code = await invite(options, { ...invitation, by: userId });
+      const outcome = code.ok ? invitation.kind : "refused";
+      log.write("audit", "invitation_made", { outcome, user: invitation.userId.slice(0, 32), by: userId, address });
+      return code.ok ? { ok: true, value: `${issuer}/invitation?code=${code.value}` } : code;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/** The authorization server: its routes, and the verifier for the resource server. */
+import { createAccessTokens } from "./access_token.ts";
+import type { Administration } from "./administration.ts";
+import type { Visits } from "./visits.ts";
+import { createClientDirectory } from "./client_directory.ts";
+import type { AuthorizationServerOptions } from "./context.ts";
+import type { EndpointName, Endpoints } from "./endpoints.ts";
+import { createAgreedClock } from "../lib/agreed_clock.ts";
+import type { Route } from "../lib/endpoint.ts";
+import { loadOnce } from "../lib/load_once.ts";
+import { systemTimers } from "../lib/timers.ts";
+import type { CredentialKey } from "./credential_key.ts";
+import { createSigningKeys } from "./signing_keys.ts";
+import { issueSetUpLink } from "./set_up_link.ts";
+import { createUserDirectory } from "./user_directory.ts";
+import { createLivenessCheck, createVerifier, type Verifier } from "./verifier.ts";
+
+/** A route, and what limits its requests by address. */
+export interface AuthorizationRoute extends Route {
+  readonly limit: "none" | "attempts" | "registrations";
+}
+
+/** The endpoints, and what the resource server and the router ask of them. */
+export interface AuthorizationServer {
+  readonly routes: readonly AuthorizationRoute[];
+  readonly verifier: Verifier;
+  /** For the pages of the console. */
+  forConsole(): Promise<{ readonly visits: Visits; readonly administration: Administration }>;
+  /** Who holds the credential in a request, for rate limits. */
+  readonly credentialKey: CredentialKey;
+  /** What a client calls itself, and the hosts that it may be redirected to; `null` when there is no such client. */
+  describeClient(
+    clientId: string,
+  ): Promise<{ readonly name: string; readonly redirectHosts: readonly string[] } | null>;
+  /** Whether users can sign in. */
+  isSetUp(): Promise<boolean>;
+  /**
+   * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere. With
+   * `isShared`, one that another instance printed stays good.
+   */
+  issueSetUpLink(options?: { readonly isShared: boolean }): Promise<string | null>;
+}
+
+/**
+ * Builds the authorization server of one issuer for one resource. The code of its endpoints is loaded at the first
+ * request to one: calls need none of it, and a start does not wait for it.
+ */
+export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
+  const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, servicenow } = options;
+  const { agreedClock = createAgreedClock(clock, timers) } = options;
+  const users = createUserDirectory(storage, options.ownerPasswordHash);
+  const signingKeys = createSigningKeys(options);
+  const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
+  const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
+  const directory = createClientDirectory({
+    ...options,
+    elapsed: timers.elapsed,
+    fetchDocument: options.fetchDocument,
+  });
+  const isLiveToken = createLivenessCheck(storage, users, clock);
+  const shared = { ...options, timers, agreedClock, users, signingKeys, accessTokens, directory, isLiveToken };
+  const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
+  const at = (
+    name: EndpointName,
+    paths: Route["paths"],
+    { kind, limit }: Pick<AuthorizationRoute, "kind" | "limit">,
+  ): AuthorizationRoute => ({
+    paths,
+    kind,
+    limit,
+    endpoint: async (request, peer) => await (await load()).named[name](request, peer),
+  });
+  return {
+    // The short paths are MCP's fallback of 2025-03-26, and the ServiceNow guide's.
+    routes: [
+      at("metadata", ["/.well-known/oauth-authorization-server"], publicDocument), // RFC 8414 §3
+      at("jwks", ["/.well-known/jwks.json"], publicDocument),
+      at("register", ["/oauth/register", "/register"], { ...forClients, limit: "registrations" }),
+      at("token", ["/oauth/token", "/token"], forClients),
+      at("revoke", ["/oauth/revoke", "/revoke"], forClients),
+      at("introspect", ["/oauth/introspect"], forClients),
+      at("authorize", ["/oauth/authorize", "/authorize"], forUsers),
+      at("signIn", ["/oauth/sign-in"], forUsers),
+      at("consent", ["/oauth/consent"], forUsers),
+      at("grants", ["/oauth/grants"], forUsers),
+      at("signOut", ["/oauth/sign-out"], forUsers),
+      at("setUp", ["/setup"], forUsers),
+      at("invitation", ["/invitation"], forUsers),
+      ...(servicenow === undefined ? [] : [
+        at("servicenowCallback", ["/servicenow/callback"], forUsers),
+        at("servicenowLink", ["/servicenow/link"], forUsers),
+      ]),
+    ],
+    forConsole: load,
+    verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, isLiveToken }),
+    credentialKey: async (request) => await (await load()).credentialKey(request),
+    async describeClient(clientId) {
+      const client = await directory.find(clientId, "tokens");
+      if (client === null) return null;
+      return {
+        name: client.name,
+        redirectHosts: client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []),
+      };
+    },
+    isSetUp: async () => servicenow?.signsPeopleIn === true || await users.hasOwner(),
+    issueSetUpLink: ({ isShared } = { isShared: false }) =>
+      servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink({ ...options, users }, isShared),
+  };
+}
+
+const publicDocument = { kind: "shared", limit: "none" } as const;
+const forClients = { kind: "shared", limit: "attempts" } as const;
+const forUsers = { kind: "page", limit: "attempts" } as const;

@@ -1,0 +1,185 @@
+/** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
+import { readBrowserForm } from "./own_form.ts";
+import type { SignedIn } from "./browser_sessions.ts";
+import { clients, clientStillThere, unusedClientId, unusedClients } from "./records/client.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import { findPending, type InteractionOptions, type Pending, showConsent, showSignIn, signedInByPage, signedInFor } from "./interaction.ts";
+import { approvedScopes, keepApproval, needsLink, showOffer, visitInstance } from "./link_offer.ts";
+import { errorPage, methodNotAllowedPage } from "./error_page.ts";
+import { logStep } from "./refusal.ts";
+import { hashSecret, randomId } from "../lib/random_secret.ts";
+import { conflict, retryOnConflict, unchanged } from "./records/record_family.ts";
+import { authorizationCodeLifetimeSeconds, authorizationCodes } from "./records/authorization_code.ts";
+import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
+import type { Batch } from "../storage/port.ts";
+
+export function createConsentEndpoint(options: InteractionOptions): Endpoint {
+  const { log, limits, browsers } = options;
+  /** On the way back to a client, the session ends where other programs of this machine could use it. */
+  const leave = async <Answer extends Response | null>(request: Request, response: Answer): Promise<Answer> => {
+    if (browsers.cookiesReachOtherPorts && response?.status === 303) {
+      response.headers.append("set-cookie", await browsers.signOut(request));
+    }
+    return response;
+  };
+  /** For the second of two forms that a double click sent. */
+  const offerAgain = async (request: Request, form: URLSearchParams): Promise<Response | null> => {
+    const pending = await findPending(options, form.get("request") ?? "", browsers.identify(request));
+    const signedIn = pending === null ? null : await signedInFor(options, pending, request);
+    if (pending === null || signedIn === null || approvedScopes(pending, signedIn) === null) return null;
+    return showOffer(options, pending, signedIn);
+  };
+  return async (request, peer) => {
+    const browser = browsers.identify(request);
+    const gone = (): Response => {
+      const reason = browser.isNew ? "cookie_missing" : "request_gone";
+      logStep({ log, peer }, "consent", { outcome: "refused", reason });
+      return errorPage(reason);
+    };
+    if (request.method === "GET") {
+      const { searchParams } = new URL(request.url);
+      const pending = await findPending(options, searchParams.get("request") ?? "", browser);
+      if (pending === null) return await repeatDecision(options, browser, searchParams) ?? gone();
+      const signedIn = await signedInFor(options, pending, request);
+      if (signedIn === null) return await showSignIn(options, { kind: "request", waiting: pending });
+      const scopes = approvedScopes(pending, signedIn);
+      if (scopes === null) return await showConsent(options, pending, signedIn);
+      if (await needsLink(options, scopes, signedIn)) return showOffer(options, pending, signedIn);
+      return await leave(request, await answer(options, { pending, signedIn, peer }, { form: searchParams, scopes })) ??
+        await repeatDecision(options, browser, searchParams) ?? gone();
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, limits);
+    if (!form.ok) return errorPage(form.error);
+    const pending = await findPending(options, form.value.get("request") ?? "", browser);
+    if (pending === null) return await repeatDecision(options, browser, form.value) ?? gone();
+    const session = await signedInFor(options, pending, request);
+    const signedIn = session ??
+      (browsers.cookiesReachOtherPorts ? await signedInByPage(options, pending, form.value) : null);
+    if (signedIn === null) return await showSignIn(options, { kind: "request", waiting: pending });
+    // Another user signed in meanwhile, in another tab: show whose consent this would be.
+    if (form.value.get("account") !== signedIn.account.id) {
+      return await showConsent(options, pending, signedIn, {
+        problem: "The signed-in account changed. Check it before you decide.",
+        ticked: form.value.getAll("scope"),
+      });
+    }
+    // Without a session there is no way back from the instance.
+    const mayLink = session !== null;
+    const response = await decide(options, { pending, signedIn, peer, mayLink }, form.value) ??
+      await repeatDecision(options, browser, form.value) ?? await offerAgain(request, form.value) ?? gone();
+    return await leave(request, response);
+  };
+}
+
+interface Decision {
+  readonly pending: Pending;
+  readonly signedIn: SignedIn;
+  readonly peer: Peer;
+}
+
+/** Carries the decision out; `null` when the same page was answered a moment ago. */
+async function decide(
+  options: InteractionOptions,
+  decision: Decision & { readonly mayLink: boolean },
+  form: URLSearchParams,
+): Promise<Response | null> {
+  const { pending, signedIn, mayLink } = decision;
+  const approved = approvedScopes(pending, signedIn);
+  switch (form.get("decision")) {
+    case "link":
+      if (!mayLink) return await showSignIn(options, { kind: "request", waiting: pending });
+      return approved === null || options.servicenow === undefined
+        ? await showConsent(options, pending, signedIn)
+        : await visitInstance({ servicenow: options.servicenow }, pending, signedIn);
+    case "later":
+      return approved === null
+        ? await showConsent(options, pending, signedIn)
+        : await answer(options, decision, { form, scopes: approved });
+    case "allow": {
+      const ticked = new Set(form.getAll("scope"));
+      const scopes = pending.request.scopes.filter((name) => ticked.has(name)); // only what was requested
+      if (scopes.length === 0) {
+        const problem = "Tick at least one box, or choose Deny.";
+        return await showConsent(options, pending, signedIn, { problem, ticked: scopes });
+      }
+      if (!mayLink || !await needsLink(options, scopes, signedIn)) {
+        return await answer(options, decision, { form, scopes });
+      }
+      return await keepApproval(options, pending, signedIn, scopes) ? showOffer(options, pending, signedIn) : null;
+    }
+    default:
+      return await answer(options, decision, { form, scopes: null });
+  }
+}
+
+/** Uses the request up and sends the browser back; without `scopes` the user denied. */
+async function answer(
+  options: InteractionOptions,
+  { pending, signedIn, peer }: Decision,
+  { form, scopes }: { readonly form: URLSearchParams; readonly scopes: readonly string[] | null },
+): Promise<Response | null> {
+  const { storage, log, clock } = options;
+  const { request, handle, stored } = pending;
+  const fields = { user: signedIn.account.id, client: pending.client.id };
+  const grantId = randomId();
+  const isAllowed = scopes !== null;
+  const answered = rememberDecision({ handle, request, form, isAllowed }, clock);
+  const approval = isAllowed ? approve(options, { ...pending, grantId }, signedIn, scopes) : { puts: [], deletes: [] };
+  const committed = await retryOnConflict(async () => {
+    const clientCheck = await clientStillThere(storage, pending.client);
+    const waiting = await storage.get(stored.key);
+    if (clientCheck === null || waiting?.version !== stored.version) return false;
+    const done = await storage.commit({
+      checks: [unchanged(stored), clientCheck],
+      puts: [answered, ...approval.puts],
+      deletes: [stored.key, ...approval.deletes],
+    });
+    return done || conflict;
+  });
+  if (!committed) return null;
+  logStep({ log, peer }, "consent", {
+    outcome: isAllowed ? "allowed" : "denied",
+    ...(isAllowed ? { scopes } : {}),
+    ...fields,
+  }, isAllowed ? { grant: grantId } : {});
+  return decisionResponse(options, { handle, target: request, isAllowed });
+}
+
+/** The writes that store the code and keep the client. */
+function approve(
+  { secrets, clock, lifetimes }: InteractionOptions,
+  { handle, request, client, grantId }: Pending & { readonly grantId: string },
+  { account }: SignedIn,
+  scopes: readonly string[],
+): Required<Pick<Batch, "puts" | "deletes">> {
+  const now = clock();
+  const expiresAt = now + authorizationCodeLifetimeSeconds * 1_000;
+  const { clientId, redirectUri, codeChallenge, resource } = request;
+  const record = {
+    grantId,
+    clientId,
+    userId: account.id,
+    credentialHash: account.credentialHash,
+    redirectUri,
+    codeChallenge,
+    scopes: [...scopes],
+    resource,
+    createdAt: now,
+    expiresAt,
+    redeemedAt: null,
+  };
+  const isFirstUse = client.origin === "registered" && client.usedAt === null;
+  // A metadata document is kept from here on, so that refreshing does not depend on its web server.
+  const snapshotUntil = now + lifetimes.refreshTokenLifetimeSeconds * 1_000;
+  return {
+    puts: [
+      authorizationCodes.put(hashSecret(codeOf(secrets, handle)), record, expiresAt),
+      ...(isFirstUse ? [clients.put(client.id, { ...client, usedAt: now })] : []),
+      ...(client.origin === "metadata_document"
+        ? [clients.put(client.id, { ...client, usedAt: now }, snapshotUntil)]
+        : []),
+    ],
+    deletes: isFirstUse ? [unusedClients.key(...unusedClientId(client))] : [],
+  };
+}

@@ -1,0 +1,62 @@
+/** The options of the authorization server. */
+import type { Clock } from "../lib/clock.ts";
+import type { AgreedClock } from "../lib/agreed_clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secret_box.ts";
+import type { Timers } from "../lib/timers.ts";
+import type { Storage } from "../storage/port.ts";
+import type { FetchDocument } from "./document_fetcher.ts";
+import type { ServicenowUse } from "./servicenow_port.ts";
+
+/** What the operator's commands work on. */
+export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
+
+/** How long tokens live, from the settings. */
+export interface Lifetimes {
+  readonly accessTokenLifetimeSeconds: number;
+  /** A grant's refresh tokens end this long after its approval, however often they rotate. */
+  readonly refreshTokenLifetimeSeconds: number;
+  /** For tests; otherwise the constant in token/refresh_token.ts. */
+  readonly refreshGraceSeconds?: number;
+}
+
+/** Bounds that tests change; a number that is left out is the constant beside its use. */
+export interface Limits {
+  readonly bodyTimeoutMs?: number;
+  readonly maxUnusedClients?: number;
+}
+
+/** Who may register clients (RFC 7591 §3): everyone, holders of the token, no one. */
+export type Registration =
+  | { readonly mode: "open" }
+  | { readonly mode: "token"; readonly token: string }
+  | { readonly mode: "off" };
+
+export interface AuthorizationServerOptions {
+  /** The issuer identifier, without a trailing slash; every URL in the metadata starts with it. */
+  readonly issuer: string;
+  /** The audience of access tokens: the canonical URL of the MCP endpoint. */
+  readonly resource: string;
+  /** Other spellings of `resource` that requests may use. */
+  readonly resourceAliases: readonly string[];
+  /** The scopes that this installation offers; without ServiceNow's when absent. */
+  readonly scopes?: readonly string[];
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+  readonly clock: Clock;
+  readonly timers?: Timers;
+  /** For attempts to sign in, which the instances count together; one of its own when absent. */
+  readonly agreedClock?: AgreedClock;
+  readonly log: Log;
+  readonly registration: Registration;
+  /** Whether there are pages at /console, for these pages to lead there. */
+  readonly hasConsole?: boolean;
+  /** The ServiceNow instance where users link accounts, or sign in. */
+  readonly servicenow?: ServicenowUse;
+  /** A PHC string that takes the place of set-up. */
+  readonly ownerPasswordHash?: string;
+  /** Fetches client ID metadata documents; without it, clients have to register. */
+  readonly fetchDocument?: FetchDocument;
+  readonly lifetimes: Lifetimes;
+  readonly limits?: Limits;
+}

@@ -1,0 +1,80 @@
+/** The page for a redirect that must not happen, and for every other dead end. */
+import { html } from "../lib/html.ts";
+import { deadEnd, messagePage } from "./message_page.ts";
+
+const dead = {
+  malformed_request: deadEnd(
+    "This request cannot be read",
+    "The application sent an incomplete or malformed request. Start again from the application.",
+    400,
+  ),
+  request_too_long: deadEnd(
+    "This request is too long",
+    "The application sent more than this server accepts. Start again from the application.",
+    414,
+  ),
+  unknown_client: deadEnd(
+    "This application is not registered here",
+    "It was removed, or it was connected to a different server at this address. Remove the connection in the application and add it again.",
+    400,
+  ),
+  redirect_uri_not_registered: deadEnd(
+    "The return address does not match",
+    "The application asked to return you to an address that is not registered for it, so you were not redirected. Remove the connection in the application and add it again.",
+    400,
+  ),
+  not_set_up: deadEnd(
+    "This server has not been set up",
+    "No one can sign in yet. Open the set-up link that the server printed when it started, choose a passphrase, then come back. A restart prints a new link.",
+    503,
+  ),
+  request_gone: deadEnd(
+    "This request is no longer open",
+    "It was already answered, has expired, or was started in another browser. Start again from the application.",
+  ),
+  cookie_missing: deadEnd(
+    "This page needs a cookie",
+    "Your browser did not send the cookie that this server set: it blocks cookies, or the request was started in another browser. Allow cookies for this site, then start again from the application.",
+  ),
+  foreign_form: deadEnd("This form came from somewhere else", "Nothing was changed. Start again from the application."),
+  sign_in_elsewhere: deadEnd(
+    "Sign-in happens elsewhere",
+    "This server leaves sign-in to your organisation's ServiceNow instance. Start again from the application.",
+  ),
+  sign_in_link_invalid: deadEnd(
+    "This sign-in link does not work",
+    "It is invalid, has expired, or was already used. Ask the operator of this server for a new one.",
+  ),
+  set_up_link_invalid: deadEnd(
+    "This set-up link does not work",
+    "It is invalid, has expired, or was already used. Restart the server: it prints a new one.",
+  ),
+  invitation_invalid: deadEnd(
+    "This invitation does not work",
+    "It is invalid, has expired, or was already used. Ask the owner of this server for a new one.",
+  ),
+  already_set_up: deadEnd(
+    "This server is already set up",
+    "Connect an application and sign in with the passphrase chosen at set-up. The user name is owner.",
+  ),
+  method_not_allowed: deadEnd("This page cannot be used that way", "Start again from the application.", 405),
+};
+
+/** Why a user sees an error page. */
+export type DeadEnd = keyof typeof dead;
+
+const waysOn = html`
+  <p class="hint"><a href="/">How to connect an application</a> · <a href="/oauth/grants">Your Access page</a></p>
+`;
+
+export function errorPage(reason: DeadEnd): Response {
+  const { status, title, advice } = dead[reason];
+  return messagePage({ status, title, paragraphs: [advice], more: waysOn });
+}
+
+/** The error page of a wrong verb (RFC 9110 §15.5.6). */
+export function methodNotAllowedPage(...allowed: readonly string[]): Response {
+  const response = errorPage("method_not_allowed");
+  response.headers.set("allow", allowed.join(", "));
+  return response;
+}

@@ -1,0 +1,132 @@
+/** The operator's commands on clients: create, list, remove. They work while the server runs. */
+import type { AdministrationOptions } from "./context.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Storage } from "../storage/port.ts";
+import { cleanClientName } from "./client_metadata.ts";
+import { parsePublicJwks } from "./jwks.ts";
+import { hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
+import { isUsableRedirectUri } from "./redirect_uri.ts";
+import { type Client, clients, unusedClientId, unusedClients } from "./records/client.ts";
+import { deleteGrants, grants } from "./records/grant.ts";
+import { allScopes, knownScopes, parseScope } from "./scope.ts";
+
+/** What `clients create` asks for. */
+export interface ClientRequest {
+  readonly name: string;
+  /** `client_credentials` is for machines; `authorization_code` (with refresh) for programs that users sign in from. */
+  readonly grantTypes: readonly ("authorization_code" | "client_credentials")[];
+  /** Names separated by spaces or commas: the limit for client credentials, the default otherwise. */
+  readonly scope: string;
+  readonly redirectUris?: readonly string[];
+  /** `client_secret_any` lets the client choose between basic and post. */
+  readonly authentication?: Client["authentication"];
+  /** Public keys as a JWK set in JSON, for `private_key_jwt`. */
+  readonly jwks?: string;
+  /** The secret never ends without it. */
+  readonly secretLifetimeSeconds?: number;
+}
+
+/** A request that cannot be met: which field, and what to do, for the terminal. */
+export interface ClientProblem {
+  readonly field: "name" | "grant" | "scope" | "redirect-uri" | "auth-method" | "jwks" | "secret-ttl";
+  readonly message: string;
+}
+
+/** A client as lists show one. */
+export type ClientSummary = Omit<Client, "secretHash">;
+
+const maxSecretLifetimeSeconds = 10 * 31_536_000;
+
+/** Makes a client. Its secret, if it has one, is shown this once; only the hash is kept. */
+export async function createClient(
+  { storage, clock }: AdministrationOptions,
+  request: ClientRequest,
+): Promise<Result<{ readonly client: ClientSummary; readonly secret: string | null }, ClientProblem>> {
+  const problem = findProblem(request);
+  if (problem !== null) return failure(problem);
+  const { authentication = "client_secret_any", secretLifetimeSeconds, redirectUris = [] } = request;
+  const hasSecret = authentication !== "none" && authentication !== "private_key_jwt";
+  const secret = hasSecret ? `pcs_${randomSecret()}` : null;
+  const now = clock();
+  const summary: ClientSummary = {
+    id: `pcc_${randomId()}`,
+    name: cleanClientName(request.name),
+    origin: "operator",
+    redirectUris: [...redirectUris],
+    grantTypes: request.grantTypes.flatMap((name) =>
+      name === "authorization_code" ? ["authorization_code", "refresh_token"] as const : [name]
+    ),
+    authentication,
+    secretExpiresAt: secretLifetimeSeconds === undefined ? 0 : now + secretLifetimeSeconds * 1_000,
+    scopes: knownScopes(parseScope(request.scope)),
+    jwks: request.jwks === undefined ? null : parsePublicJwks(request.jwks),
+    jwksUri: null,
+    registeredAt: now,
+    usedAt: now,
+  };
+  const client: Client = { ...summary, secretHash: secret === null ? null : hashSecret(secret) };
+  await storage.commit({ puts: [clients.put(client.id, client)] });
+  return success({ client: summary, secret });
+}
+
+function findProblem(request: ClientRequest): ClientProblem | null {
+  const { name, grantTypes, scope, redirectUris = [], authentication, jwks, secretLifetimeSeconds } = request;
+  if (name.trim() === "") return { field: "name", message: "is missing: give the client a name that people recognise" };
+  if (grantTypes.length === 0) return { field: "grant", message: "must be authorization_code or client_credentials" };
+  const scopes = parseScope(scope);
+  const known = allScopes();
+  const unknown = scopes.filter((entry) => !known.includes(entry));
+  if (scopes.length === 0 || unknown.length > 0) {
+    const what = unknown.length === 0
+      ? "is empty"
+      : `has the unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
+    return { field: "scope", message: `${what}; use one or more of: ${known.join(" ")}` };
+  }
+  const needsRedirect = grantTypes.includes("authorization_code");
+  if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isUsableRedirectUri)) {
+    const message = needsRedirect
+      ? "must have one or more redirect URIs: https, or http on 127.0.0.1, [::1] or localhost"
+      : "is not for client_credentials, which has no redirect";
+    return { field: "redirect-uri", message };
+  }
+  // RFC 6749 §4.4: client credentials are for confidential clients only.
+  if (authentication === "none" && grantTypes.includes("client_credentials")) {
+    return { field: "auth-method", message: "must not be none: client_credentials is for clients that authenticate" };
+  }
+  if ((authentication === "private_key_jwt") !== (jwks !== undefined)) {
+    return {
+      field: "jwks",
+      message: "must name a JWK set with --auth-method private_key_jwt, and with no other method",
+    };
+  }
+  if (jwks !== undefined && parsePublicJwks(jwks) === null) {
+    return { field: "jwks", message: "must be a JWK set of public RSA, EC or Ed25519 keys, without private members" };
+  }
+  const lifetime = secretLifetimeSeconds ?? 1;
+  return Number.isInteger(lifetime) && lifetime >= 1 && lifetime <= maxSecretLifetimeSeconds
+    ? null
+    : { field: "secret-ttl", message: `must be a whole number of seconds from 1 to ${maxSecretLifetimeSeconds}` };
+}
+
+/** All clients, registered ones included, oldest first. */
+export async function listClients({ storage }: AdministrationOptions): Promise<ClientSummary[]> {
+  const stored = await Array.fromAsync(clients.all(storage));
+  return stored.map(({ value: { secretHash: _, ...summary } }) => summary)
+    .sort((a, b) => a.registeredAt - b.registeredAt);
+}
+
+/** Removes a client of any origin with everything it was granted; `false` when there is none. */
+export async function removeClient({ storage }: AdministrationOptions, id: string): Promise<boolean> {
+  const client = id === "" ? null : await clients.read(storage, id);
+  if (client === null) return false;
+  // The client goes between two rounds: what it obtains during the first one is caught by the second.
+  await deleteGrantsOf(storage, id);
+  await storage.commit({ deletes: [client.key, unusedClients.key(...unusedClientId(client.value))] });
+  await deleteGrantsOf(storage, id);
+  return true;
+}
+
+async function deleteGrantsOf(storage: Storage, clientId: string): Promise<void> {
+  const granted = await Array.fromAsync(grants.all(storage));
+  await deleteGrants(storage, granted.map(({ value }) => value).filter((grant) => grant.clientId === clientId));
+}

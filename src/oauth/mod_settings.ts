@@ -1,0 +1,50 @@
+/** Settings of clients, sign-in and tokens. */
+import { parseChoice, parseInteger, parsePasswordHash, parseStrongSecret, parseSwitch } from "../lib/parsers.ts";
+import { day, optional, required, year } from "../lib/setting.ts";
+
+/** The verifier accepts no longer ones. */
+export const maxAccessTokenLifetimeSeconds = day;
+
+export const authorizationServerSettings = {
+  signIn: required({
+    env: "SIGN_IN",
+    default: "local",
+    parse: parseChoice(["local", "servicenow"]),
+    help: "where users sign in: here, with a passphrase, or at the ServiceNow instance",
+  }),
+  ownerPasswordHash: optional({
+    env: "OWNER_PASSWORD_HASH",
+    parse: parsePasswordHash,
+    secret: true,
+    help: "the owner's passphrase, hashed by `hash-password`, for unattended starts",
+  }),
+  accessTokenLifetimeSeconds: required({
+    env: "ACCESS_TOKEN_LIFETIME",
+    default: "3600",
+    parse: parseInteger(1, maxAccessTokenLifetimeSeconds),
+    help: "lifetime of an access token, in seconds",
+  }),
+  refreshTokenLifetimeSeconds: required({
+    env: "REFRESH_TOKEN_LIFETIME",
+    default: String(30 * day),
+    parse: parseInteger(1, year),
+    help: "lifetime of a grant's refresh tokens, in seconds, however often they rotate",
+  }),
+  registration: optional({
+    env: "REGISTRATION",
+    parse: parseChoice(["open", "token", "off"]),
+    help: "who may register OAuth clients; by default open on a loopback SERVER_URL, otherwise token",
+  }),
+  registrationToken: optional({
+    env: "DCR_AUTH_TOKEN",
+    parse: parseStrongSecret,
+    secret: true,
+    help: "token that a client presents to register",
+  }),
+  clientMetadataDocuments: required({
+    env: "CLIENT_METADATA_DOCUMENTS",
+    default: "on",
+    parse: parseSwitch,
+    help: "accept client IDs that are https URLs of client metadata; the server then fetches public https pages",
+  }),
+};

@@ -1,0 +1,164 @@
+/**
+ * Every reason for which a protocol endpoint refuses, and what it looks like on the wire. The log gets the reason; the
+ * client gets the error code and the vague text that RFC 6749 §5.2 grants.
+ */
+import type { Peer, ReportedStep } from "../lib/endpoint.ts";
+import type { Log, LogFields, LogLevel } from "../lib/log.ts";
+
+interface WireError {
+  readonly error: string;
+  readonly status: number;
+  readonly description: string;
+}
+
+const wire = (error: string, status: number, description: string): WireError => ({ error, status, description });
+const invalidGrant = wire(
+  "invalid_grant",
+  400,
+  "The grant is invalid, expired, revoked, or was issued to another client",
+);
+const invalidClient = wire("invalid_client", 401, "Client authentication failed");
+const malformed = wire("invalid_request", 400, "The request is malformed");
+const badMetadata = (description: string) => wire("invalid_client_metadata", 400, description);
+const badRedirect = (description: string) => wire("invalid_redirect_uri", 400, description);
+
+const refusals = {
+  // Bodies
+  body_too_large: wire("invalid_request", 413, "The request body is too large"),
+  body_too_slow: wire("invalid_request", 408, "The request body took too long to arrive"),
+  encoded_body: wire("invalid_request", 415, "Send the body as it is, without Content-Encoding"),
+  wrong_content_type: wire("invalid_request", 415, "Send application/x-www-form-urlencoded or application/json"),
+  malformed_body: malformed,
+  repeated_parameter: { ...malformed, description: "A parameter is repeated" },
+  // Client authentication, RFC 6749 §2.3 and §5.2
+  several_authentication_methods: { ...malformed, description: "Authenticate by one method only" },
+  client_id_mismatch: { ...malformed, description: "The request names two different clients" },
+  missing_client: invalidClient,
+  malformed_basic_credentials: invalidClient,
+  unknown_client: invalidClient,
+  wrong_authentication_method: invalidClient,
+  wrong_client_secret: invalidClient,
+  expired_client_secret: invalidClient,
+  invalid_client_assertion: invalidClient,
+  replayed_client_assertion: invalidClient,
+  // Token endpoint
+  missing_grant_type: { ...malformed, description: "grant_type is missing" },
+  unsupported_grant_type: wire("unsupported_grant_type", 400, "This grant type is not supported"),
+  grant_type_not_registered: wire("unauthorized_client", 400, "The client is not registered for this grant type"),
+  missing_code: { ...malformed, description: "code is missing" },
+  missing_code_verifier: { ...malformed, description: "code_verifier is missing" },
+  missing_refresh_token: { ...malformed, description: "refresh_token is missing" },
+  missing_token: { ...malformed, description: "token is missing" },
+  unknown_code: invalidGrant,
+  code_of_another_client: invalidGrant,
+  expired_code: invalidGrant,
+  redirect_uri_mismatch: invalidGrant,
+  wrong_code_verifier: invalidGrant,
+  replayed_code: invalidGrant,
+  user_not_active: invalidGrant,
+  unknown_refresh_token: invalidGrant,
+  refresh_token_of_another_client: invalidGrant,
+  expired_refresh_token: invalidGrant,
+  reused_refresh_token: invalidGrant,
+  scope_exceeds_grant: wire("invalid_scope", 400, "The requested scope exceeds what was granted"),
+  scope_exceeds_client: wire(
+    "invalid_scope",
+    400,
+    "The requested scope is unknown or exceeds what the client may have",
+  ),
+  resource_mismatch: wire("invalid_target", 400, "The resource is unknown or not the one that was granted"),
+  public_client_may_not_introspect: invalidClient,
+  token_of_another_client: { ...invalidGrant, description: "The token was issued to another client" },
+  // Registration, RFC 7591 §3.2.2
+  registration_off: wire("access_denied", 403, "This server registers no clients"),
+  wrong_registration_token: wire("invalid_token", 401, "Registration requires the server's registration token"),
+  too_many_unused_clients: wire(
+    "temporarily_unavailable",
+    429,
+    "Too many clients were registered recently; try again later",
+  ),
+  malformed_client_metadata: badMetadata("The client metadata is malformed"),
+  unsupported_authentication_method: badMetadata(
+    "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
+  ),
+  unusable_client_keys: badMetadata(
+    "jwks may contain only public keys; private_key_jwt needs either jwks or an https jwks_uri",
+  ),
+  no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
+  unsupported_response_type: badMetadata("response_types must be code"),
+  metadata_uri_not_https: badMetadata("jwks_uri, sector_identifier_uri and request_uris must be https"),
+  missing_redirect_uris: badRedirect("redirect_uris must have at least one entry"),
+  too_many_redirect_uris: badRedirect("redirect_uris has too many entries"),
+  forbidden_redirect_uri: badRedirect(
+    "Redirect URIs must be https, http on 127.0.0.1, [::1] or localhost, or a known application's own callback, without fragment, credentials or wildcard",
+  ),
+} as const satisfies Record<string, WireError>;
+
+/** A reason for a refusal; a stable name for the audit log. */
+export type RefusalReason = keyof typeof refusals;
+
+/** Caches must not store tokens (RFC 6749 §5.1). */
+export const noStore: Readonly<Record<string, string>> = { "cache-control": "no-store", pragma: "no-cache" };
+
+export function jsonResponse(
+  body: unknown,
+  options: { status?: number; headers?: Record<string, string> } = {},
+): Response {
+  return Response.json(body, { status: options.status ?? 200, headers: { ...noStore, ...options.headers } });
+}
+
+/** Logs what became of a step of the sign-in, and reports it with `unlogged` to the recorder of connections. */
+export function logStep(
+  { log, peer, level = "audit" }: { readonly log: Log; readonly peer: Peer; readonly level?: LogLevel },
+  event: string,
+  step: ReportedStep & LogFields,
+  unlogged: Partial<ReportedStep> = {},
+): void {
+  log.write(level, event, { ...step, address: peer.address });
+  peer.onStep?.({ ...step, ...unlogged });
+}
+
+/** The same for a refusal; returns what the client sees, with `remedy` in its description. */
+export function refuseStep(
+  to: Parameters<typeof logStep>[0] & { readonly remedy?: string },
+  event: string,
+  reason: RefusalReason,
+  step: Partial<ReportedStep> = {},
+  unlogged: Partial<ReportedStep> = {},
+): Response {
+  logStep(to, event, { outcome: "refused", reason, ...step }, unlogged);
+  return refusalResponse(reason, to.remedy);
+}
+
+/** Logs a refusal with its reason and returns what the client sees. */
+export function refuseLogged(log: Log, event: string, reason: RefusalReason, fields: LogFields = {}): Response {
+  log.write("audit", event, { outcome: "refused", reason, ...fields });
+  return refusalResponse(reason);
+}
+
+function refusalResponse(reason: RefusalReason, remedy = ""): Response {
+  const { error, status, description } = refusals[reason];
+  return jsonResponse({ error, error_description: description + remedy }, {
+    status,
+    headers: headersOf(reason, status),
+  });
+}
+
+function headersOf(reason: RefusalReason, status: number): Record<string, string> {
+  if (status === 429) return { "retry-after": "600" };
+  if (reason === "encoded_body") return { "accept-encoding": "identity" }; // RFC 9110 §15.5.16
+  if (status === 408 || status === 413) return { connection: "close" }; // RFC 9110 §15.5.9, §15.5.14
+  if (status !== 401) return {};
+  // RFC 6749 §5.2 for clients, RFC 6750 §3 for the registration token.
+  return reason === "wrong_registration_token"
+    ? { "www-authenticate": 'Bearer error="invalid_token"' }
+    : { "www-authenticate": 'Basic realm="token", charset="UTF-8"' };
+}
+
+/** The answer to a wrong verb (RFC 9110 §15.5.6). */
+export function wrongMethod(...allowed: readonly string[]): Response {
+  return jsonResponse({ error: "invalid_request", error_description: `Use ${allowed.join(" or ")}` }, {
+    status: 405,
+    headers: { allow: allowed.join(", ") },
+  });
+}

@@ -1,0 +1,166 @@
+/** Dynamic client registration (RFC 7591). */
+import { failure, type Result, success } from "../lib/result.ts";
+import type { AuthorizationServerOptions, Registration } from "./context.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { calledAddressesAreHttps, cleanClientName, type ClientMetadata, parseClientMetadata } from "./client_metadata.ts";
+import { isClientDocumentUrl } from "./client_document_url.ts";
+import { holdsSecretKey, parsePublicJwks } from "./jwks.ts";
+import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
+import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
+import type { Client } from "./records/client.ts";
+import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
+import { readJsonBody } from "./request_body.ts";
+import { knownScopes, parseScope } from "./scope.ts";
+import { storeRegisteredClient } from "./store_registered_client.ts";
+
+const maxRedirectUris = 20;
+const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
+
+/** Builds `POST /oauth/register`. */
+export function createRegisterEndpoint(options: AuthorizationServerOptions): Endpoint {
+  const { registration, limits, log, clock } = options;
+  return async (request, peer) => {
+    if (request.method !== "POST") return wrongMethod("POST");
+    const refusedAs = (name: string | undefined) => (reason: RefusalReason) =>
+      refuseStep({ log, peer }, "client_registration", reason, {}, { name });
+    const unnamed = refusedAs(undefined);
+    if (registration.mode === "off") return unnamed("registration_off");
+    const body = await readJsonBody(request, limits);
+    if (!body.ok) return unnamed(body.error);
+    const metadata = parseClientMetadata(body.value);
+    const name = metadata?.client_name;
+    const refused = refusedAs(name);
+    // The token is looked at first: a stranger learns nothing about what else is wrong.
+    if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
+    if (metadata === null) return refused("malformed_client_metadata");
+    if (!calledAddressesAreHttps(body.value)) return refused("metadata_uri_not_https");
+    const redirects = sortRedirectUris(metadata.redirect_uris ?? []);
+    if (!redirects.ok) return refused(redirects.error);
+    const { kept, dropped } = redirects.value;
+    const mayFetchKeys = options.fetchDocument !== undefined;
+    const made = makeClient(metadata, {
+      redirectUris: kept,
+      now: clock(),
+      mayFetchKeys,
+      isVouchedFor: registration.mode === "token",
+    });
+    if (!made.ok) return refused(made.error);
+    const { client, secret } = made.value;
+    if (!await storeRegisteredClient(options, client)) return refused("too_many_unused_clients");
+    logStep({ log, peer }, "client_registration", {
+      outcome: "registered",
+      client: client.id,
+      droppedRedirectUris: dropped.length,
+      authentication: client.authentication,
+    }, { name });
+    return jsonResponse(registrationResponse(client, secret, dropped), { status: 201 });
+  };
+}
+
+function mayRegister(registration: Registration, request: Request, tokenValue: string | undefined): boolean {
+  if (registration.mode !== "token") return registration.mode === "open";
+  const header = request.headers.get("authorization");
+  const presented = header === null ? tokenValue : /^bearer +(\S+)$/i.exec(header)?.[1];
+  return presented !== undefined && equalInConstantTime(hashSecret(presented), hashSecret(registration.token));
+}
+
+/** The addresses to keep, and those that are well-formed but not allowed: real clients list both kinds together. */
+function sortRedirectUris(
+  named: readonly string[],
+): Result<{ readonly kept: string[]; readonly dropped: string[] }, RefusalReason> {
+  if (named.length === 0) return failure("missing_redirect_uris");
+  if (named.length > maxRedirectUris) return failure("too_many_redirect_uris");
+  if (named.some((uri) => classifyRedirectUri(uri) === "forbidden")) return failure("forbidden_redirect_uri");
+  const [kept, dropped] = [new Set<string>(), new Set<string>()];
+  for (const uri of named) (isUsableRedirectUri(uri) ? kept : dropped).add(uri);
+  return kept.size === 0 ? failure("forbidden_redirect_uri") : success({ kept: [...kept], dropped: [...dropped] });
+}
+
+function makeClient(
+  metadata: ClientMetadata,
+  { redirectUris, now, mayFetchKeys, isVouchedFor }: {
+    redirectUris: string[];
+    now: number;
+    mayFetchKeys: boolean;
+    isVouchedFor: boolean;
+  },
+): Result<{ client: Client; secret: string | null }, RefusalReason> {
+  // Without grant_types we register both, not RFC 7591's default alone: clients that leave it out expect to refresh.
+  const grantTypes = supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
+  if (!grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
+  if (!(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
+  const authentication = toAuthentication(metadata.token_endpoint_auth_method);
+  if (authentication === null) return failure("unsupported_authentication_method");
+  if (holdsSecretKey(metadata.jwks)) return failure("unusable_client_keys");
+  const keys = authentication === "private_key_jwt" ? readKeys(metadata, mayFetchKeys) : { jwks: null, jwksUri: null };
+  if (keys === null) return failure("unusable_client_keys");
+  const hasSecret = authentication !== "none" && authentication !== "private_key_jwt";
+  const secret = hasSecret ? `pcs_${randomSecret()}` : null;
+  const client: Client = {
+    id: `pcc_${randomId()}`,
+    name: cleanClientName(metadata.client_name),
+    origin: "registered",
+    redirectUris,
+    grantTypes,
+    authentication,
+    secretHash: secret === null ? null : hashSecret(secret),
+    secretExpiresAt: 0,
+    scopes: knownScopes(parseScope(metadata.scope ?? "")),
+    ...keys,
+    registeredAt: now,
+    usedAt: null,
+    ...(isVouchedFor ? { isVouchedFor } : {}),
+  };
+  return success({ client, secret });
+}
+
+/** RFC 7591 §2: `jwks` or `jwks_uri`, never both. */
+function readKeys(metadata: ClientMetadata, mayFetchKeys: boolean): Pick<Client, "jwks" | "jwksUri"> | null {
+  const { jwks_uri: jwksUri } = metadata;
+  if (jwksUri !== undefined) {
+    const isUsable = metadata.jwks === undefined && mayFetchKeys && isClientDocumentUrl(jwksUri);
+    return isUsable ? { jwks: null, jwksUri } : null;
+  }
+  const jwks = parsePublicJwks(metadata.jwks);
+  return jwks === null ? null : { jwks, jwksUri: null };
+}
+
+function toAuthentication(method: string | undefined): Client["authentication"] | null {
+  switch (method) {
+    case undefined:
+      return "client_secret_any";
+    case "none":
+    case "client_secret_basic":
+    case "client_secret_post":
+    case "private_key_jwt":
+      return method;
+    default:
+      return null;
+  }
+}
+
+/**
+ * RFC 7591 §3.2.1: everything that was registered, with what the server put in the place of what was asked.
+ * `dropped_redirect_uris` is our own member: the redirect URIs that were asked for and not registered.
+ */
+function registrationResponse(
+  client: Client,
+  secret: string | null,
+  dropped: readonly string[],
+): Record<string, unknown> {
+  const { authentication } = client;
+  return {
+    client_id: client.id,
+    client_id_issued_at: Math.floor(client.registeredAt / 1_000),
+    ...(secret === null ? {} : { client_secret: secret, client_secret_expires_at: 0 }),
+    client_name: client.name,
+    redirect_uris: client.redirectUris,
+    ...(dropped.length === 0 ? {} : { dropped_redirect_uris: dropped }),
+    grant_types: client.grantTypes,
+    response_types: ["code"],
+    token_endpoint_auth_method: authentication === "client_secret_any" ? "client_secret_basic" : authentication,
+    ...(client.jwks === null ? {} : { jwks: client.jwks }),
+    ...(client.jwksUri === null ? {} : { jwks_uri: client.jwksUri }),
+    ...(client.scopes.length === 0 ? {} : { scope: client.scopes.join(" ") }),
+  };
+}

@@ -1,0 +1,27 @@
+/** Scope parameters and their arithmetic. */
+import { effectiveScopes, offeredScopes, scopeCatalogue } from "../lib/scopes.ts";
+
+/** What is offered where nothing else is said. */
+export const usualScopes: readonly string[] = offeredScopes({ servicenow: "off" });
+
+/** The names in a scope parameter, once each. Separated by spaces (RFC 6749 §3.3), or commas as ServiceNow sends them. */
+export function parseScope(text: string): string[] {
+  return [...new Set(text.split(/[\s,]+/).filter((name) => name !== ""))];
+}
+
+/** Those of `names` that are offered (or at least known), in the catalogue's order. */
+export function knownScopes(names: Iterable<string>, offered: readonly string[] = allScopes()): string[] {
+  const wanted = new Set(names);
+  return offered.filter((name) => wanted.has(name));
+}
+
+/** The names of all scopes that this server knows. */
+export function allScopes(): string[] {
+  return scopeCatalogue.map(({ name }) => name);
+}
+
+/** Whether everything in `requested` is covered by `granted`, what it implies included. */
+export function isWithinScopes(requested: readonly string[], granted: readonly string[]): boolean {
+  const effective = effectiveScopes(granted);
+  return requested.every((name) => effective.has(name));
+}

@@ -1,0 +1,112 @@
+/**
+ * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which accepts users
+ * back. Only the browser that was sent may return (CVE-2026-27124), and its user still has to consent.
+ */
+import type { Clock } from "../lib/clock.ts";
+import type { Storage } from "../storage/port.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
+import { accountPageIn, findPending, type InteractionOptions, pathOfPage, pathOfRequest, pathsOf, type SignInElsewhere } from "./interaction.ts";
+import { errorPage, methodNotAllowedPage } from "./error_page.ts";
+import { redirectResponse, seeOther } from "../lib/page.ts";
+import { servicenowProblemPage } from "./servicenow_page.ts";
+import { randomId } from "../lib/random_secret.ts";
+import { logStep } from "./refusal.ts";
+import { maxQueryCharacters } from "./request_body.ts";
+import { noPassphrase, users } from "./records/user.ts";
+import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
+
+/** What the endpoints need besides what all browser endpoints share. */
+export interface InstanceOptions extends InteractionOptions {
+  readonly instance: InstanceSignIn;
+}
+
+const requestPrefix = "request ";
+const pagePrefix = "page ";
+
+/** Sends users to the instance. What they come back to is sealed in the visit, not in the URL. */
+export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
+  return async (next, { browserHash, cookies }) => {
+    const handle = "page" in next ? pagePrefix + next.page : requestPrefix + next.requestHandle;
+    const { url } = await instance.begin({ browser: browserHash, purpose: { kind: "sign_in", handle } });
+    return redirectResponse(302, url, cookies);
+  };
+}
+
+export function createServicenowCallback(options: InstanceOptions): Endpoint {
+  const { instance, browsers, log, issuer } = options;
+  return async (request, peer) => {
+    if (request.method !== "GET") return methodNotAllowedPage("GET");
+    const { search, searchParams } = new URL(request.url);
+    if (search.length > maxQueryCharacters) return errorPage("request_too_long");
+    const signedIn = await browsers.signedIn(request);
+    const finished = await instance.finish({
+      parameters: searchParams,
+      browsers: browsers.identify(request).hashes,
+      subject: signedIn?.account.id ?? null,
+      signal: request.signal,
+    });
+    if (!finished.ok) {
+      const { reason, next } = finished.error;
+      logStep({ log, peer }, "servicenow_callback", { outcome: "refused", reason });
+      return servicenowProblemPage(reason, {
+        linkPath: pathsOf(issuer).servicenowLink,
+        ...(next === undefined ? {} : { nextPath: pathOfRequest(issuer, next) }),
+      });
+    }
+    const { purpose, subject } = finished.value;
+    logStep({ log, peer }, "servicenow_callback", { outcome: purpose.kind, user: subject });
+    if (purpose.kind === "sign_in") {
+      return await startSession(options, { request, peer }, finished.value, purpose.handle);
+    }
+    const { next } = purpose;
+    return seeOther(next === undefined ? pathsOf(issuer).servicenowLink : pathOfRequest(issuer, next));
+  };
+}
+
+async function startSession(
+  options: InstanceOptions,
+  { request, peer }: { readonly request: Request; readonly peer: Peer },
+  { subject, account: { name } }: FinishedVisit,
+  handle: string,
+): Promise<Response> {
+  const { browsers, issuer, storage, clock } = options;
+  const next = await nextOf(options, request, handle);
+  if (next === null) return errorPage("request_gone");
+  await addUser(storage, clock, { id: subject, displayName: name });
+  const account = await options.users.find(subject);
+  if (account === null) {
+    await options.instance.unlink(subject); // a user who may not sign in leaves no tokens here
+    peer.onStep?.({ outcome: "refused", reason: "disabled_user", user: subject });
+    return servicenowProblemPage("disabled", { linkPath: pathsOf(issuer).servicenowLink });
+  }
+  return seeOther(next, [await browsers.signIn(request, account)]);
+}
+
+async function nextOf(options: InstanceOptions, request: Request, handle: string): Promise<string | null> {
+  if (handle.startsWith(pagePrefix)) {
+    const page = accountPageIn(handle.slice(pagePrefix.length));
+    return page === null ? null : pathOfPage(options.issuer, page);
+  }
+  const requestHandle = handle.slice(requestPrefix.length);
+  const pending = await findPending(options, requestHandle, options.browsers.identify(request));
+  return pending === null ? null : pathOfRequest(options.issuer, requestHandle);
+}
+
+/** Stores the user at the first sign-in. A stored user, disabled or not, is left unchanged. */
+async function addUser(
+  storage: Storage,
+  clock: Clock,
+  { id, displayName }: { readonly id: string; readonly displayName: string },
+): Promise<void> {
+  const now = clock();
+  const user = {
+    id,
+    displayName: displayName.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, "").slice(0, 100) || id,
+    passwordHash: noPassphrase,
+    epoch: randomId(),
+    disabled: false,
+    createdAt: now,
+    passwordChangedAt: now,
+  };
+  await storage.commit({ checks: [{ key: users.key(id), version: null }], puts: [users.put(id, user)] });
+}

@@ -1,0 +1,115 @@
+/** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
+import type { Clock } from "../lib/clock.ts";
+import type { Log } from "../lib/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { Timers } from "../lib/timers.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { effectiveScopes } from "../lib/scopes.ts";
+import type { Storage } from "../storage/port.ts";
+import type { AccessTokenClaims, AccessTokenProblem, AccessTokens } from "./access_token.ts";
+import { findOperatorToken, operatorClientId } from "./operator_token.ts";
+import { grants } from "./records/grant.ts";
+import { operatorTokens } from "./records/operator_token.ts";
+import { revokedTokens } from "./records/marks.ts";
+import type { SigningKeys } from "./signing_keys.ts";
+import { createTokenWatch, type TokenWatch } from "./token_watch.ts";
+import { isLiveGrant, type UserDirectory } from "./user_directory.ts";
+
+/** Why a bearer token is refused. */
+type TokenProblem =
+  | AccessTokenProblem
+  | "refresh_token_as_bearer"
+  | "unknown_operator_token"
+  | "revoked_token"
+  | "disabled_user";
+
+/** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
+export interface Verifier {
+  verify(token: string): Promise<Result<Principal, TokenProblem>>;
+  /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
+  isLive(principal: Principal): Promise<boolean>;
+  whyEnded(principal: Principal): Promise<"disabled_user" | "revoked_token">;
+  /** Tells when {@link Verifier.isLive} turns false. */
+  readonly watch: TokenWatch;
+  /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
+  changeCount(): number | Promise<number>;
+}
+
+/**
+ * Whether a verified access token is alive: not expired nor revoked, its grant still stored, and its user not disabled
+ * or reset since.
+ */
+export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<boolean>;
+
+export function createLivenessCheck(storage: Storage, users: UserDirectory, clock: Clock): LivenessCheck {
+  return async ({ grantId, tokenId, expiresAt }) => {
+    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
+    if (expiresAt <= clock()) return false;
+    return grant !== null && revoked === null && await isLiveGrant(users, grant.value);
+  };
+}
+
+export function createVerifier(
+  { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
+    readonly storage: Storage;
+    readonly log: Log;
+    readonly timers?: Timers | undefined;
+    readonly signingKeys: Pick<SigningKeys, "find">;
+    readonly users: UserDirectory;
+    readonly accessTokens: AccessTokens;
+    readonly isLiveToken: LivenessCheck;
+  },
+): Verifier {
+  const isLive = async (principal: Principal): Promise<boolean> => {
+    if (principal.clientId !== operatorClientId) {
+      // A key that was withdrawn ends the tokens that were verified before, too.
+      if (principal.keyId !== null && await signingKeys.find(principal.keyId) === null) return false;
+      return await isLiveToken(principal);
+    }
+    const token = await operatorTokens.read(storage, principal.tokenId);
+    return token !== null && await users.isLiveToken(token.value);
+  };
+  const whyEnded: Verifier["whyEnded"] = async ({ subject }) =>
+    await users.isDisabled(subject) ? "disabled_user" : "revoked_token";
+  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> =>
+    await isLive(principal) ? success(principal) : failure(await whyEnded(principal));
+  const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
+    const found = await findOperatorToken(storage, token);
+    if (found === null) return failure("unknown_operator_token");
+    const { id, userId, scopes, expiresAt } = found;
+    const principal: Principal = {
+      subject: userId,
+      clientId: operatorClientId,
+      grantId: id,
+      tokenId: id,
+      keyId: null,
+      scopes: effectiveScopes(scopes),
+      expiresAt,
+    };
+    return await whileLive(principal);
+  };
+  return {
+    async verify(token) {
+      if (token.startsWith("pct_")) return await verifyOperatorToken(token);
+      if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
+      const verified = await accessTokens.verify(token);
+      if (!verified.ok) return verified;
+      const { subject, clientId, grantId, tokenId, keyId, scopes, expiresAt } = verified.value;
+      const principal: Principal = {
+        subject,
+        clientId,
+        grantId,
+        tokenId,
+        keyId,
+        scopes: effectiveScopes(scopes),
+        expiresAt,
+      };
+      return await whileLive(principal);
+    },
+    isLive,
+    whyEnded,
+    watch: createTokenWatch({ storage, isLive, log, timers }),
+    changeCount: () => storage.changeCount(),
+  };
+}

@@ -1,0 +1,219 @@
+/**
+ * The columns of a table as one person sees them: from the dictionary, or where the instance keeps that from the person,
+ * from a record of the table.
+ */
+import * as z from "zod";
+import { type Result, success } from "../lib/result.ts";
+import { isSecretField, mayShowField } from "./field_access.ts";
+import { knownTable } from "./known_tables.ts";
+import { toQueryValue } from "./query_value.ts";
+import { closestWord } from "../lib/closest_word.ts";
+import { listsOfPeople, usualColumns, usualLists, usualReferences, usualType } from "./usual_columns.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import type { ServicenowFailure } from "./failure.ts";
+import { storedValue } from "./field_values.ts";
+import type { RecordFields } from "./port.ts";
+import type { Person } from "./person_cache.ts";
+import { askJson } from "./calls.ts";
+
+export interface Column {
+  readonly name: string;
+  readonly label: string;
+  /** The dictionary's internal type, such as `string`, `reference` or `glide_date_time`. */
+  readonly type: string;
+  /** The table that a reference leads to. */
+  readonly reference: string | null;
+  readonly mandatory: boolean;
+  readonly hasDefault: boolean;
+  readonly readOnly: boolean;
+  /** Whether values come from a list of choices, and whether other values are taken too. `untold`: if it has choices. */
+  readonly choice: "none" | "list" | "suggestion" | "untold";
+}
+
+export interface TableColumns {
+  readonly table: string;
+  /** The table and those that it extends, nearest first. */
+  readonly lineage: readonly string[];
+  /** Columns that may be shown and searched. */
+  readonly columns: readonly Column[];
+  /** `records`: the person may not read the dictionary, so types and mandatory fields are partly unknown. */
+  readonly source: "dictionary" | "records";
+}
+
+const maxColumns = 1_000;
+/** Records that are looked at for columns. */
+const rowsRead = 30;
+const dictionaryFields = [
+  "name",
+  "element",
+  "column_label",
+  "internal_type",
+  "reference",
+  "mandatory",
+  "default_value",
+  "read_only",
+  "choice",
+];
+
+/** The columns that the person may see of a table. */
+export function columnsOf(
+  parts: DeskParts,
+  table: string,
+  person: Person,
+): Promise<Result<TableColumns, ServicenowFailure>> {
+  return parts.remember(person, ["columns", table], async () => {
+    const lineage = await lineageOf(parts, table, person);
+    const { columns: listed, isWhole } = await fromDictionary(parts, lineage, person);
+    const source = isWhole ? "dictionary" : "records";
+    const guessed = isWhole ? success([]) : await fromRecords(parts, { table, lineage }, person);
+    if (!guessed.ok) return guessed;
+    const names = new Set(listed.map(({ name }) => name));
+    const columns = [...listed, ...guessed.value.filter(({ name }) => !names.has(name))];
+    const shown = columns.filter(({ name, type }) => mayShowField(table, name, type));
+    return success({ table, lineage, columns: shown, source } as const);
+  });
+}
+
+async function lineageOf({ tableApi }: DeskParts, table: string, person: Person): Promise<readonly string[]> {
+  const known = knownTable(table);
+  if (known?.name === table && !table.startsWith("cmdb_")) return [table, ...known.parents ?? []];
+  const steps = ["", ".super_class", ".super_class.super_class", ".super_class.super_class.super_class"];
+  const fields = steps.map((step) => `${step}.name`.slice(1));
+  const request = { query: `name=${table}`, fields, limit: 1, stored: true };
+  const found = await tableApi.rows("sys_db_object", request, person);
+  const [row] = found.ok ? found.value.rows : [];
+  const names = fields.map((field) => row === undefined ? "" : storedValue(row, field)).filter((name) => name !== "");
+  return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
+}
+
+/** `isWhole`: each table of the lineage has columns of its own in it. Rows can be hidden from a person one by one. */
+async function fromDictionary(
+  { tableApi }: DeskParts,
+  lineage: readonly string[],
+  person: Person,
+): Promise<{ readonly columns: readonly Column[]; readonly isWhole: boolean }> {
+  const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
+  const found = await tableApi.rows(
+    "sys_dictionary",
+    { query, fields: dictionaryFields, limit: maxColumns, stored: true },
+    person,
+  );
+  const rows = found.ok ? found.value.rows : [];
+  const nearestFirst = rows.toSorted((a, b) =>
+    lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))
+  );
+  const columns = new Map<string, Column>();
+  for (const row of nearestFirst) {
+    const column = toColumn(row);
+    if (!columns.has(column.name)) columns.set(column.name, column);
+  }
+  const described = new Set(rows.map((row) => storedValue(row, "name")));
+  return { columns: [...columns.values()], isWhole: lineage.every((each) => described.has(each)) };
+}
+
+/** Columns of the base system, and those that occur in records: the newest, and the person's own. */
+async function fromRecords(
+  parts: DeskParts,
+  { table, lineage }: Pick<TableColumns, "table" | "lineage">,
+  person: Person,
+): Promise<Result<readonly Column[], ServicenowFailure>> {
+  const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
+  // A page is cut before the rights: the newest may all be hidden.
+  const own = toQueryValue(person.account.userName);
+  for (const query of ["ORDERBYDESCsys_updated_on", ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
+    const seen = await seenColumns(parts, table, { query }, person);
+    if (!seen.ok && columns.size === 0) return seen;
+    for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
+  }
+  return success([...columns.values()]);
+}
+
+/** The columns that occur in records, each with what it holds in the first one that has it filled. */
+async function seenColumns(
+  { callAs }: DeskParts,
+  table: string,
+  { query, fields }: { readonly query: string; readonly fields?: string },
+  person: Person,
+): Promise<Result<readonly Column[], ServicenowFailure>> {
+  const ask = (limit: number) =>
+    askJson(callAs, person, {
+      path: `/api/now/table/${table}`,
+      query: {
+        sysparm_display_value: "false",
+        sysparm_limit: String(limit),
+        sysparm_query: query,
+        ...(fields === undefined ? {} : { sysparm_fields: fields }),
+      },
+    }, z.array(z.record(z.string(), z.unknown())));
+  const many = await ask(rowsRead);
+  const parsed = !many.ok && many.error.reason === "too_large" ? await ask(1) : many;
+  if (!parsed.ok) return parsed;
+  const values = new Map<string, unknown>();
+  for (const [name, value] of parsed.value.flatMap((row) => Object.entries(row))) {
+    if (!name.includes(".") && (values.get(name) ?? "") === "") values.set(name, value);
+  }
+  return success([...values].map(([name, value]) => guessColumn(name, value)));
+}
+
+/**
+ * A column that is not known of a table whose dictionary is kept from the person: seen in a record that has it filled,
+ * or possible, and then whether it is there shows when it is used. `null` where its name is that of none or likely a
+ * mistake.
+ */
+export function possibleColumn(
+  parts: DeskParts,
+  { table, columns, source }: TableColumns,
+  given: string,
+  person: Person,
+): Promise<Result<Column | null, ServicenowFailure>> {
+  const name = given.trim();
+  if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) {
+    return Promise.resolve(success(null));
+  }
+  return parts.remember(person, ["column", table, name], async () => {
+    const seen = await seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name }, person);
+    const column = seen.ok ? seen.value.find((each) => each.name === name) : undefined;
+    if (column !== undefined) return success(column);
+    const isLikelyMistake = !/^[ux]_/.test(name) && closestWord(name, columns.map((each) => each.name)) !== null;
+    return success(isLikelyMistake ? null : guessColumn(name, undefined));
+  });
+}
+
+function toColumn(row: RecordFields): Column {
+  const choice = storedValue(row, "choice");
+  const name = storedValue(row, "element");
+  return {
+    name,
+    label: storedValue(row, "column_label") || name,
+    type: storedValue(row, "internal_type") || "string",
+    reference: storedValue(row, "reference") || (listsOfPeople.test(name) ? "sys_user" : null),
+    mandatory: storedValue(row, "mandatory") === "true",
+    hasDefault: storedValue(row, "default_value") !== "",
+    readOnly: storedValue(row, "read_only") === "true",
+    choice: choice === "1" || choice === "3"
+      ? "list"
+      : choice === "2"
+      ? "suggestion"
+      : choice === "" && /^(string|integer|choice)$/.test(storedValue(row, "internal_type"))
+      ? "untold"
+      : "none",
+  };
+}
+
+function guessColumn(name: string, value: unknown): Column {
+  const link = typeof value === "object" && value !== null && "link" in value ? String(value.link) : "";
+  const [, linked] = /\/table\/([a-z0-9_]+)\//.exec(link) ?? [];
+  // That of the base system before the link, which may lead to a table that extends it.
+  const reference = usualReferences[name] ?? linked ?? null;
+  const type = reference !== null ? listsOfPeople.test(name) ? "glide_list" : "reference" : usualType(name, value);
+  return {
+    name,
+    label: name.replaceAll("_", " "),
+    type: isSecretField(name) ? "password" : type,
+    reference,
+    mandatory: false,
+    hasDefault: false,
+    readOnly: false,
+    choice: reference !== null ? "none" : usualLists.test(name) ? "list" : type === "string" ? "untold" : "none",
+  };
+}

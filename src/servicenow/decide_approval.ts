@@ -1,0 +1,136 @@
+/** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
+import { type Result, success } from "../lib/result.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { displayValue, storedValue } from "./field_values.ts";
+import type { RecordFields } from "./port.ts";
+import { columnNamed } from "./columns_by_name.ts";
+import { findRecord } from "./find_record.ts";
+import { shownValue } from "./shown_record.ts";
+import type { Person } from "./person_cache.ts";
+import { finishedReport, plannedReport } from "./change_report.ts";
+import { type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./changes_port.ts";
+import { columnsOf } from "./columns.ts";
+import { datesOf } from "./person_dates.ts";
+
+const table = "sysapproval_approver";
+const maxApprovals = 10;
+const maxDelegators = 100;
+
+/** An approval that the person may decide on. */
+interface Waiting {
+  readonly approval: RecordFields;
+  /** Who was asked, where the person is their delegate. */
+  readonly inPlaceOf: string | null;
+}
+
+/** The approval that waits for the person or for whom they stand in: by its sys_id, or by the record that it is about. */
+async function waitingApproval(
+  parts: DeskParts,
+  { id, table: named }: ApprovalRequest,
+  person: Person,
+): Promise<Result<Waiting, ServicenowFailure>> {
+  const isApproval = /^[0-9a-f]{32}$/i.test(id.trim()) && (named === undefined || named.trim() === "");
+  const about = isApproval ? null : await findRecord(parts, { id, table: named }, person, { fields: [] });
+  if (about !== null && !about.ok) return about;
+  const target = about === null
+    ? `sys_id=${id.trim().toLowerCase()}`
+    : about.value.table === table
+    ? `sys_id=${about.value.sysId}`
+    : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
+  const waiting = async (query: string): Promise<Result<readonly RecordFields[], ServicenowFailure>> => {
+    const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals }, person);
+    return found.ok ? success(found.value.rows.filter((row) => storedValue(row, "state") === "requested")) : found;
+  };
+  const { sysId } = person.account;
+  const asked = await waiting(`approver=${sysId}^state=requested`);
+  if (!asked.ok) return asked;
+  const own = asked.value.filter((row) => storedValue(row, "approver") === sysId);
+  if (own.length > 0) return onlyOne(own, null);
+  const others = await waiting("state=requested");
+  const all = others.ok ? others.value : [];
+  const delegators = all.length === 0 ? new Set() : await delegatorsOf(parts, person);
+  const delegated = all.filter((row) => delegators.has(storedValue(row, "approver")));
+  if (delegated.length > 0) return onlyOne(delegated, "approver");
+  const names = new Set(all.map((row) => shownValue(row, "approver")));
+  const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
+  return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval${waits}`);
+}
+
+function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Result<Waiting, ServicenowFailure> {
+  const [approval, second] = rows;
+  if (approval !== undefined && second === undefined) {
+    return success({ approval, inPlaceOf: asker === null ? null : shownValue(approval, asker) });
+  }
+  const ids = rows.map((row) =>
+    `${storedValue(row, "sys_id")} for ${shownValue(row, "approver")}, of ${shownValue(row, "sys_created_on")}`
+  );
+  return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
+}
+
+/** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
+async function delegatorsOf(parts: DeskParts, person: Person): Promise<ReadonlySet<unknown>> {
+  const now = (await datesOf(parts, "now", person))?.from ?? "";
+  const query = `delegate=${person.account.sysId}^approvals=true^starts<=${now}^ends>=${now}`;
+  const found = await parts.tableApi.rows(
+    "sys_user_delegate",
+    { query, fields: ["user", "delegate"], limit: maxDelegators },
+    person,
+  );
+  const rows = found.ok ? found.value.rows : [];
+  // An instance ignores conditions that it does not understand.
+  return new Set(
+    rows.filter((row) => storedValue(row, "delegate") === person.account.sysId).map((row) => storedValue(row, "user")),
+  );
+}
+
+export async function decideApproval(
+  parts: DeskParts,
+  request: ApprovalRequest,
+  person: Person,
+): Promise<Result<ChangeReport, ServicenowFailure>> {
+  const { decision, comment = "", dryRun } = request;
+  if (decision === "reject" && comment.trim() === "") return invalidInput("comment is required to reject");
+  if (comment.length > maxTextCharacters) {
+    return invalidInput(`comment must have at most ${maxTextCharacters} characters`);
+  }
+  const open = parts.access.readable(table);
+  if (!open.ok) return open;
+  const waiting = await waitingApproval(parts, request, person);
+  if (!waiting.ok) return waiting;
+  const { approval: before, inPlaceOf } = waiting.value;
+  const columns = await columnsOf(parts, table, person);
+  if (!columns.ok) return columns;
+  const column = columnNamed(columns.value, "state");
+  if (column === undefined) return invalidInput("ServiceNow does not show this user the state of approvals");
+  const [stored, shown] = decision === "approve" ? ["approved", "Approved"] : ["rejected", "Rejected"];
+  const { origin } = parts.instance;
+  const values = [{ name: column.name, column, stored, shown }];
+  const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
+  const name = inPlaceOf === null ? `Approval of ${about}` : `Approval of ${about} in the place of ${inPlaceOf}`;
+  const planned = { ...plannedReport({ table, record: before, origin, values }), name };
+  if (dryRun) return success({ ...planned, notes: comment === "" ? [] : [`comment: ${comment}`] });
+  const body = { state: stored, ...(comment === "" ? {} : { comments: comment }) };
+  const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body, person);
+  if (!after.ok) return after;
+  const report = finishedReport(planned, { before, after: after.value, origin, values });
+  return success({ ...report, name: planned.name, notes: await stateOf(parts, before, person) });
+}
+
+/** What the decision did to the record that it is about. */
+async function stateOf(
+  { tableApi, access }: DeskParts,
+  approval: RecordFields,
+  person: Person,
+): Promise<readonly string[]> {
+  const sysId = storedValue(approval, "sysapproval");
+  const actual = storedValue(approval, "source_table");
+  if (!/^[0-9a-f]{32}$/.test(sysId) || !access.mayRead(actual)) return [];
+  const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
+  const found = await tableApi.row(actual, sysId, person, ["number", "approval", state]);
+  if (!found.ok) return [];
+  const { value: record } = found;
+  return [
+    `${shownValue(record, "number")}: approval ${shownValue(record, "approval")}, state ${shownValue(record, state)}`,
+  ];
+}

@@ -1,0 +1,48 @@
+/** Settings under the heading ServiceNow. */
+import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText } from "../lib/parsers.ts";
+import { optional, required } from "../lib/setting.ts";
+import { defaultTables, parseTableList } from "./table_list.ts";
+
+export const servicenowSettings = {
+  instance: optional({
+    env: "SERVICENOW_INSTANCE",
+    parse: parseInstanceUrl,
+    help: "address of the ServiceNow instance; each user reaches its records with their own rights",
+  }),
+  clientId: optional({
+    env: "SERVICENOW_CLIENT_ID",
+    parse: parseText,
+    help: "this server's OAuth client ID at the instance",
+  }),
+  clientSecret: optional({
+    env: "SERVICENOW_CLIENT_SECRET",
+    parse: parseText,
+    secret: true,
+    help: "the secret that belongs to SERVICENOW_CLIENT_ID",
+  }),
+  tokenKey: optional({
+    env: "SERVICENOW_TOKEN_KEY",
+    parse: parseMasterKey,
+    secret: true,
+    help: "separate key for the tokens of linked accounts, instead of the master key",
+  }),
+  previousTokenKey: optional({
+    env: "SERVICENOW_TOKEN_KEY_PREVIOUS",
+    parse: parseMasterKey,
+    secret: true,
+    help: "the token key before this one; tokens sealed under it are sealed again at the start",
+  }),
+  tables: required({
+    env: "SERVICENOW_TABLES",
+    default: defaultTables.join(","),
+    parse: parseTableList,
+    help: "tables that the tools may use, names or beginnings such as cmdb_ci_*, or * for all; role, credential and " +
+      "script tables stay closed",
+  }),
+  write: required({
+    env: "SERVICENOW_WRITE",
+    default: "off",
+    parse: parseSwitch,
+    help: "offer the tools that write to ServiceNow, and their scope",
+  }),
+};

@@ -1,0 +1,119 @@
+/** Files on records: listed, fetched and added under the person's rights. */
+import * as z from "zod";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Attachment, type AttachmentContent, type FileRequest, maxFetchedBytes, maxSentBytes } from "./desk_port.ts";
+import { hasFixedFields } from "./field_access.ts";
+import { parseSysId } from "./record_id.ts";
+import type { Person } from "./person_cache.ts";
+import { oneLine } from "./plain_text.ts";
+import { CutFile } from "./transport.ts";
+import type { AttachReport, AttachRequest } from "./changes_port.ts";
+import { findRecord, type FoundRecord } from "./find_record.ts";
+import { nameOf } from "./shown_record.ts";
+import { askJson } from "./calls.ts";
+
+const maxListed = 100;
+const filesNotRead = "files of people and groups are not read here";
+const tooLarge = (limitBytes: number) => failure({ reason: "too_large", limitBytes } as const);
+const attachmentRecord = z.object({
+  sys_id: z.string().regex(/^[0-9a-f]{32}$/),
+  table_name: z.string(),
+  file_name: z.string(),
+  content_type: z.string(),
+  size_bytes: z.coerce.number().int().nonnegative(),
+});
+
+type Answer<T> = Promise<Result<T, ServicenowFailure>>;
+
+export async function listFiles(
+  { callAs }: DeskParts,
+  { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
+  person: Person,
+): Answer<readonly Attachment[]> {
+  if (hasFixedFields(table)) return invalidInput(filesNotRead);
+  const parsed = await askJson(callAs, person, {
+    path: "/api/now/attachment",
+    query: {
+      sysparm_query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYsys_created_on`,
+      sysparm_limit: String(maxListed),
+    },
+  }, z.array(attachmentRecord));
+  return parsed.ok ? success(parsed.value.map(toAttachment)) : parsed;
+}
+
+/** A file by its own sys_id. */
+export async function fetchFile(
+  { callAs, access }: DeskParts,
+  attachmentId: string,
+  person: Person,
+): Answer<AttachmentContent> {
+  const sysId = parseSysId(attachmentId);
+  if (!sysId.ok) return sysId;
+  const path = `/api/now/attachment/${sysId.value}`;
+  const parsed = await askJson(callAs, person, { path }, attachmentRecord);
+  if (!parsed.ok) return parsed;
+  // Files hang on records of every table, pictures of people among them under names of their own.
+  const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
+  if (hasFixedFields(table)) return invalidInput(filesNotRead);
+  if (!access.mayRead(table)) return failure({ reason: "not_found" });
+  if (parsed.value.size_bytes > maxFetchedBytes) return tooLarge(maxFetchedBytes);
+  const file = await callAs(person, {
+    method: "GET",
+    path: `${path}/file`,
+    accept: "stream",
+    maxBytes: maxFetchedBytes,
+  });
+  if (!file.ok) return file;
+  if (file.value.file === undefined) return failure({ reason: "unavailable", because: "bad_reply" });
+  const failureOf = (error: unknown) => error instanceof CutFile ? error.failure : null;
+  return success({ ...toAttachment(parsed.value), ...file.value.file, failureOf });
+}
+
+/** The file of a record that `name` means; without a name, its only file. */
+export async function fetchNamedFile(
+  parts: DeskParts,
+  { name, ...record }: FileRequest,
+  person: Person,
+): Answer<AttachmentContent> {
+  const found = await findRecord(parts, record, person, { fields: [] });
+  if (!found.ok) return found;
+  const listed = await listFiles(parts, found.value, person);
+  if (!listed.ok) return listed;
+  const fitting = listed.value.filter(({ fileName, sysId }) =>
+    name === undefined || sysId === name.toLowerCase() || fileName.toLowerCase() === name.trim().toLowerCase()
+  );
+  const [file, second] = fitting;
+  if (file !== undefined && second === undefined) return await fetchFile(parts, file.sysId, person);
+  const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
+    `${oneLine(fileName)} (${sizeBytes} bytes, ${sysId})`
+  );
+  return among.length === 0
+    ? invalidInput("the record has no attachment that the user may see")
+    : invalidInput(`name one of its attachments: ${among.join("; ")}`);
+}
+
+export async function attachFile(
+  parts: DeskParts,
+  { id, table, file: { fileName, contentType, bytes }, dryRun }: AttachRequest,
+  person: Person,
+): Answer<AttachReport> {
+  const found = await findRecord(parts, { id, table }, person, { writing: true, fields: [] });
+  if (!found.ok) return found;
+  const record = nameOf(found.value.table, found.value.record);
+  if (dryRun) return success({ record, file: null });
+  if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
+  const parsed = await askJson(parts.callAs, person, {
+    method: "POST",
+    path: "/api/now/attachment/file",
+    query: { table_name: found.value.table, table_sys_id: found.value.sysId, file_name: fileName },
+    body: { type: contentType, content: bytes },
+  }, attachmentRecord);
+  return parsed.ok ? success({ record, file: toAttachment(parsed.value) }) : parsed;
+}
+
+function toAttachment(record: z.output<typeof attachmentRecord>): Attachment {
+  const { sys_id: sysId, file_name: fileName, content_type: contentType, size_bytes: sizeBytes } = record;
+  return { sysId, fileName, contentType, sizeBytes };
+}

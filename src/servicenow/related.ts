@@ -1,0 +1,168 @@
+/** Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs, files. */
+import { type Result, success } from "../lib/result.ts";
+import { knownTable, namingFields } from "./known_tables.ts";
+import { tablesOfKind } from "./related_tables.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { displayValue, storedValue } from "./field_values.ts";
+import type { RelatedRecords } from "./desk_port.ts";
+import type { RecordFields } from "./port.ts";
+import { isStoredSysId } from "./record_id.ts";
+import { resolvedStates } from "./usual_choices.ts";
+import type { Person } from "./person_cache.ts";
+import type { FoundRecord } from "./find_record.ts";
+import { readOnCall } from "./on_call.ts";
+import { readOn } from "./read_on.ts";
+import { toShownRecord } from "./shown_record.ts";
+
+interface RelatedQuery {
+  readonly table: string;
+  /** `null` where the record has nothing of the kind. */
+  readonly query: string | null;
+  /** Fields besides those that a list shows. */
+  readonly more?: readonly string[];
+}
+
+const maxRelated = 30;
+const maxRequests = 3;
+
+/** What a caller may include, by name: which tables hold it, and how they refer to the record. */
+const kinds: Readonly<Record<string, (found: FoundRecord) => readonly RelatedQuery[]>> = {
+  tasks: ({ table, sysId, record }) => {
+    switch (table) {
+      case "change_request":
+        return [{ table: "change_task", query: `change_request=${sysId}` }];
+      case "problem":
+        return [{ table: "problem_task", query: `problem=${sysId}` }, {
+          table: "incident",
+          query: `problem_id=${sysId}`,
+        }];
+      case "sc_req_item":
+        return [{ table: "sc_task", query: `request_item=${sysId}` }];
+      case "sc_request":
+        return [{ table: "sc_task", query: `request_item.request=${sysId}` }];
+      case "incident":
+        return [
+          { table: "incident", query: `parent_incident=${sysId}` },
+          ...by("problem", storedValue(record, "problem_id")),
+          ...by("change_request", storedValue(record, "rfc")),
+        ];
+      default:
+        return [{ table: "task", query: `parent=${sysId}` }];
+    }
+  },
+  items: ({ table, sysId }) => {
+    if (table === "sc_request") return [{ table: "sc_req_item", query: `request=${sysId}` }];
+    return table === "sys_user" ? [{ table: "sc_req_item", query: `request.requested_for=${sysId}^active=true` }] : [];
+  },
+  approvals: ({ table, sysId, record }) => {
+    const approvers = (query: string): RelatedQuery => ({
+      table: "sysapproval_approver",
+      query,
+      more: ["comments", "sys_updated_on"],
+    });
+    if (table === "sc_request") {
+      return [approvers(`sysapproval=${sysId}^ORsysapproval.ref_sc_req_item.request=${sysId}`)];
+    }
+    // An item is often approved with its whole request.
+    const request = table === "sc_req_item" ? storedValue(record, "request") : "";
+    const others = isStoredSysId(request) ? `^ORsysapproval=${request}` : "";
+    return [approvers(`sysapproval=${sysId}^ORdocument_id=${sysId}${others}`)];
+  },
+  ci: ({ table, sysId, record }) => {
+    const ci = isCi(table) ? sysId : storedValue(record, "cmdb_ci");
+    if (!isStoredSysId(ci)) return [{ table: "cmdb_ci", query: null }];
+    return [
+      ...isCi(table) ? [] : [{ table: "cmdb_ci", query: `sys_id=${ci}` }],
+      { table: "cmdb_rel_ci", query: `parent=${ci}^ORchild=${ci}` },
+    ];
+  },
+  work: ({ table, sysId }) => {
+    const column = isCi(table) ? "cmdb_ci" : table === "sys_user_group" ? "assignment_group" : "assigned_to";
+    return [{ table: "task", query: `${column}=${sysId}^active=true` }];
+  },
+  slas: ({ sysId }) => [{ table: "task_sla", query: `task=${sysId}` }],
+  members,
+  groups: members,
+  on_call: ({ table, sysId }) => {
+    if (table === "sys_user_group") return [{ table: "cmn_rota_member", query: `roster.rota.group=${sysId}` }];
+    return table === "sys_user" ? [{ table: "cmn_rota_member", query: `member=${sysId}` }] : [];
+  },
+};
+
+/** Of a group its members, of a person their groups. */
+function members({ table, sysId }: FoundRecord): readonly RelatedQuery[] {
+  if (table === "sys_user_group") return [{ table: "sys_user_grmember", query: `group=${sysId}` }];
+  return table === "sys_user" ? [{ table: "sys_user_grmember", query: `user=${sysId}` }] : [];
+}
+
+function by(table: string, sysId: string): readonly RelatedQuery[] {
+  return !isStoredSysId(sysId) ? [] : [{ table, query: `sys_id=${sysId}` }];
+}
+
+function isCi(table: string): boolean {
+  return table === "cmdb_ci" || table.startsWith("cmdb_ci_");
+}
+
+/** A journal's newest entry begins with a line of who and when, in a time zone that it does not name. */
+function withoutHeading(row: RecordFields): RecordFields {
+  const comments = displayValue(row, "comments");
+  return comments === "" ? row : { ...row, comments: comments.replace(/^\d[^\n]* - [^\n]*\([^\n]*\)\n/, "") };
+}
+
+function isResolved(row: RecordFields): boolean {
+  return resolvedStates[storedValue(row, "sys_class_name")] === storedValue(row, "state");
+}
+
+/** All of one kind; tables that are closed here, or to the person, are left out and named. */
+export async function readRelated(
+  parts: DeskParts,
+  kind: string,
+  found: FoundRecord,
+  person: Person,
+): Promise<Result<RelatedRecords, ServicenowFailure>> {
+  const { access, tableApi, instance } = parts;
+  const queries = Object.hasOwn(kinds, kind)
+    ? kinds[kind]?.(found).filter(({ table }) => tablesOfKind[kind]?.includes(table)) // the rules about calls judge these
+    : undefined;
+  if (queries === undefined) {
+    return invalidInput(
+      `include takes journal, attachments, answers, ${Object.keys(kinds).join(", ")}, not ${kind.slice(0, 40)}`,
+    );
+  }
+  // Said to be none, it would be taken for the truth.
+  if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
+  if (kind === "on_call" && found.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {
+    const now = await readOnCall(parts, found, person);
+    if (!now.ok) return now;
+    if (now.value !== null) return success(now.value);
+  }
+  const notes = new Set(kind === "on_call" ? ["the rota's order, not who is on shift now"] : []);
+  const records: RelatedRecords["records"][number][] = [];
+  let isCut = false;
+  let done = 0;
+  for (const { table, query, more = [] } of queries) {
+    if (query === null) continue;
+    if (!access.mayRead(table)) {
+      notes.add(`${table} is not open here`);
+      continue;
+    }
+    const narrowed = [query, access.openRows(table)].filter((term) => term !== "").join("^");
+    const names = [...knownTable(table)?.summaryFields ?? [], ...more];
+    const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
+    const reading = { wanted: maxRelated, maxRequests };
+    const rows = await readOn(tableApi, table, { query: narrowed, fields }, reading, person);
+    if (!rows.ok) {
+      if (rows.error.reason !== "forbidden" && rows.error.reason !== "rejected") return rows;
+      notes.add(`ServiceNow keeps ${table} from this user`);
+      continue;
+    }
+    isCut ||= rows.value.next !== null;
+    const own = { origin: instance.origin, names };
+    const shown = kind === "work" ? rows.value.rows.filter((row) => !isResolved(row)) : rows.value.rows;
+    done += rows.value.rows.length - shown.length;
+    records.push(...shown.map((row) => toShownRecord(table, withoutHeading(row), own)));
+  }
+  if (done > 0) notes.add(`${done} resolved and not yet closed left out`);
+  return success({ kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) });
+}

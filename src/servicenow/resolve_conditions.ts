@@ -1,0 +1,241 @@
+/** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
+import { type Result, success } from "../lib/result.ts";
+import { knownTable, tableNameOf } from "./known_tables.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { choicesOfColumn, type ColumnChoices, distinctChoices, listChoices, notAmongKnown, unlistedChoice, valuesOfChoice } from "./choices.ts";
+import type { Column, TableColumns } from "./columns.ts";
+import { resolvedStates } from "./usual_choices.ts";
+import type { Person } from "./person_cache.ts";
+import { myGroups, type Reference, resolveReference } from "./references.ts";
+import { findColumn, type FoundColumn } from "./columns_by_name.ts";
+import type { Condition } from "./conditions.ts";
+import { datesOf } from "./person_dates.ts";
+import { anyOf, toQueryValue } from "./query_value.ts";
+import { booleanTerm, type Comparison, type Term, termsOf, textTerm } from "./terms.ts";
+
+/** Terms of a query, and the same in words: what was understood. */
+interface ResolvedConditions {
+  readonly terms: readonly string[];
+  readonly understood: readonly string[];
+}
+
+const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
+const numberTypes =
+  /^(integer|decimal|float|longint|currency|price|percent_complete|currency2|order_index|auto_increment|numeric)$/;
+const journalTypes = /^journal/;
+export async function resolveConditions(
+  parts: DeskParts,
+  columns: TableColumns,
+  conditions: readonly Condition[],
+  person: Person,
+): Promise<Result<ResolvedConditions, ServicenowFailure>> {
+  const terms: string[] = [];
+  const understood: string[] = [];
+  for (const condition of conditions) {
+    const resolved = await resolveOne(parts, columns, condition, person);
+    if (!resolved.ok) return resolved;
+    const { term, words } = resolved.value;
+    const [before = "", said = ""] = [terms.at(-1), understood.at(-1)];
+    if (condition.isAlternative !== true) {
+      terms.push(term);
+      understood.push(words);
+    } else if (isOneTerm(before) && isOneTerm(term)) {
+      terms[terms.length - 1] = anyOf([before, term]);
+      understood[understood.length - 1] = `${said} or ${words}`;
+    } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
+  }
+  return success({ terms, understood });
+}
+
+async function resolveOne(
+  parts: DeskParts,
+  columns: TableColumns,
+  condition: Condition,
+  person: Person,
+): Promise<Term> {
+  const found = await findColumn(parts, columns, condition.field, person);
+  if (!found.ok) return found;
+  const { path, column } = found.value;
+  const { operator, value, listed } = condition;
+  if (operator === "is empty" || operator === "is not empty") {
+    const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
+    return success({ term: `${path}${sign}`, words: `${path} ${operator}` });
+  }
+  const comparison = { operator, value, ...listed === undefined ? {} : { listed } };
+  if (journalTypes.test(column.type)) {
+    return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
+  }
+  if (column.name === "sys_class_name") return classTerm(parts, path, comparison);
+  if (column.reference !== null) return await referenceTerm(parts, found.value, comparison, person);
+  if (column.type === "boolean") return booleanTerm(path, operator, value);
+  if (dateTypes.test(column.type)) return await dateTerm(parts, found.value, comparison, person);
+  const isText = /contains$|^starts/.test(operator);
+  if (column.choice !== "none" && !(isText && column.choice === "untold")) {
+    const known = await choicesOfColumn(parts, found.value.owner, column, person);
+    if (!known.ok) return known;
+    if (column.choice === "list" || known.value.choices.length > 0) {
+      return await choiceTerm(parts, found.value, { comparison, known: known.value }, person);
+    }
+  }
+  const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
+  if (isNumeric(column) && !value.split(/\s*[|,]\s*/).every(isNumber)) {
+    return invalidInput(`${path} must be a number`);
+  }
+  // Numbers of records have no commas in them.
+  return textTerm(
+    path,
+    column.name === "number" && listed === undefined ? { ...comparison, listed: "words" } : comparison,
+  );
+}
+
+/** Each of several alternatives, or the whole value where it is one. */
+async function alternatives<T>(
+  value: string,
+  resolve: (part: string) => Promise<Result<readonly T[], ServicenowFailure>>,
+): Promise<Result<readonly T[], ServicenowFailure>> {
+  const whole = await resolve(value);
+  const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
+  if (whole.ok || parts.length < 2) return whole;
+  const all: T[] = [];
+  for (const part of parts) {
+    const each = await resolve(part);
+    if (!each.ok) return each;
+    all.push(...each.value);
+  }
+  return success(all);
+}
+
+async function choiceTerm(
+  parts: DeskParts,
+  found: FoundColumn,
+  { comparison, known: { choices, isWhole } }: { readonly comparison: Comparison; readonly known: ColumnChoices },
+  person: Person,
+): Promise<Term> {
+  const { path, column } = found;
+  const { operator, value } = comparison;
+  const isOpen = operator === "=" && isOpenState(found, value);
+  const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
+  if (isOpen && !isLabel) return success(openTerm(found.owner.table));
+  const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
+  if (isText) return textTerm(path, comparison);
+  const values = await alternatives(value, async (part) => {
+    const matching = valuesOfChoice(part, choices);
+    if (matching.length > 0) return success(matching);
+    if (isWhole) return invalidInput(`${path} cannot be "${part.slice(0, 80)}"; its values: ${listChoices(choices)}`);
+    if (/[|,]|\bor\b/i.test(part)) return invalidInput(`${path}: give one value, or several separated by |`);
+    const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices }, person);
+    if (seen === null) return invalidInput(notAmongKnown(path, part, choices));
+    return success(seen.length > 0 ? seen.map((each) => each.value) : [part]);
+  });
+  if (!values.ok) return values;
+  const labels = values.value.map((each) =>
+    distinctChoices(choices).find((choice) => choice.value === each)?.label ??
+      `${each} (as given: ServiceNow does not show this user its values)`
+  );
+  // Where choices are those that occur in records, people can have stored any text.
+  const stored = values.value.map(toQueryValue);
+  const wrong = stored.find((each) => !each.ok);
+  if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);
+  const named = isLabel ? labels.map((label) => `${label} (all that is not closed: active=true)`) : labels;
+  return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), named);
+}
+
+async function referenceTerm(
+  parts: DeskParts,
+  found: FoundColumn,
+  comparison: Comparison,
+  person: Person,
+): Promise<Term> {
+  const { path, column } = found;
+  const { operator, value } = comparison;
+  const table = column.reference ?? "";
+  if (operator !== "=" && operator !== "!=") {
+    const nameField = knownTable(table)?.nameField ?? "name";
+    return parts.access.mayRead(table) && !/^[<>]/.test(operator)
+      ? textTerm(`${path}.${nameField}`, comparison)
+      : invalidInput(`${path} is compared by name: use = or !=`);
+  }
+  const resolved = await alternatives<Reference>(value, async (part) => {
+    if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
+      const groups = await myGroups(parts, person);
+      return groups.ok && groups.value.length === 0
+        ? invalidInput(`${path}: ServiceNow shows no group of this user`)
+        : groups;
+    }
+    const one = await resolveReference(parts, { table, text: part, field: path }, person);
+    return one.ok ? success([one.value]) : one;
+  });
+  if (!resolved.ok) return resolved;
+  const names = resolved.value.map(({ name }) => name);
+  if (column.type === "glide_list") {
+    const sign = operator === "=" ? "LIKE" : "NOT LIKE";
+    const terms = resolved.value.map(({ sysId }) => `${path}${sign}${sysId}`);
+    return success({ term: anyOf(terms), words: `${path} ${sign.toLowerCase()} ${names.join(" or ")}` });
+  }
+  return termsOf(path, operator, resolved.value.map(({ sysId }) => sysId), names);
+}
+
+async function dateTerm(
+  parts: DeskParts,
+  { path, column }: FoundColumn,
+  { operator, value }: Comparison,
+  person: Person,
+): Promise<Term> {
+  const dates = await datesOf(parts, value, person);
+  if (dates === null) {
+    return invalidInput(
+      `${path}: "${
+        value.slice(0, 80)
+      }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
+    );
+  }
+  const isDay = column.type === "glide_date";
+  const [from, until] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
+  const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}`;
+  switch (operator) {
+    case "=":
+      return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${from} to ${until}`) });
+    case "!=":
+      return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${from} to ${until}`) });
+    case ">":
+      return success({ term: `${path}>${until}`, words: words(`after ${until}`) });
+    case ">=":
+      return success({ term: `${path}>=${from}`, words: words(`since ${from}`) });
+    case "<":
+      return success({ term: `${path}<${from}`, words: words(`before ${from}`) });
+    case "<=":
+      return success({ term: `${path}<=${until}`, words: words(`until ${until}`) });
+    default:
+      return invalidInput(`${path} is a date: use =, >, >=, < or <=`);
+  }
+}
+
+function classTerm({ access }: DeskParts, path: string, { operator, value }: Comparison): Term {
+  const classes = value.split(/[|,]/).map(tableNameOf);
+  const closed = classes.find((name) => !access.mayRead(name));
+  if (closed !== undefined) return invalidInput(`${path}: the table ${closed.slice(0, 80)} cannot be read here`);
+  return termsOf(path, operator, classes, classes);
+}
+
+function isNumeric({ type }: Column): boolean {
+  return numberTypes.test(type);
+}
+
+function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
+  return path === "state" && /^(open|unresolved|not closed)$/i.test(value) &&
+    owner.columns.some(({ name }) => name === "active");
+}
+
+/** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */
+function openTerm(owner: string): { readonly term: string; readonly words: string } {
+  const resolved = Object.entries(resolvedStates).flatMap(([table, state]) =>
+    owner === "task" ? [`sys_class_name!=${table}^ORstate!=${state}`] : table === owner ? [`state!=${state}`] : []
+  );
+  return { term: ["active=true", ...resolved].join("^"), words: "state is open (active and not resolved)" };
+}
+
+/** Whether it can be an alternative: `^OR` binds single terms. */
+function isOneTerm(term: string): boolean {
+  return term !== "" && !/\^(?!OR)/.test(term.replaceAll("^^", ""));
+}

@@ -1,0 +1,123 @@
+/** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
+import { type Result, success } from "../lib/result.ts";
+import { isPlatformField } from "./field_access.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { namedColumn, unknownColumn } from "./columns_by_name.ts";
+import { choicesOfColumn, type ColumnChoices, distinctChoices, listChoices, notAmongKnown, unlistedChoice, valuesOfChoice } from "./choices.ts";
+import type { Column, TableColumns } from "./columns.ts";
+import type { Person } from "./person_cache.ts";
+import type { GivenValue } from "./value_lines.ts";
+import { resolveList, resolveReference } from "./references.ts";
+import { datesOf } from "./person_dates.ts";
+
+export interface ResolvedValue {
+  readonly name: string;
+  readonly column: Column;
+  readonly stored: string;
+  /** What people see of it. */
+  readonly shown: string;
+  /** What is not known of it. */
+  readonly doubt?: string;
+}
+
+const numberTypes = /^(integer|decimal|float|longint|currency|price|percent_complete|currency2)$/;
+
+export async function resolveValues(
+  parts: DeskParts,
+  columns: TableColumns,
+  values: readonly GivenValue[],
+  person: Person,
+): Promise<Result<readonly ResolvedValue[], ServicenowFailure>> {
+  const resolved: ResolvedValue[] = [];
+  for (const [given, value] of values) {
+    const column = await namedColumn(parts, columns, given, person);
+    if (column === null) return invalidInput(unknownColumn(columns, given));
+    if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
+    const one = await resolveValue(parts, { columns, column, value }, person);
+    if (!one.ok) return one;
+    resolved.push({ name: column.name, column, ...one.value });
+  }
+  return success(resolved);
+}
+
+type Value = Result<Pick<ResolvedValue, "stored" | "shown" | "doubt">, ServicenowFailure>;
+type Choices = ColumnChoices["choices"];
+
+async function resolveValue(
+  parts: DeskParts,
+  { columns, column, value }: { readonly columns: TableColumns; readonly column: Column; readonly value: string },
+  person: Person,
+): Promise<Value> {
+  const { name, type, reference } = column;
+  if (isPlatformField(name)) return invalidInput(`${name} is kept by ServiceNow itself`);
+  if (name === "comments") {
+    return invalidInput("comments go to the caller: use servicenow_add_note with audience=caller");
+  }
+  if (value === "") return success({ stored: "", shown: "" });
+  if (reference !== null && type === "glide_list") {
+    return await resolveList(parts, { table: reference, text: value, field: name }, person);
+  }
+  if (reference !== null) {
+    const one = await resolveReference(parts, { table: reference, text: value, field: name }, person);
+    return one.ok ? success({ stored: one.value.sysId, shown: one.value.name }) : one;
+  }
+  if (type === "boolean") {
+    if (!/^(true|yes|y|1|on|false|no|n|0|off)$/i.test(value)) return invalidInput(`${name} is true or false`);
+    const stored = String(/^(true|yes|y|1|on)$/i.test(value));
+    return success({ stored, shown: stored });
+  }
+  if (column.choice !== "none") {
+    const known = await choicesOfColumn(parts, columns, column, person);
+    if (!known.ok) return known;
+    const { choices, isWhole } = known.value;
+    if (choices.length > 0 && (isWhole || valuesOfChoice(value, choices).length > 0)) {
+      return choiceValue(name, value, choices);
+    }
+    if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices }, person);
+  }
+  if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
+    const dates = await datesOf(parts, value, person);
+    if (dates === null) return invalidInput(`${name}: write a date such as 2026-03-01, or 2026-03-01 08:00 in UTC`);
+    const stored = type === "glide_date" ? dates.firstDay : dates.from;
+    return success({ stored, shown: type === "glide_date" ? stored : `${stored} UTC` });
+  }
+  if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {
+    return invalidInput(`${name} must be a number`);
+  }
+  return success({ stored: value, shown: value });
+}
+
+/** A value that is none of those known here, where not all are known: as a record has it stored, or as it was given. */
+async function unlistedValue(
+  parts: DeskParts,
+  { columns, name, value, choices }: {
+    readonly columns: TableColumns;
+    readonly name: string;
+    readonly value: string;
+    readonly choices: Choices;
+  },
+  person: Person,
+): Promise<Value> {
+  const found = await unlistedChoice(parts, columns, { name, word: value, choices }, person);
+  if (found === null) return invalidInput(notAmongKnown(name, value, choices));
+  const [one] = found;
+  return success(
+    one === undefined
+      ? { stored: value, shown: value, doubt: `whether ${name} has such a value is not known: it was sent as given` }
+      : { stored: one.value, shown: one.label },
+  );
+}
+
+function choiceValue(name: string, value: string, choices: Choices): Value {
+  const [stored, other] = valuesOfChoice(value, choices);
+  if (stored !== undefined && other === undefined) {
+    return success({ stored, shown: distinctChoices(choices).find((each) => each.value === stored)?.label ?? stored });
+  }
+  const listed = listChoices(choices);
+  return invalidInput(
+    stored === undefined
+      ? `${name} cannot be "${value.slice(0, 80).toWellFormed()}"; its values: ${listed}`
+      : `${name} "${value.slice(0, 80).toWellFormed()}" means several values; give one of: ${listed}`,
+  );
+}

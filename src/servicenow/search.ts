@@ -1,0 +1,130 @@
+/** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
+import { type Result, success } from "../lib/result.ts";
+import { mayShowField } from "./field_access.ts";
+import { knownTable, namingFields } from "./known_tables.ts";
+import { type ServicenowFailure, invalidInput } from "./failure.ts";
+import { maxSearchResults, type RecordPage, type RecordSearch } from "./desk_port.ts";
+import { type ReadingPlace, readOn } from "./read_on.ts";
+import type { DeskParts } from "./desk_parts.ts";
+import type { Person } from "./person_cache.ts";
+import { searchArticles } from "./knowledge_search.ts";
+import { readSelection, select, type Selection, textColumns } from "./selection.ts";
+import { toShownRecord } from "./shown_record.ts";
+import { columnsOf } from "./columns.ts";
+import { findColumn } from "./columns_by_name.ts";
+
+/** Requests for one page. */
+const maxRequests = 4;
+const maxFields = 30;
+const maxOrders = 3;
+
+/** The place that a cursor names: `offset.skip.given`. */
+function parseCursor(cursor: string | undefined): ReadingPlace | null {
+  if (cursor === undefined) return { offset: 0, skip: 0, given: 0 };
+  const [, offset = "", skip = "0", given = "0"] = /^(\d{1,7})(?:\.(\d{1,3})(?:\.(\d{1,7}))?)?$/.exec(cursor) ?? [];
+  return offset === "" ? null : { offset: Number(offset), skip: Number(skip), given: Number(given) };
+}
+
+export async function searchRecords(
+  parts: DeskParts,
+  asked: RecordSearch,
+  person: Person,
+): Promise<Result<RecordPage, ServicenowFailure>> {
+  const search = { ...asked, limit: Math.min(asked.limit, maxSearchResults) };
+  const start = parseCursor(search.cursor);
+  if (start === null) return invalidInput("cursor must be the one that the page before gave");
+  const selected = await select(parts, search, person);
+  if (!selected.ok) return selected;
+  const { table } = selected.value;
+  const isPlain = search.orderBy === undefined && search.fields === undefined;
+  if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
+    const articles = await searchArticles(parts, { ...search, words: search.words, offset: start.offset }, person);
+    if (articles.ok) return articles;
+    // Where the Knowledge API is missing or closed, the Table API may answer.
+    if (!["not_found", "rejected", "forbidden"].includes(articles.error.reason)) return articles;
+  }
+  const names = await chosenFields(parts, table, search.fields, person);
+  if (!names.ok) return names;
+  const order = await orderOf(parts, table, search, person);
+  if (!order.ok) return order;
+  const page = { fields: names.value, order: order.value, start };
+  return await readSelection(selected.value, (each) => readPage(parts, search, { ...page, selected: each }, person));
+}
+
+async function readPage(
+  parts: DeskParts,
+  search: RecordSearch,
+  { selected: { table, query, understood }, fields, order, start }: {
+    readonly selected: Selection;
+    readonly fields: readonly string[];
+    readonly order: readonly string[];
+    readonly start: ReadingPlace;
+  },
+  person: Person,
+): Promise<Result<RecordPage, ServicenowFailure>> {
+  const request = {
+    query: [query, ...order].filter((term) => term !== "").join("^"),
+    fields: [...fields, "number", "sys_class_name", ...namingFields(table)],
+  };
+  const read = await readOn(parts.tableApi, table, request, { wanted: search.limit, maxRequests, start }, person);
+  if (!read.ok) return read;
+  const { rows, next, total } = read.value;
+  const origin = parts.instance.origin;
+  const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
+  return success({
+    table,
+    understood,
+    cursor: next === null ? null : [next.offset, next.skip, next.given].join("."),
+    total,
+    records: rows.map((record) => toShownRecord(table, record, { origin, names: shown })),
+  });
+}
+
+/** The fields to ask for, each known for the table. */
+export async function chosenFields(
+  parts: DeskParts,
+  table: string,
+  given: readonly string[] | undefined,
+  person: Person,
+): Promise<Result<readonly string[], ServicenowFailure>> {
+  const known = knownTable(table);
+  if (given === undefined && known?.name === table) return success(known.summaryFields);
+  const columns = await columnsOf(parts, table, person);
+  if (!columns.ok) return columns;
+  if (given === undefined) {
+    const present = new Set(columns.value.columns.map(({ name }) => name));
+    const summary = known?.summaryFields.filter((name) => present.has(name)) ?? textColumns(columns.value);
+    return success([
+      ...summary,
+      ...known === undefined ? ["state", "sys_updated_on"].filter((name) => present.has(name)) : [],
+    ]);
+  }
+  if (given.length > maxFields) return invalidInput(`fields: at most ${maxFields}`);
+  const paths: string[] = [];
+  for (const name of given) {
+    const found = await findColumn(parts, columns.value, name, person);
+    if (!found.ok) return found;
+    if (mayShowField(found.value.owner.table, found.value.column.name)) paths.push(found.value.path);
+  }
+  return success(paths);
+}
+
+async function orderOf(
+  parts: DeskParts,
+  table: string,
+  { orderBy }: RecordSearch,
+  person: Person,
+): Promise<Result<readonly string[], ServicenowFailure>> {
+  if (orderBy === undefined) return success(["ORDERBYDESCsys_updated_on"]);
+  const columns = await columnsOf(parts, table, person);
+  if (!columns.ok) return columns;
+  const terms: string[] = [];
+  for (const part of orderBy.split(",").map((each) => each.trim()).slice(0, maxOrders)) {
+    const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part) ?? [];
+    const found = await findColumn(parts, columns.value, name, person);
+    if (!found.ok) return found;
+    const isDescending = part.startsWith("-") || /^desc/i.test(direction);
+    terms.push(`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`);
+  }
+  return success(terms);
+}

@@ -1,0 +1,81 @@
+/** Which tables agents may use: those that the operator names, people and groups to look up, and never a refused one. */
+import { closestWord } from "../lib/closest_word.ts";
+import { maySuggestPlace } from "../lib/suggestible.ts";
+import { type Result, success } from "../lib/result.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { knownTable, tableNameOf } from "./known_tables.ts";
+import { isRefusedTable } from "./refused_tables.ts";
+import { lookupTables } from "./table_list.ts";
+
+/** Tables whose rows belong to tables that extend them: only rows of allowed ones are read through them. */
+const baseTables: ReadonlySet<string> = new Set(["task"]);
+/** Tables whose rows are about a task of any kind, by the field that says which. */
+const aboutTasks: ReadonlyMap<string, string> = new Map([["sysapproval_approver", "sysapproval"], [
+  "task_sla",
+  "task",
+]]);
+
+export interface TableAccess {
+  /** The table that `text` names, if it may be read; else a failure that names those that may. */
+  readable(text: string): Result<string, ServicenowFailure>;
+  writable(text: string): Result<string, ServicenowFailure>;
+  mayRead(table: string): boolean;
+  /** The classes to which rows of a base table are narrowed; `null` where the table is its own class. */
+  classesOf(table: string): readonly string[] | null;
+  /** The term of a query that leaves rows about closed tables out; empty where no row can be. */
+  openRows(table: string): string;
+  /** The field by which rows of the table are about a task, where only rows about tasks of open tables are read. */
+  taskField(table: string): string | null;
+  /** The names that a caller may be shown. */
+  readonly names: readonly string[];
+}
+
+export function createTableAccess(listed: readonly string[]): TableAccess {
+  const all = listed.includes("*");
+  const named = listed.filter((item) => !item.endsWith("*"));
+  const starts = listed.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1));
+  const isListed = (table: string): boolean =>
+    all || named.includes(table) || starts.some((start) => table.startsWith(start));
+  const tasks = named.filter((name) => knownTable(name)?.parents?.includes("task"));
+  const mayRead = (table: string): boolean =>
+    !isRefusedTable(table) &&
+    (isListed(table) || lookupTables.includes(table) || (baseTables.has(table) && tasks.length > 0));
+  const mayWrite = (table: string): boolean =>
+    !isRefusedTable(table) && isListed(table) && !lookupTables.includes(table) && !baseTables.has(table);
+  const names = [...named, ...starts.map((start) => `${start}*`), ...(tasks.length > 0 ? ["task"] : [])];
+
+  const choose = (text: string, may: (table: string) => boolean, verb: string): Result<string, ServicenowFailure> => {
+    const table = tableNameOf(text);
+    if (may(table)) return success(table);
+    const nearest = closestWord(table, [...named, ...lookupTables].filter(may).filter(maySuggestPlace));
+    const shown = text.slice(0, 80).toWellFormed();
+    const remedy = nearest !== null
+      ? `did you mean ${nearest}?`
+      : `tables here: ${
+        [...names, ...lookupTables].filter((name) => (may(name) || name.endsWith("*")) && maySuggestPlace(name)).join(
+          ", ",
+        )
+      }`;
+    return invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
+  };
+
+  const classesOf = (table: string): readonly string[] | null =>
+    baseTables.has(table) && !isListed(table) ? tasks : null;
+
+  return {
+    openRows(table) {
+      const classes = classesOf(table);
+      if (classes !== null) return `sys_class_nameIN${classes.join(",")}`;
+      const field = aboutTasks.get(table);
+      return field === undefined || isListed("task")
+        ? ""
+        : `${field}.sys_class_nameIN${tasks.join(",")}^OR${field}ISEMPTY`;
+    },
+    taskField: (table) => isListed("task") ? null : aboutTasks.get(table) ?? null,
+    readable: (text) => choose(text, mayRead, "read"),
+    writable: (text) => choose(text, mayWrite, "written"),
+    mayRead,
+    classesOf,
+    names: all ? [...names, "every other table of the instance that is not refused"] : names,
+  };
+}

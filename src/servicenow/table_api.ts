@@ -1,0 +1,126 @@
+/** The Table API: rows of one table, read and written in a person's own name. */
+import * as z from "zod";
+import { failure, type Result, success } from "../lib/result.ts";
+import { askJson, type CallAs } from "./calls.ts";
+import type { ServicenowFailure } from "./failure.ts";
+import { recordSchema, storedValue } from "./field_values.ts";
+import type { ServicenowInstance } from "./instance.ts";
+import type { Caller } from "./caller.ts";
+import type { RecordFields } from "./port.ts";
+import { isStoredSysId } from "./record_id.ts";
+import { maxReplyBytes, parseResult } from "./reply.ts";
+import { nextOffset } from "./next_offset.ts";
+
+/** Which rows, in what form. Without `fields`, all that the person may see. */
+export interface RowsRequest {
+  /** An encoded query of this server's own making. */
+  readonly query: string;
+  readonly fields?: readonly string[];
+  readonly limit: number;
+  readonly offset?: number;
+  /** Stored values alone, for what is not shown. */
+  readonly stored?: boolean;
+}
+
+/** Rows that the person may see, and where the next page starts. */
+interface Rows {
+  readonly rows: readonly RecordFields[];
+  /** `null` at the end, or where the instance does not say. */
+  readonly nextOffset: number | null;
+  /** X-Total-Count: with the rows that the person may not see, or without; `null` where the instance gives none. */
+  readonly total: number | null;
+}
+
+/**
+ * The JSON of one record that is shown in parts: a text with pictures in it stands there twice, as value and as display
+ * value.
+ */
+const maxShownRecordBytes = 8_388_608;
+/** Rows that are looked at where the first is hidden: versions of one article. */
+const maxHiddenFirst = 20;
+
+type Answer<T> = Promise<Result<T, ServicenowFailure>>;
+
+export interface TableApi {
+  rows(table: string, request: RowsRequest, caller: Caller): Answer<Rows>;
+  row(table: string, sysId: string, caller: Caller, fields?: readonly string[]): Answer<RecordFields>;
+  /** The first row of a query; further ones are looked at where the instance hides the first. */
+  firstRow(table: string, request: Omit<RowsRequest, "limit">, caller: Caller): Answer<RecordFields | undefined>;
+  insert(table: string, values: Readonly<Record<string, string>>, caller: Caller): Answer<RecordFields>;
+  update(table: string, sysId: string, values: Readonly<Record<string, string>>, caller: Caller): Answer<RecordFields>;
+}
+
+/** Value and display value of each field; what references lead to is told by both, so their links are left out. */
+export const readableForm: Readonly<Record<string, string>> = {
+  sysparm_display_value: "all",
+  sysparm_exclude_reference_link: "true",
+};
+
+export function createTableApi(
+  { callAs, instance, maxRecordBytes = maxShownRecordBytes }: {
+    readonly callAs: CallAs;
+    readonly instance: ServicenowInstance;
+    readonly maxRecordBytes?: number;
+  },
+): TableApi {
+  const fieldsOf = (fields: readonly string[] | undefined): Record<string, string> =>
+    fields === undefined ? {} : { sysparm_fields: [...new Set(["sys_id", ...fields])].join(",") };
+  const write = async (
+    method: "POST" | "PATCH",
+    path: string,
+    values: Readonly<Record<string, string>>,
+    caller: Caller,
+  ): Answer<RecordFields> => {
+    const body = { type: "application/json", content: JSON.stringify(values) };
+    const request = { method, path, query: readableForm, body, maxBytes: maxRecordBytes };
+    return await askJson(callAs, caller, request, recordSchema);
+  };
+  const api: TableApi = {
+    async rows(table, { query, fields, limit, offset = 0, stored = false }, caller) {
+      const answer = await callAs(caller, {
+        method: "GET",
+        accept: "json",
+        maxBytes: limit === 1 ? maxRecordBytes : maxReplyBytes,
+        path: `/api/now/table/${table}`,
+        query: {
+          ...readableForm,
+          ...(stored ? { sysparm_display_value: "false" } : {}),
+          ...fieldsOf(fields),
+          sysparm_query: query,
+          sysparm_limit: String(limit),
+          sysparm_offset: String(offset),
+        },
+      });
+      if (!answer.ok) return answer;
+      const parsed = parseResult(answer.value, z.array(recordSchema));
+      if (!parsed.ok) return parsed;
+      const sysIds = parsed.value.map((row) => storedValue(row, "sys_id")).filter((sysId) => sysId !== "");
+      if (!sysIds.every(isStoredSysId)) return failure({ reason: "unavailable", because: "bad_reply" });
+      const link = answer.value.headers.get("link");
+      const count = answer.value.headers.get("x-total-count") ?? "";
+      return success({
+        rows: parsed.value,
+        nextOffset: nextOffset(link, instance, offset),
+        total: /^\d{1,10}$/.test(count) ? Number(count) : null,
+      });
+    },
+    row(table, sysId, caller, fields) {
+      const query = { ...readableForm, ...fieldsOf(fields) };
+      const request = { path: `/api/now/table/${table}/${sysId}`, query, maxBytes: maxRecordBytes };
+      return askJson(callAs, caller, request, recordSchema);
+    },
+    async firstRow(table, request, caller) {
+      const first = await api.rows(table, { ...request, limit: 1 }, caller);
+      if (!first.ok || first.value.rows.length > 0 || first.value.total === 0) {
+        return first.ok ? success(first.value.rows[0]) : first;
+      }
+      const further = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst }, caller);
+      const sysId = further.ok ? storedValue(further.value.rows[0] ?? {}, "sys_id") : "";
+      if (!further.ok) return further;
+      return sysId === "" ? success(undefined) : await api.row(table, sysId, caller, request.fields);
+    },
+    insert: (table, values, caller) => write("POST", `/api/now/table/${table}`, values, caller),
+    update: (table, sysId, values, caller) => write("PATCH", `/api/now/table/${table}/${sysId}`, values, caller),
+  };
+  return api;
+}

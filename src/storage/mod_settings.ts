@@ -1,0 +1,37 @@
+/** What the server keeps, and where. */
+import { parseDatabaseUrl } from "./database_url.ts";
+import { parseMasterKey, parseText } from "../lib/parsers.ts";
+import { optional, required, type ValuesOf } from "../lib/setting.ts";
+
+/** Settings under the heading Storage. */
+export const storageSettings = {
+  dataDir: required({
+    env: "DATA_DIR",
+    flag: "data-dir",
+    default: "~/.portcullis",
+    parse: parseText,
+    help: "directory for the database and the master key",
+  }),
+  database: optional({
+    env: "DATABASE_URL",
+    defaultOnDeploy: "deno-kv:",
+    parse: parseDatabaseUrl,
+    secret: true,
+    help: "database instead of SQLite in DATA_DIR: PostgreSQL (postgres://...), or Deno KV (deno-kv: on Deno Deploy)",
+  }),
+  masterKey: optional({
+    env: "MASTER_KEY",
+    parse: parseMasterKey,
+    secret: true,
+    help:
+      "key for everything sealed and signed, instead of master.key in DATA_DIR; the same for every instance on one database",
+  }),
+  previousMasterKey: optional({
+    env: "MASTER_KEY_PREVIOUS",
+    parse: parseMasterKey,
+    secret: true,
+    help: "the MASTER_KEY before this one; what it sealed is sealed again at the next start",
+  }),
+};
+
+export type StorageSettings = ValuesOf<typeof storageSettings>;
