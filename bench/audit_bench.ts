@@ -3,16 +3,14 @@
  * and the processor time of one page of a search among a million lines. BENCH_LINES and BENCH_LINES_OF_BATCH change the store.
  */
 import process from "node:process";
-import { readCallsOfDay } from "../src/audit/call_counts.ts";
-import type { AuditFilter } from "../src/audit/filter.ts";
+import { readCallsOfDay } from "../src/audit/stored_batches.ts";
+import { type AuditFilter, searchAudit } from "../src/audit/search.ts";
 import { lineOfRequest } from "../src/audit/lines_of_log.ts";
-import { searchAudit } from "../src/audit/search.ts";
 import { verifyAudit } from "../src/audit/verify.ts";
 import { createChainWriter } from "../src/audit/chain_writer.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
-import { createBatchEncoder } from "../src/audit/batch_text.ts";
-import { emptyLine } from "../src/audit/line.ts";
-import { createSecretBox } from "../src/lib/secret_box.ts";
+import { createBatchEncoder, emptyLine } from "../src/audit/line.ts";
+import { createSecretBox } from "../src/lib/secrets.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
 import { print } from "./table.ts";

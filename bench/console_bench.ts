@@ -3,7 +3,7 @@
  * million lines in the audit, 1,000 grants, 500 calls that wait and 200 rules. BENCH_LINES changes the first.
  */
 import process from "node:process";
-import { pause } from "../src/lib/pause.ts";
+import { pause } from "../src/lib/time.ts";
 import { fillAudit, fillConsole, loadedGrants, loadedHeldCalls, loadedRules } from "../tests/fixtures/console_load.ts";
 import { signIn } from "../tests/deploy/sign_in.ts";
 import { openSignedIn, setUpOwner } from "../tests/fixtures/owner.ts";

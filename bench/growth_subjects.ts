@@ -1,10 +1,8 @@
 /** What grows in {@link ./growth_bench.ts}: how so many of it are made, and the requests that ask for each of them. */
 import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
-import { type Client, clients } from "../src/oauth/records/client.ts";
-import { operatorTokens } from "../src/oauth/records/operator_token.ts";
+import { type Client, clients, operatorTokens } from "../src/oauth/records.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
-import type { Put } from "../src/storage/port.ts";
-import { storageLimits } from "../src/storage/limits.ts";
+import { type Put, storageLimits } from "../src/storage/port.ts";
 import type { ServerPlace } from "../tests/fixtures/running_server.ts";
 import type { LoadRequest } from "./http_load.ts";
 import { requestFor } from "./mcp_request.ts";

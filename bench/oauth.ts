@@ -4,13 +4,11 @@
  * socket; the CPU time is this process's own. Waiting for the disk counts as time, not as CPU time.
  */
 import process from "node:process";
-import { createChallenges } from "../src/http/challenge.ts";
-import { createGuard } from "../src/http/guard.ts";
-import { createSpellings } from "../src/http/resource_spelling.ts";
+import { createChallenges, createGuard, createSpellings } from "../src/http/guard.ts";
 import { createClient } from "../src/oauth/manage_clients.ts";
 import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
-import { authorizationCodes } from "../src/oauth/records/authorization_code.ts";
-import { createUserDirectory } from "../src/oauth/user_directory.ts";
+import { authorizationCodes } from "../src/oauth/records.ts";
+import { createUserDirectory } from "../src/oauth/manage_users.ts";
 import { basic, challenge, connect, type Harness, ownerPasswordHash, redirectUri, resource, startHarness, verifier } from "../tests/authorization_server/harness.ts";
 
 const runs = Number(process.env["BENCH_RUNS"] ?? "1000");

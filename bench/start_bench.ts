@@ -11,7 +11,7 @@ import { bundleProgram, programName, root } from "../scripts/bundle.ts";
 import { runBundler } from "../scripts/bundler.ts";
 import { compiledPermissions, unstableFlags } from "../scripts/compile.ts";
 import { makeServerPlace, serverFlags } from "../tests/fixtures/running_server.ts";
-import { pause } from "../src/lib/pause.ts";
+import { pause } from "../src/lib/time.ts";
 import { vitalsOf } from "../tests/soak/vitals.ts";
 import { handshake, startProgram, type Subject } from "./asked_program.ts";
 import { installPeers } from "./install_peers.ts";

@@ -10,10 +10,8 @@
  */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { landlockVersion, leastLandlockVersion, restrictFiles } from "../src/app/sandbox/landlock.ts";
-import { becomeProgram, loadLauncherLibc } from "../src/app/sandbox/libc.ts";
-import { confineRoots } from "../src/files/kernel/confined_roots.ts";
-import { loadKernel } from "../src/files/kernel/kernel.ts";
+import { landlockVersion, leastLandlockVersion, restrictFiles, becomeProgram, loadLauncherLibc } from "../src/app/sandbox/landlock.ts";
+import { confineRoots, loadKernel } from "../src/files/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
 import { swapUntilKilled } from "./race_swapper.ts";
 

@@ -13,7 +13,7 @@ export const root: string = fileURLToPath(new URL("..", import.meta.url));
 const commitStamp = "@PORTCULLIS_COMMIT@";
 const rootStamp = "@PORTCULLIS_ROOT@";
 
-/** What of the program is loaded by its place; see lib/program_module.ts. */
+/** What of the program is loaded by its place; see lib/program.ts. */
 const commandEntries: readonly string[] = [
   "src/cli/run_command.ts",
   ...Array.from(Deno.readDirSync(join(root, "src/cli/commands")), ({ name }) => `src/cli/commands/${name}`).sort(),

@@ -2,7 +2,7 @@
  * `deno task reference`: writes docs/configuration.md from the table of settings, and docs/commands.md. What a setting
  * accepts is what its parser says when it refuses, so the page and the program cannot differ.
  */
-import { acceptedText, type Setting } from "../src/lib/setting.ts";
+import { acceptedText, type Setting } from "../src/lib/settings.ts";
 import { settingSections } from "../src/app/config/settings.ts";
 import { commandReference } from "./command_reference.ts";
 

@@ -3,8 +3,8 @@
  * directory: `deno task move-kv FILE DATA_DIR`. Stop the server first. The file stays as it is.
  */
 import { join } from "node:path";
-import { dataFiles } from "../src/storage/data_files.ts";
-import { decodeRecord, isLive, readContent } from "../src/storage/records.ts";
+import { dataFiles } from "../src/storage/data_directory.ts";
+import { decodeRecord, isLive, readContent } from "../src/storage/deno_kv_storage.ts";
 import { openStorage } from "../src/storage/open_storage.ts";
 import type { StorageKey } from "../src/storage/port.ts";
 

@@ -208,8 +208,8 @@ Deno.test("architecture: only http/ knows Hono, and the two OAuth roles never me
 const simulated =
   /^src\/(attempts|audit|live|mcp|rate_limit|resource_server|authorization_server|http|lib|composition\/(app|http_side|rate_limits|protocol_server|records\/\w+)\.ts)/;
 const ownTime = new Set([
-  "src/lib/clock.ts",
-  "src/lib/timers.ts",
+  "src/lib/time.ts",
+  "src/lib/time.ts",
   "src/lib/deadline.ts", // bodies that arrive
   "src/lib/turns.ts", // the real thread
   "src/http/body_intake.ts",

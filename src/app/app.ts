@@ -7,32 +7,26 @@ import type { Registration } from "../oauth/context.ts";
 import type { FetchDocument } from "../oauth/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { serverIcons, withIcons } from "../http/icons.ts";
+import { serverIcons, withIcons } from "../http/home.ts";
 import type { Installation } from "./installation.ts";
-import { createAgreedClock } from "../lib/agreed_clock.ts";
+import { createAgreedClock, type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
-import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { Metrics } from "../audit/metrics.ts";
 import { createProfiles } from "../mcp/profile.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { createConsoleSide } from "./console_side.ts";
-import { createStorageProbe } from "../http/storage_probe.ts";
-import { createHttpSide } from "./http_side.ts";
+import { createStorageProbe } from "../http/health.ts";
+import { createHttpSide, createTransferAccess } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
-import { createChallenges } from "../http/challenge.ts";
-import { createGuard } from "../http/guard.ts";
+import { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "../http/guard.ts";
 import { createRateLimits } from "./rate_limits.ts";
-import { createResourceMetadataEndpoint } from "../http/protected_resource_metadata.ts";
-import { createSpellings } from "../http/resource_spelling.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import type { Telemetry } from "../audit/telemetry.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
-import { createTransferAccess } from "./transfer_access.ts";
 
 export interface App {
   /** Answers any request. */

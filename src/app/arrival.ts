@@ -1,8 +1,8 @@
 /** The checks of what lies between clients and a running server: address, port, certificate, proxy, documents. */
 import type { Config } from "./config/config.ts";
-import type { Clock } from "../lib/clock.ts";
-import { type Check, checksOf } from "./check.ts";
-import { examine } from "./examination.ts";
+import type { Clock } from "../lib/time.ts";
+import { type Check, checksOf } from "./doctor_places.ts";
+import { examine } from "./doctor.ts";
 
 const partsOnTheWay = ["proxy", "registration", "certificate", "public address", "metadata"];
 

@@ -3,12 +3,12 @@
  * so that a worker can be given it in its address.
  */
 import type { Lifetimes, Limits } from "../oauth/context.ts";
-import type { EventStreamOptions } from "../http/event_stream.ts";
-import type { RepeatBounds } from "../lib/summarised_log.ts";
+import type { EventStreamOptions } from "../http/mcp_response.ts";
+import type { RepeatBounds } from "../lib/log.ts";
 import type { McpLimits } from "../mcp/limits.ts";
-import type { OllamaLimits } from "../llm/limits.ts";
+import type { OllamaLimits } from "../llm/port.ts";
 import type { StorageBounds } from "../storage/open_storage.ts";
-import type { TransferLimits } from "../files/transfer/limits.ts";
+import type { TransferLimits } from "../files/transfer/link_store.ts";
 import type { WorkspaceLimits } from "../files/workspace/limits.ts";
 
 export interface Bounds {

@@ -2,11 +2,9 @@
 import { type AttemptRecorder, createAttemptRecorder } from "../console/connections/recorder.ts";
 import { openStepLog, type StepLog } from "../console/connections/step_log.ts";
 import type { Config } from "./config/config.ts";
-import { summariseStrangers } from "../lib/summarised_log.ts";
-import { isLoopbackHost } from "../lib/parsers.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
-import type { Timers } from "../lib/timers.ts";
+import { summariseStrangers, type Log } from "../lib/log.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import { type Live, openLive } from "../console/live/live.ts";
 import type { TakeAudit } from "../mcp/audit.ts";
 import type { Storage } from "../storage/port.ts";
@@ -17,6 +15,8 @@ import type { Installation } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { startStoredAudit } from "./stored_audit.ts";
+import { clients } from "../oauth/records.ts";
+import { operatorClientId } from "../oauth/operator_token.ts";
 
 interface CallRecords {
   /** For every part: its audit lines are stored too, and repeated refusals of strangers are counted. */
@@ -95,4 +95,20 @@ async function isDiskFull(storage: Storage): Promise<boolean> {
   } catch (error) {
     return error instanceof Error && /\bfull\b/.test(error.message);
   }
+}
+
+// What a client is called, from what is stored of it; no document is fetched for it.
+
+const operatorName = "a token of the command line";
+
+/** What the tokens of the command line are called; `undefined` for other clients. */
+export function nameOfOperator(clientId: string): string | undefined {
+  return clientId === operatorClientId ? operatorName : undefined;
+}
+
+export async function readClientName(storage: Storage, clientId: string): Promise<string | null> {
+  const operator = nameOfOperator(clientId);
+  if (operator !== undefined) return operator;
+  const stored = await clients.read(storage, clientId).catch(() => null);
+  return stored?.value.name ?? URL.parse(clientId)?.host ?? null;
 }

@@ -3,7 +3,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, success } from "../lib/result.ts";
 import type { Changes } from "../console/pages/change.ts";
-import { toUndoFailure } from "../files/tools/undo_failure.ts";
+import { toUndoFailure } from "../files/tools/file_undo.ts";
 import type { Change, NumberedStep } from "../files/workspace/change.ts";
 import { showName, showText } from "../files/workspace/file_display.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";

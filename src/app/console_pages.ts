@@ -1,22 +1,30 @@
 /** The pages of the console, wired: its sections and what each is shown. */
-import { loadOnce } from "../lib/load_once.ts";
+import { systemClock, type Timers, type Clock } from "../lib/time.ts";
+import type { Config } from "./config/config.ts";
+import { type HealthFact, type ConnectedClient, overviewSection, callsPart, connectedPart, refusedPart, waitingPart } from "../console/pages/overview.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
+import { describeModels } from "../llm/models_report.ts";
+import type { ExportState, LogExport } from "../audit/log_export.ts";
+import type { LocalModel } from "../llm/port.ts";
+import { confinementWords, type Installation } from "./installation.ts";
+import { examineCertificate, type Check, examineDisks } from "./doctor_places.ts";
+import type { JudgedCall, RuleStore } from "../console/approvals/rule.ts";
+import { callEvent } from "../audit/line.ts";
+import { type SearchAudit, auditSection } from "../console/pages/audit.ts";
+import { type Usage, connectionsSection } from "../console/pages/connections.ts";
+import type { Tool } from "../mcp/tool.ts";
+import { loadOnce } from "../lib/program.ts";
 import { reportAttempts } from "../console/connections/report.ts";
 import type { StepLog } from "../console/connections/step_log.ts";
 import type { AuthorizationServer } from "../oauth/authorization_server.ts";
-import { ownerId } from "../oauth/records/user.ts";
-import type { Config } from "./config/config.ts";
+import { ownerId } from "../oauth/records.ts";
 import { createConsole } from "../console/pages/console.ts";
 import type { Decisions } from "../console/approvals/decisions.ts";
-import type { RuleStore } from "../console/approvals/rule_store.ts";
-import { readCallsOfDay } from "../audit/call_counts.ts";
+import { readCallsOfDay } from "../audit/stored_batches.ts";
 import { searchAudit } from "../audit/search.ts";
-import { auditSection, type SearchAudit } from "../console/pages/audit.ts";
 import { changeSection } from "../console/pages/change.ts";
-import { connectionsSection } from "../console/pages/connections.ts";
 import { decisionsSection } from "../console/pages/decisions.ts";
 import { liveSection } from "../console/pages/live.ts";
-import { type HealthFact, overviewSection } from "../console/pages/overview.ts";
-import { callsPart, connectedPart, refusedPart, waitingPart } from "../console/pages/overview_parts.ts";
 import { peopleSection } from "../console/pages/people.ts";
 import { rulesSection } from "../console/pages/rules.ts";
 import { whySection } from "../console/pages/why.ts";
@@ -24,20 +32,203 @@ import { ownAccount, servicenowSection } from "../console/pages/servicenow.ts";
 import { settingsSection } from "../console/pages/settings_in_force.ts";
 import type { Log } from "../lib/log.ts";
 import type { Live } from "../console/live/live.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Tool } from "../mcp/tool.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { LogExport } from "../audit/log_export.ts";
-import type { LocalModel } from "../llm/port.ts";
 import type { WorkspaceSource } from "../files/workspace/port.ts";
 import { createConsoleChanges } from "./console_changes.ts";
-import { nameOfOperator, readClientName } from "./client_name.ts";
+import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/servicenow.ts";
-import type { Installation } from "./installation.ts";
-import { createConsoleHealth } from "./console_health.ts";
-import { createToolListCost } from "./tool_list_cost.ts";
-import { createDayOfCalls } from "./day_of_calls.ts";
+import { createToolListCost } from "./protocol_server.ts";
+
+// What the console's overview says of the things that matter, asked anew but not more often than is worth it.
+
+const keptMs = 5_000;
+const modelPatienceMs = 2_000;
+
+interface HealthParts {
+  readonly serverUrl: string;
+  /** Rejects when the storage takes no write. */
+  readonly probeStorage: () => Promise<void>;
+  readonly model: LocalModel;
+  readonly kernel?: KernelAccess | undefined;
+  readonly timers: Timers;
+  readonly logExport: LogExport | null;
+}
+
+function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
+  const { timers } = parts;
+  let last: { readonly at: number; readonly facts: Promise<readonly HealthFact[]> } | null = null;
+  const look = async (): Promise<readonly HealthFact[]> => [
+    ...await Promise.all([storageFact(parts.probeStorage), modelFact(config, parts.model)]),
+    servicenowFact(config),
+    wallFact(config, parts.kernel),
+    ...[
+      ...examineDisks(config, parts.kernel),
+      ...examineCertificate(config.http.tls, { serverUrl: parts.serverUrl, clock: systemClock }),
+    ].map(factOf),
+    ...parts.logExport === null ? [] : [exportFact(parts.logExport.state)],
+  ];
+  return () => {
+    if (last === null || timers.elapsed() - last.at > keptMs) last = { at: timers.elapsed(), facts: look() };
+    return last.facts;
+  };
+}
+
+function storageFact(probe: () => Promise<void>): Promise<HealthFact> {
+  const name = "Storage";
+  return probe().then(
+    () => ({ name, state: "good", words: "The database takes writes." }),
+    (error) => ({ name, state: "bad", words: `The database does not work: ${String(error)}` }),
+  );
+}
+
+async function modelFact({ ollama: { models, embeddingModels = [] } }: Config, model: LocalModel): Promise<HealthFact> {
+  const name = "Local model";
+  const { server, models: known } = await describeModels(
+    { model, models, embeddingModels },
+    AbortSignal.timeout(modelPatienceMs),
+  );
+  if (!server.ok) return { name, state: "warn", words: server.problem ?? "It does not answer." };
+  const missing = known.filter(({ allowed, installed }) => allowed && !installed).map((entry) => entry.name);
+  return missing.length > 0
+    ? { name, state: "warn", words: `Not installed: ${missing.join(", ")}. Get one with \`ollama pull\`.` }
+    : { name, state: "good", words: `Ollama ${server.version ?? ""} at ${server.address}` };
+}
+
+function servicenowFact({ servicenow: { access, missing, write } }: Config): HealthFact {
+  const name = "ServiceNow";
+  if (access !== undefined) {
+    return { name, state: "good", words: `${access.instance}, ${write ? "reading and writing" : "reading only"}` };
+  }
+  return missing.length > 0
+    ? { name, state: "warn", words: `Set ${missing.join(" and ")} to use it.` }
+    : { name, state: "off", words: "No instance is configured." };
+}
+
+function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | undefined): HealthFact {
+  const name = "Workspace";
+  if (store !== "disk") return { name, state: "good", words: "Kept in the database." };
+  return kernel?.available
+    ? { name, state: "good", words: `${dir}: ${confinementWords.kernel}` }
+    : { name, state: "warn", words: `${dir}: ${confinementWords.checked}` };
+}
+
+/** As `doctor` says it. */
+function factOf({ name, state, text, remedy }: Check): HealthFact {
+  return {
+    name: `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`,
+    state: state === "well" ? "good" : "warn",
+    words: remedy === undefined ? text : `${text}: ${remedy}`,
+  };
+}
+
+/** Of this process since its start. */
+function exportFact({ collector, sent, lost, waiting, problem }: ExportState): HealthFact {
+  const name = "Audit export";
+  const counts = `${sent} lines sent to ${collector}, ${lost} lost, ${waiting} wait.`;
+  if (problem !== null) {
+    return { name, state: "bad", words: `The collector does not take lines: ${problem}. ${counts}` };
+  }
+  return { name, state: lost === 0 ? "good" : "warn", words: counts };
+}
+
+// The tool calls of the last day, from the audit: for the use of each connection, and to try rules on.
+
+const dayMs = 86_400_000;
+/** Calls that are read; of a busier day, the latest. */
+const maxCalls = 5_000;
+/** Lines that are read for them: some are not of calls. */
+const maxLines = 10_000;
+/** Of one page of the audit, at least. */
+const leastLines = 100;
+/** How long after its last call a client counts as connected. */
+const connectedMs = 300_000;
+/** How long what was read serves every page that asks. */
+const dayOfCallsKeptMs = 1_000;
+/** Lines are stored some time after their calls, by each instance on its own: what is younger than that is read again. */
+const settledMs = 30_000;
+/** A storage that did not answer for longer got them later still: everything is read again after this. */
+const wholeMs = 600_000;
+
+interface Call extends JudgedCall {
+  readonly time: number;
+  readonly isWell: boolean;
+}
+
+interface DayOfCalls {
+  /** The latest calls, newest first. */
+  calls(): Promise<readonly JudgedCall[]>;
+  /** By the id of a grant or a token of the command line. */
+  usage(): Promise<ReadonlyMap<string, Usage>>;
+  /** Who called something lately, the last first. */
+  connected(): Promise<readonly ConnectedClient[]>;
+}
+
+function createDayOfCalls(
+  search: SearchAudit,
+  { tools, clock }: { readonly tools: readonly Tool[]; readonly clock: Clock },
+): DayOfCalls {
+  const changing = new Set(tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
+  let last: { readonly at: number; readonly wholeAt: number; readonly calls: Promise<readonly Call[]> } | null = null;
+  /** Reads what is newer than `known`, and all where that is too much. */
+  const read = async (known: readonly Call[]): Promise<readonly Call[]> => {
+    const now = clock();
+    const since = Math.max(now - dayMs, Math.min(now, known[0]?.time ?? 0) - settledMs);
+    const found: Call[] = [];
+    let cursor: string | undefined;
+    for (let seen = 0;;) {
+      if (seen >= maxLines || found.length >= maxCalls) return found.slice(0, maxCalls);
+      const limit = Math.max(leastLines, maxCalls - found.length);
+      const { lines, cursor: next } = await search({ since }, { limit, cursor });
+      seen += Math.max(leastLines, lines.length); // a page may be empty, and the next one not
+      for (const { time, event, person, client, grant, tool, target, outcome } of lines) {
+        if (event !== callEvent || tool === null) continue;
+        found.push({
+          time,
+          person: person ?? "",
+          clientId: client ?? "",
+          grantId: grant ?? "",
+          tool,
+          changes: changing.has(tool),
+          places: target?.split(/, | > /) ?? [],
+          isWell: outcome === "ok",
+        });
+      }
+      if (next === null) break;
+      cursor = next;
+    }
+    const settled = known.filter(({ time }) => time < since && time >= now - dayMs);
+    return [...found, ...settled].slice(0, maxCalls);
+  };
+  const calls = (): Promise<readonly Call[]> => {
+    const at = clock();
+    if (last !== null && at >= last.at && at - last.at <= dayOfCallsKeptMs) return last.calls;
+    const before = last !== null && at >= last.at && at - last.wholeAt <= wholeMs ? last : null;
+    const known = before === null ? Promise.resolve([]) : before.calls.catch(() => []);
+    last = { at, wholeAt: before?.wholeAt ?? at, calls: known.then(read) };
+    return last.calls;
+  };
+  return {
+    calls,
+    async usage() {
+      const byGrant = new Map<string, Usage>();
+      for (const { grantId, time, isWell } of await calls()) {
+        const { calls: count = 0, errors = 0, lastAt = time } = byGrant.get(grantId) ?? {};
+        byGrant.set(grantId, { calls: count + 1, errors: errors + (isWell ? 0 : 1), lastAt });
+      }
+      return byGrant;
+    },
+    async connected() {
+      const since = clock() - connectedMs;
+      const found = new Map<string, ConnectedClient>();
+      for (const { clientId, person, time } of await calls()) {
+        if (time < since) break;
+        const key = JSON.stringify([clientId, person]);
+        const { calls: count = 0, lastAt = time } = found.get(key) ?? {};
+        found.set(key, { clientId, person, calls: count + 1, lastAt });
+      }
+      return [...found.values()];
+    },
+  };
+}
 
 export interface ConsoleParts extends Installation {
   readonly serverUrl: string;

@@ -1,7 +1,7 @@
 /** The console of one server: its routes. The code of its pages is loaded at the first request to one. */
 import type { Config } from "./config/config.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
-import { loadOnce } from "../lib/load_once.ts";
+import { loadOnce } from "../lib/program.ts";
 import type { ConsoleParts } from "./console_pages.ts";
 
 interface ConsoleSide {

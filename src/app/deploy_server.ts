@@ -3,13 +3,12 @@
  * permission at first, and with the network alone once its storage is open.
  */
 import process from "node:process";
-import type { Problem } from "../lib/problem.ts";
+import type { Problem, Result } from "../lib/result.ts";
 import { createDocumentFetcher } from "../oauth/document_fetcher.ts";
-import { createInternet } from "../oauth/internet.ts";
+import { createInternet } from "../oauth/public_document.ts";
 import type { Config } from "./config/config.ts";
-import type { Result } from "../lib/result.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
-import { confineThisIsolate, giveUp } from "./sandbox/own_permissions.ts";
+import { confineThisIsolate, giveUp } from "./sandbox/permissions.ts";
 
 /** Starts it, then confines the whole process: no code can read a file or a variable any more. */
 export async function startDeployServer(

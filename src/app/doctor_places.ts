@@ -1,14 +1,36 @@
 /** The directories that the server uses, as they are or as the first start would make them. */
 import { access, constants, lstat, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import type { StorageSettings } from "../storage/mod_settings.ts";
-import type { Config } from "./config/config.ts";
-import { lookAtPath } from "./config/look_at_path.ts";
-import { leadsInto } from "./config/overlap.ts";
+import type { Config, TlsConfig } from "./config/config.ts";
+import { lookAtPath, leadsInto } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
-import { exposure } from "../storage/data_directory.ts";
-import { dataFiles } from "../storage/data_files.ts";
-import { type Check, checksOf } from "./check.ts";
+import { exposure, dataFiles } from "../storage/data_directory.ts";
+import type { KernelAccess, FreeSpace } from "../files/kernel/kernel.ts";
+import type { Clock } from "../lib/time.ts";
+
+// What one check of `doctor` found.
+
+/**
+ * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is no
+ * verdict, but tells what is not covered.
+ */
+export interface Check {
+  readonly name: string;
+  readonly state: "well" | "note" | "warning" | "broken";
+  readonly text: string;
+  /** What to do about it. */
+  readonly remedy?: string;
+}
+
+/** Makes the checks of one part. */
+export function checksOf(name: string): Readonly<Record<Check["state"], (text: string, remedy?: string) => Check>> {
+  const makerOf = (state: Check["state"]) => (text: string, remedy?: string): Check =>
+    remedy === undefined ? { name, state, text } : { name, state, text, remedy };
+  return { well: makerOf("well"), note: makerOf("note"), warning: makerOf("warning"), broken: makerOf("broken") };
+}
 
 export async function* examineDataDirectory({ dataDir, database, masterKey }: StorageSettings): AsyncGenerator<Check> {
   const name = "data directory";
@@ -101,4 +123,84 @@ async function nearestParent(path: string): Promise<string> {
 function unusable(name: string, path: string, error: unknown, another: string): Check {
   const text = `${path} cannot be used: ${faultWords(error)}`;
   return checksOf(name).broken(text, pathRemedy(error, another));
+}
+
+// How much room the disks of the workspace and of the data have.
+
+/** Less deserves a look. */
+const leastFreeBytes = 1_000_000_000;
+
+/** One for the workspace and one for the data; one for both on the same file system. */
+export function examineDisks(
+  { workspace, storage: { database, dataDir } }: Config,
+  kernel: KernelAccess | undefined,
+): readonly Check[] {
+  if (!kernel?.available) return [];
+  const places = [
+    ...workspace.store === "disk" ? [{ what: "workspace", path: workspace.dir }] : [],
+    ...database === undefined ? [{ what: "data", path: dataDir }] : [],
+  ];
+  const checks = places.flatMap(({ what, path }) => {
+    const space = kernel.freeSpace(path);
+    return space === null ? [] : [examineSpace(`disk of the ${what}`, space)];
+  });
+  const [first, second] = checks;
+  return first !== undefined && first.text === second?.text ? [{ ...first, name: "disk" }] : checks;
+}
+
+function examineSpace(name: string, { free, total }: FreeSpace): Check {
+  const text = `${gigabytes(free)} of ${gigabytes(total)} GB free.`;
+  return free < leastFreeBytes
+    ? checksOf(name).warning(`${text} Writes fail once it is full: free some space.`)
+    : checksOf(name).well(text);
+}
+
+function gigabytes(bytes: number): string {
+  return (bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0);
+}
+
+// The certificate that the server itself serves https with, read from its file as clients will see it.
+
+const { well, warning } = checksOf("certificate");
+const renewalMs = 14 * 86_400_000;
+const certificateText = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** Its dates, its names, and whether what comes between it and an authority is there. */
+export function* examineCertificate(
+  tls: TlsConfig | undefined,
+  { serverUrl, clock }: { readonly serverUrl: string; readonly clock: Clock },
+): Generator<Check> {
+  if (tls === undefined) return;
+  const { certificates, files: [file] } = tls;
+  const chain = certificates.match(certificateText) ?? [];
+  const own = new X509Certificate(chain[0] ?? "");
+  const host = new URL(serverUrl).hostname.replace(/^\[|\]$/g, "");
+  const ends = Date.parse(own.validTo);
+  const warnings: [isSo: boolean, text: string, remedy: string][] = [
+    [ends <= clock(), `has expired, on ${own.validTo}`, "renew it, and start the server again"],
+    [
+      ends > clock() && ends <= clock() + renewalMs,
+      `expires soon, on ${own.validTo}`,
+      "renew it, and start the server again",
+    ],
+    [Date.parse(own.validFrom) > clock(), `is not valid before ${own.validFrom}`, "set this machine's clock"],
+    [
+      (isIP(host) === 0 ? own.checkHost(host) : own.checkIP(host)) === undefined,
+      `is not for ${host}`,
+      "have one made for the name in SERVER_URL",
+    ],
+    [
+      own.issuer === own.subject,
+      "vouches for itself: clients elsewhere refuse it",
+      "use one of a public authority; your own machines can be told to trust this one",
+    ],
+    [
+      own.issuer !== own.subject && chain.length === 1,
+      "comes alone: clients that do not know its issuer refuse it",
+      "name the full chain in TLS_CERT_FILE (fullchain.pem, not cert.pem)",
+    ],
+  ];
+  const found = warnings.filter(([isSo]) => isSo);
+  for (const [, text, remedy] of found) yield warning(`${file} ${text}`, remedy);
+  if (found.length === 0) yield well(`${file} is for ${host} until ${own.validTo}`);
 }

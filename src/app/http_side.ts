@@ -1,37 +1,76 @@
 /** The HTTP side of a server: its endpoints, each with its limits, behind one router. */
+import type { Bounds } from "./bounds.ts";
+import type { Endpoint, Route } from "../lib/endpoint.ts";
+import { loadOnce } from "../lib/program.ts";
+import { refusalWords } from "../files/tools/refusal.ts";
+import { type TransferLinks, transferPath } from "../files/transfer/port.ts";
+import type { TransfersOptions } from "../files/transfer/transfers.ts";
+import type { WorkspaceSource } from "../files/workspace/port.ts";
 import type { AttemptRecorder } from "../console/connections/recorder.ts";
 import type { AuthorizationRoute, AuthorizationServer } from "../oauth/authorization_server.ts";
 import { maxOAuthBodyBytes } from "../oauth/request_body.ts";
 import type { Config } from "./config/config.ts";
-import { isLoopbackHost } from "../lib/parsers.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
 import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
 import { createHealthEndpoint, createLivenessEndpoint, createReadinessEndpoint, type HealthOptions } from "../http/health.ts";
-import { createHomeEndpoint, createMcpPage } from "../http/home.ts";
-import { createIconsEndpoint } from "../http/icons.ts";
-import { limitAttempts, limitBodies, limitRequests } from "../http/limited.ts";
+import { createHomeEndpoint, createMcpPage, createIconsEndpoint, createServerCardEndpoints } from "../http/home.ts";
+import { limitAttempts, limitBodies, limitRequests } from "../http/rate_limit.ts";
 import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp_endpoint.ts";
 import { knownNames } from "../http/origin.ts";
-import { createRouter } from "../http/router.ts";
-import { createServerCardEndpoints } from "../http/server_card.ts";
-import { traceRequests } from "../http/traced_requests.ts";
-import type { Endpoint, Route } from "../lib/endpoint.ts";
+import { createRouter, traceRequests } from "../http/router.ts";
 import type { Log } from "../lib/log.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
-import type { Timers } from "../lib/timers.ts";
+import type { Timers } from "../lib/time.ts";
 import type { ServerInfo } from "../mcp/revision.ts";
 import type { createProfiles } from "../mcp/profile.ts";
-import type { createChallenges } from "../http/challenge.ts";
-import type { createGuard } from "../http/guard.ts";
+import type { createChallenges, createGuard } from "../http/guard.ts";
 import type { LimitName, Metrics } from "../audit/metrics.ts";
 import type { Telemetry } from "../audit/telemetry.ts";
-import { transferPath } from "../files/transfer/port.ts";
 import { version } from "../lib/version.ts";
 import { defaultWorkspaceLimits } from "../files/workspace/limits.ts";
-import type { Bounds } from "./bounds.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
-import type { OpenedTransfers } from "./transfers.ts";
+import type { Verifier } from "../oauth/verifier.ts";
+import type { Live } from "../console/live/live.ts";
+import type { Access } from "../files/transfer/running.ts";
+import { type Approval, placeReader } from "./approval.ts";
+
+// Links for files, wired. Their code is loaded for the first link.
+
+/** The tools' way to make links, and the endpoint at which they are used. */
+export interface OpenedTransfers {
+  readonly links: TransferLinks;
+  readonly endpoint: Endpoint;
+  /** Admits no more; resolves when those that run have ended, or after so many milliseconds. */
+  finish(milliseconds: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+interface TransferParts extends Pick<TransfersOptions, "storage" | "clock" | "log"> {
+  readonly transferBy: Pick<TransfersOptions, "serverUrl" | "secrets" | "access" | "timers">;
+  readonly bounds?: Bounds;
+}
+
+export function openTransfers(
+  source: WorkspaceSource,
+  { transferBy, storage, clock, log, bounds }: TransferParts,
+): OpenedTransfers {
+  const limits = bounds?.transfers ?? {};
+  const load = loadOnce(async () =>
+    (await import("../files/transfer/transfers.ts"))
+      .createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords })
+  );
+  return {
+    links: {
+      forDownload: async (principal, path) => await (await load()).links.forDownload(principal, path),
+      forUpload: async (principal, path, rule) => await (await load()).links.forUpload(principal, path, rule),
+    },
+    endpoint: async (request, peer) => await (await load()).endpoint(request, peer),
+    finish: (milliseconds) => load.ifLoaded(({ finish }) => finish(milliseconds)),
+    close: () => load.ifLoaded(({ close }) => close()),
+  };
+}
 
 interface HttpSideParts {
   readonly serverUrl: string;
@@ -162,5 +201,38 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
         ...[intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds)),
         transfers?.finish(milliseconds),
       ]),
+  };
+}
+
+// * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for what
+// the rules about calls allow.
+
+const tools = { download: "file_read", upload: "file_write" };
+
+export function createTransferAccess(
+  verifier: Pick<Verifier, "isLive" | "changeCount">,
+  live: Pick<Live, "callWatch" | "switches">,
+  { judge, rules }: Pick<Approval, "judge" | "rules">,
+): Access {
+  let known: unknown[] = [];
+  let changes = 0;
+  return {
+    isLive: async (principal) => live.callWatch.refusal(principal) === null && await verifier.isLive(principal),
+    async judge({ principal, direction, path }) {
+      const { subject: person, clientId, grantId } = principal;
+      const paths = placeReader.pathNames(path);
+      const [place = path, ...otherNames] = paths;
+      const call = { person, clientId, grantId, tool: tools[direction], changes: direction === "upload" };
+      const rule = await judge({ ...call, places: [place], otherNames, paths }, principal);
+      return rule?.verdict === "ask" ? { ask: rule.id } : rule?.verdict ?? "allow";
+    },
+    async changeCount() {
+      const now = [live.switches, rules.current];
+      // what a name leads to may change without a word
+      const mayLeadElsewhere = rules.current.some(({ place }) => place !== undefined);
+      if (mayLeadElsewhere || now.some((each, index) => each !== known[index])) changes += 1;
+      known = now;
+      return changes + await verifier.changeCount(); // both only grow
+    },
   };
 }

@@ -1,16 +1,15 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
-import { type Problem, UnusableError } from "../lib/problem.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { failure, type Result, success } from "../lib/result.ts";
 import { pathBelow } from "../lib/system_path.ts";
-import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
-import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey, type AbsentStorage } from "../storage/bind_master_key.ts";
-import { type DataDirectoryProblem, missingMasterKey, openDataDirectory, peekMasterKey, readDataDirectory } from "../storage/data_directory.ts";
-import { dataFiles } from "../storage/data_files.ts";
-import { openStorage, type OpenStorageOptions, type StorageBounds } from "../storage/open_storage.ts";
+import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
+import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey, type AbsentStorage, openStorage, type OpenStorageOptions, type StorageBounds } from "../storage/open_storage.ts";
+import { type DataDirectoryProblem, missingMasterKey, openDataDirectory, peekMasterKey, readDataDirectory, dataFiles } from "../storage/data_directory.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Config } from "./config/config.ts";
+import type { KernelAccess } from "../files/kernel/kernel.ts";
 
 export interface Installation {
   readonly storage: Storage;
@@ -42,7 +41,7 @@ export async function openInstallation(
     if (!keyed.ok) return keyed;
     const secrets = createSecretBox(keyed.value);
     if (settings.previousMasterKey !== undefined) {
-      const { moveToMasterKey } = await import("./move_to_master_key.ts"); // hardly ever needed
+      const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
       await moveToMasterKey({ storage, clock }, { from: createSecretBox(settings.previousMasterKey), to: secrets });
     }
     const bound = await bindMasterKey(storage, masterKeyMark(secrets));
@@ -121,4 +120,28 @@ async function makeMasterKeyFor(
 
 function asProblem({ path, problem, remedy }: DataDirectoryProblem): Problem {
   return { problem: `${path} ${problem}`, remedy };
+}
+
+// Says how the files of a workspace on the disk are confined, at the start and for `doctor`.
+
+/** What each way means. */
+export const confinementWords = {
+  kernel: "the kernel resolves each name below the workspace's directory (openat2): no other process can make a call " +
+    "reach files outside",
+  checked: "paths are checked before and after each use: another process of this machine that swaps directories for " +
+    "links at the right moment can make a call reach files outside",
+} as const;
+
+/** One line of the log; none without files on the disk. */
+export function tellConfinement(
+  { store }: Config["workspace"],
+  kernel: KernelAccess | undefined,
+  log: Log,
+): void {
+  if (store !== "disk") return;
+  if (kernel?.available) {
+    return log.write("info", "workspace_confinement", { by: "kernel", meaning: confinementWords.kernel });
+  }
+  const because = kernel?.reason ?? "the program was started without it";
+  log.write("info", "workspace_confinement", { by: "checks", because, meaning: confinementWords.checked });
 }

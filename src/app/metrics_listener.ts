@@ -1,13 +1,11 @@
 /** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
-import type { ListenAddress } from "../lib/parsers.ts";
-import { createMetricsEndpoint } from "../http/metrics.ts";
+import type { ListenAddress } from "../lib/settings.ts";
+import { createMetricsEndpoint } from "../http/health.ts";
 import { knownNames } from "../http/origin.ts";
 import type { Log } from "../lib/log.ts";
-import { nodeProcess } from "../lib/node_modules.ts";
+import { nodeProcess } from "../lib/program.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
-import { addCounts } from "../audit/add_counts.ts";
-import { expose, expositionType } from "../audit/exposition.ts";
-import type { Counts } from "../audit/metrics.ts";
+import { addCounts, expose, expositionType, type Counts } from "../audit/metrics.ts";
 import { version } from "../lib/version.ts";
 
 /** What one server tells of itself: plain data, which threads can send each other. */

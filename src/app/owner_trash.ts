@@ -1,12 +1,11 @@
 /** What the owner does with the trash from the command line, beside a running server or without one. */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import { ownerId } from "../oauth/records/user.ts";
+import { ownerId } from "../oauth/records.ts";
 import type { Config } from "./config/config.ts";
 import { loadKernel } from "../files/kernel/kernel.ts";
-import type { Problem } from "../lib/problem.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Problem, failure, type Result, success } from "../lib/result.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
 import { refusalWords } from "../files/tools/refusal.ts";
 import type { Change, KeptItem } from "../files/workspace/change.ts";

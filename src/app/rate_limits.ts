@@ -1,13 +1,10 @@
 /** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
-import { createRateLimiter, type RateLimiter } from "../http/rate_limit.ts";
-import type { AgreedClock } from "../lib/agreed_clock.ts";
-import { createSharedRateLimiter, type SharedRateLimiter } from "../http/shared_rate_limit.ts";
+import { createRateLimiter, type RateLimiter, createSharedRateLimiter, type SharedRateLimiter } from "../http/rate_limit.ts";
+import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
 import type { Installation } from "./installation.ts";
-import type { Clock } from "../lib/clock.ts";
 import type { Log } from "../lib/log.ts";
-import type { Timers } from "../lib/timers.ts";
 
 /** Every limit of a server that answers over HTTP. */
 export interface RateLimits {

@@ -1,13 +1,41 @@
 /** `keys rotate-master`: a new master key in the data directory, and everything moved to it. */
-import type { Problem } from "../lib/problem.ts";
+import { resealAuditChains } from "../audit/chain.ts";
+import { resealSigningKeys } from "../oauth/signing_keys.ts";
+import type { Clock } from "../lib/time.ts";
+import { type SecretBox, createSecretBox } from "../lib/secrets.ts";
+import { resealLinks } from "../servicenow/link_store.ts";
+import { boundMark, masterKeyMark, rebindMasterKey } from "../storage/open_storage.ts";
+import type { Storage } from "../storage/port.ts";
+import { type Problem, failure, type Result, success } from "../lib/result.ts";
 import { openStorageOf } from "./installation.ts";
-import type { Clock } from "../lib/clock.ts";
-import { moveToMasterKey, type ResealedCounts } from "./move_to_master_key.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import { createSecretBox } from "../lib/secret_box.ts";
-import { boundMark, masterKeyMark } from "../storage/bind_master_key.ts";
 import { adoptNextMasterKey, missingMasterKey, prepareNextMasterKey, readDataDirectory, unfinishedChange } from "../storage/data_directory.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
+
+// Moves everything that lasts from one master key to another.
+
+interface ResealedCounts {
+  readonly signingKeys: number;
+  readonly links: number;
+}
+
+/**
+ * Moves a database from one master key to another; `null` when it is not bound to `from`. Each record moves by itself
+ * and the binding last, so that an interrupted change is taken up by doing it again.
+ *
+ * What is derived and not sealed needs nothing: refresh tokens in use are known by their hashes. MCP sessions, list
+ * cursors, open forms and visits to the ServiceNow instance begin anew.
+ */
+export async function moveToMasterKey(
+  { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
+  keys: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<ResealedCounts | null> {
+  if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
+  const signingKeys = await resealSigningKeys({ storage, clock }, keys);
+  await resealAuditChains(storage, keys);
+  const { resealed } = await resealLinks(storage, keys);
+  await rebindMasterKey(storage, masterKeyMark(keys.to));
+  return { signingKeys, links: resealed };
+}
 
 /** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
 export async function rotateMasterKey(
@@ -25,7 +53,7 @@ export async function rotateMasterKey(
     return failure({ problem: `${path} ${problem}`, remedy });
   }
   const { databasePath } = directory.value;
-  const { isSqliteInUse } = await import("../storage/in_use.ts"); // with SQLite
+  const { isSqliteInUse } = await import("../storage/sqlite_database.ts"); // with SQLite
   if (settings.database === undefined && isSqliteInUse(databasePath)) {
     return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
   }

@@ -1,24 +1,19 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
 import type { FetchDocument } from "../oauth/document_fetcher.ts";
-import type { Config } from "./config/config.ts";
-import { freezeConfig } from "./config/freeze_config.ts";
-import { systemClock } from "../lib/clock.ts";
-import { holdTimers } from "../lib/timers.ts";
+import { type Config, freezeConfig } from "./config/config.ts";
+import { systemClock, holdTimers } from "../lib/time.ts";
 import type { JsonLog } from "../lib/json_log.ts";
-import { loadAsyncContexts } from "../lib/async_context.ts";
-import { nodeProcess } from "../lib/node_modules.ts";
-import { problemText } from "../lib/problem.ts";
+import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
+import { problemText } from "../lib/result.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/tool.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import type { ServerReport } from "./metrics_listener.ts";
-import type { FromWorker, ToWorker } from "./messages.ts";
-import { createPendingAnswers } from "./pending_answers.ts";
-import { giveUpHost, giveUpPath } from "./sandbox/own_permissions.ts";
-import { listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
-import { stderrLog } from "./stderr_log.ts";
+import { type FromWorker, type ToWorker, createPendingAnswers } from "./worker_messages.ts";
+import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
+import { stderrLog } from "./stdio_app.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {

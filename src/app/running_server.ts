@@ -1,28 +1,122 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
+import type { Config, TlsConfig } from "./config/config.ts";
+import { ConnectionPeer, type ProxyNotice, createProxyNotice } from "../http/forwarded.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
+import type { Log } from "../lib/log.ts";
+import { UnusableError, type Problem, failure, type Result, success } from "../lib/result.ts";
+import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import type { FetchDocument } from "../oauth/document_fetcher.ts";
-import { hasArgon2id } from "../oauth/argon2id.ts";
-import { canVerify } from "../oauth/password_hash.ts";
-import type { Config } from "./config/config.ts";
+import { hasArgon2id, canVerify } from "../oauth/password_hash.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
-import { createProxyNotice } from "../http/proxy_notice.ts";
-import { type Installation, openInstallation } from "./installation.ts";
-import { tellConfinement } from "./confinement.ts";
+import { type Installation, openInstallation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { Log } from "../lib/log.ts";
-import type { PersistentListener } from "../lib/persistent_listener.ts";
-import { type Problem, UnusableError } from "../lib/problem.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import type { Clock } from "../lib/time.ts";
 import { methodNames } from "../mcp/modern.ts";
 import type { Tool } from "../mcp/tool.ts";
-import { listenForClients, listeningOn } from "./listen.ts";
 import type { Metrics } from "../audit/metrics.ts";
 import type { ServerReport } from "./metrics_listener.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { startTelemetry, type Telemetry } from "../audit/telemetry.ts";
 import { version } from "../lib/version.ts";
+
+// Listening on the addresses that the configuration names, with its failures in words.
+
+interface ListenPlace {
+  readonly host: string;
+  readonly port: number;
+  /** Its purpose, where that is not the server itself. */
+  readonly use?: string;
+  readonly remedy: string;
+}
+
+const unreservedPort = 1_024;
+
+/** Listens by `listen`. Throws {@link UnusableError} where the address cannot be listened on. */
+function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, listen: () => T): T {
+  try {
+    return listen();
+  } catch (error) {
+    const isReserved = error instanceof Deno.errors.PermissionDenied && port > 0 && port < unreservedPort;
+    const rights = `ports below ${unreservedPort} need rights that this user lacks: `;
+    throw new UnusableError(
+      `cannot listen on ${host} port ${port}${use}: ${faultWords(error)}`,
+      isReserved ? `${rights}${remedy}` : remedy,
+      { cause: error },
+    );
+  }
+}
+
+interface MainListenerOptions {
+  readonly log: Log;
+  readonly notice: ProxyNotice;
+  /** For one of several that share the port: whether it is the first to listen on it. */
+  readonly team: { readonly opensPort: boolean } | undefined;
+  /** Taken if it is free where the configuration leaves the port to the system. */
+  readonly preferredPort: number | undefined;
+}
+
+/** The server's own listener. Throws {@link UnusableError} where it cannot listen, or its TLS files are unusable. */
+function listenForClients(
+  http: Config["http"],
+  answer: Endpoint,
+  { log, notice, team, preferredPort }: MainListenerOptions,
+): PersistentListener {
+  const place = { host: http.host, port: http.port, remedy: "choose another with --port or --host" };
+  if (team?.opensPort) listeningOn(place, () => requireFreePort(http));
+  const on = (port: number): HttpServer => listen({ ...http, port }, { reusePort: team !== undefined, notice }, answer);
+  try {
+    return listenPersistently({
+      listen: (again) =>
+        again === null ? listeningOn(place, () => listenFirst(http.port, preferredPort, on)) : on(again),
+      log,
+    });
+  } catch (error) {
+    if (!(error instanceof UnusableError) || http.tls === undefined || systemFaultWords(error.cause) !== null) {
+      throw error;
+    }
+    throw new UnusableError(
+      `cannot serve https: ${faultWords(error.cause)}`,
+      "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
+      { cause: error },
+    );
+  }
+}
+
+/** Throws where another program listens: with `reusePort`, another server of the same user would be joined silently. */
+function requireFreePort({ host: hostname, port }: Config["http"]): void {
+  if (port !== 0) Deno.listen({ hostname, port }).close();
+}
+
+/** Another program may have taken the preferred port in the meantime. */
+function listenFirst(port: number, preferred: number | undefined, listen: (port: number) => HttpServer): HttpServer {
+  if (port !== 0 || preferred === undefined) return listen(port);
+  try {
+    return listen(preferred);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
+    return listen(port);
+  }
+}
+
+/** With `reusePort`, Linux spreads new connections over all listeners. */
+function listen(
+  { host: hostname, port, trustedProxies, tls }: Config["http"],
+  { reusePort, notice }: { readonly reusePort: boolean; readonly notice: ProxyNotice },
+  answer: Endpoint,
+): Deno.HttpServer<Deno.NetAddr> {
+  const proxies = { trusted: trustedProxies, notice };
+  return Deno.serve(
+    { hostname, port, reusePort, onListen: () => {}, ...credentialsOf(tls) },
+    (request, info) => answer(request, new ConnectionPeer(request, info, proxies)),
+  );
+}
+
+function credentialsOf(tls: TlsConfig | undefined): Deno.TlsCertifiedKeyPem | Record<never, never> {
+  return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
+}
 
 export interface RunningServer {
   /** Its address as clients know it. */

@@ -1,6 +1,6 @@
 /** Under which addresses clients know this server. */
 import type { Config } from "./config/config.ts";
-import { isLoopbackHost } from "../lib/parsers.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
 
 /** The one address that is the issuer: SERVER_URL, or on this machine alone the address listened on. */
 export function serverUrlFor({ serverUrl, host, tls }: Config["http"], port: number): string {

@@ -3,10 +3,9 @@ import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/rate_limit.ts";
 import { servicenowCallsPerMinute } from "./rate_limits.ts";
 import type { Installation } from "./installation.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { createSecretBox, type SecretBox } from "../lib/secret_box.ts";
-import { systemTimers } from "../lib/timers.ts";
+import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { offeredScopes } from "../lib/scopes.ts";
 import type { Servicenow } from "../servicenow/servicenow.ts";
 
@@ -72,7 +71,7 @@ async function resealInBackground(
   current: SecretBox,
   previous: readonly SecretBox[],
 ): Promise<void> {
-  const { resealLinks } = await import("../servicenow/reseal_links.ts");
+  const { resealLinks } = await import("../servicenow/link_store.ts");
   for (const from of previous) {
     resealLinks(storage, { from, to: current }).then(
       ({ resealed }) => resealed > 0 && log.write("audit", "servicenow_links_resealed", { resealed }),

@@ -1,15 +1,13 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
-import { ownerId } from "../oauth/records/user.ts";
-import { type Problem, UnusableError } from "../lib/problem.ts";
+import { ownerId } from "../oauth/records.ts";
+import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
-import type { Installation } from "./installation.ts";
-import { tellConfinement } from "./confinement.ts";
+import { type Installation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, systemTimers, systemClock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
-import { failure, type Result, success } from "../lib/result.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { scopesOf, openServicenow } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
@@ -19,9 +17,10 @@ import { observeStorage } from "../audit/observed_storage.ts";
 import { startTelemetry } from "../audit/telemetry.ts";
 import { openCallRecords } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
-import { systemTimers } from "../lib/timers.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
+import type { ServerSettings } from "./config/settings.ts";
+import { createJsonLog, type JsonLog, type WriteLines } from "../lib/json_log.ts";
 
 interface StdioAppDependencies extends Installation {
   readonly kernel?: KernelAccess;
@@ -123,4 +122,16 @@ export async function runStdio(
 
 function fail(error: Error): never {
   throw error;
+}
+
+// The log on standard error, as a configuration has it.
+
+/** Lines for people at a terminal, JSON elsewhere, unless the configuration says which. */
+export function stderrLog({ logLevel, logFormat }: ServerSettings, write: WriteLines): JsonLog {
+  return createJsonLog({
+    write,
+    level: logLevel,
+    format: logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
+    clock: systemClock,
+  });
 }

@@ -2,14 +2,12 @@
 import type { AuditSettings } from "../audit/mod_settings.ts";
 import type { AuditParts } from "../audit/chain_writer.ts";
 import { lineOfLog, lineOfRequest } from "../audit/lines_of_log.ts";
-import { exportedLines } from "../audit/exported_lines.ts";
-import { createAuditRecorder } from "../audit/recorder.ts";
-import { limitStrangers } from "../audit/stranger_limit.ts";
+import { exportedLines } from "../audit/verify.ts";
+import { createAuditRecorder, limitStrangers } from "../audit/recorder.ts";
 import { trimAudit } from "../audit/retention.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
+import { systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { decodeLines } from "../audit/batch_text.ts";
-import type { AuditLine } from "../audit/line.ts";
+import { decodeLines, type AuditLine } from "../audit/line.ts";
 import type { LogExport } from "../audit/log_export.ts";
 import type { TakeAudit } from "../mcp/audit.ts";
 

@@ -1,21 +1,21 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
+import { loadOnce } from "../lib/program.ts";
+import type { Clock } from "../lib/time.ts";
+import { ollamaLimits, type LocalModel } from "../llm/port.ts";
+import type { Telemetry } from "../audit/telemetry.ts";
 import type { Installation } from "./installation.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
-import type { Clock } from "../lib/clock.ts";
 import { createParallelShare } from "../lib/parallel_share.ts";
 import { shareKey } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import type { Prompt } from "../mcp/prompt.ts";
 import type { ResourceFamily } from "../mcp/resource.ts";
 import type { Tool } from "../mcp/tool.ts";
-import type { LocalModel } from "../llm/port.ts";
-import { openModel } from "./model.ts";
-import { llmModelsResource } from "../llm/models_resource.ts";
+import { llmModelsResource } from "../llm/models_report.ts";
 import { workspaceFilesResource } from "../files/tools/workspace_files.ts";
 import type { ServicenowRecords } from "../servicenow/port.ts";
-import type { Telemetry } from "../audit/telemetry.ts";
 import { fileDeleteTool } from "../files/tools/file_delete.ts";
 import { fileEditTool } from "../files/tools/file_edit.ts";
 import { fileListTool } from "../files/tools/file_list.ts";
@@ -23,11 +23,77 @@ import { fileMoveTool } from "../files/tools/file_move.ts";
 import { fileReadTool } from "../files/tools/file_read.ts";
 import { fileSearchTool } from "../files/tools/file_search.ts";
 import { fileWriteTool } from "../files/tools/file_write.ts";
-import { type OpenedTransfers, openTransfers } from "./transfers.ts";
+import { type OpenedTransfers, openTransfers } from "./http_side.ts";
 import { fileUndoTool } from "../files/tools/file_undo.ts";
 import { llmTools } from "../llm/llm_tools.ts";
 import type { WorkspaceSource } from "../files/workspace/port.ts";
 import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
+
+// The local model, wired. Its code is loaded at the first call of it.
+
+interface ModelParts {
+  readonly telemetry: Telemetry;
+  readonly bounds?: Bounds;
+  readonly clock: Clock;
+}
+
+interface OpenedModel {
+  readonly model: LocalModel;
+  close(): void | Promise<void>;
+}
+
+function openModel(config: Config, parts: ModelParts): OpenedModel {
+  const load = loadOnce(() => loadModel(config, parts));
+  return {
+    model: {
+      maxPromptBytes: limitsOf(parts).maxPromptBytes,
+      async *generate(request, call) {
+        yield* (await load()).model.generate(request, call);
+      },
+      async *chat(request, call) {
+        yield* (await load()).model.chat(request, call);
+      },
+      async *embed(request, call) {
+        yield* (await load()).model.embed(request, call);
+      },
+      report: async (signal) => await (await load()).model.report(signal),
+    },
+    close: () => load.ifLoaded(({ close }) => close()),
+  };
+}
+
+async function loadModel(config: Config, parts: ModelParts): Promise<OpenedModel> {
+  const [{ createOllamaClient }, { createLocalModel }, { createModelQueue }] = await Promise.all([
+    import("../llm/client.ts"),
+    import("../llm/local_model.ts"),
+    import("../llm/model_queue.ts"),
+  ]);
+  const { telemetry: { tracer, fetch }, clock } = parts;
+  const limits = limitsOf(parts);
+  const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
+  const client = tracer.exports ? (await import("../audit/traced_model.ts")).traceModel(ollama, tracer) : ollama;
+  const model = createLocalModel({
+    client,
+    queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),
+    totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
+    limits,
+    clock,
+    random: Math.random,
+  });
+  return { model, close: ollama.close };
+}
+
+function limitsOf({ bounds }: ModelParts): typeof ollamaLimits {
+  return { ...ollamaLimits, ...bounds?.ollama };
+}
+
+/** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */
+const generationMarginMs = 2_000;
+
+/** How long a generation may take. */
+function generationMs(toolTimeoutMs: number): number {
+  return Math.max(toolTimeoutMs - generationMarginMs, toolTimeoutMs / 2);
+}
 
 /** Tools and what they hold open. */
 export interface Toolbox {
@@ -126,7 +192,7 @@ async function recordsOf(
   { write, gateResources }: Pick<Config["servicenow"], "write"> & Pick<ToolboxDependencies, "gateResources">,
 ) {
   const { servicenowTools } = await import("../servicenow/servicenow_tools.ts");
-  const { workspaceFiles } = await import("../servicenow/files_tool.ts");
+  const { workspaceFiles } = await import("../servicenow/attach_tool.ts");
   const { servicenowResources } = await import("../servicenow/resources.ts");
   const { servicenowPrompts } = await import("../servicenow/prompts.ts");
   const resources = gateResources(servicenowResources(servicenow));

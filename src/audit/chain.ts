@@ -4,9 +4,9 @@
  * notice that the end was cut off takes a head that the owner kept elsewhere.
  */
 import * as z from "zod";
-import { toBase64Url } from "../lib/base64url.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
-import type { StorageKey } from "../storage/port.ts";
+import { toBase64Url } from "../lib/random_secret.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { StorageKey, Storage } from "../storage/port.ts";
 import { auditLineEnd } from "./line.ts";
 
 /** Lines that were stored together. */
@@ -150,4 +150,34 @@ export function isGenuine(secrets: SecretBox, name: string, found: Chain): boole
   const { removed } = found;
   return found.mac === macOfHead(secrets, name, found) &&
     (removed === null || removed.mac === macOfCheckpoint(secrets, name, removed));
+}
+
+// Change of the master key: authenticates every chain anew. One that was changed stays without a valid MAC.
+
+/** May be repeated, and interrupted at any point. */
+export async function resealAuditChains(
+  storage: Storage,
+  keys: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<void> {
+  for (const { key } of await storage.list(chainsKey, { limit: maxChains })) {
+    while (!await resealChain(storage, key, keys));
+  }
+}
+
+/** `false` when the chain was added to meanwhile. */
+async function resealChain(
+  storage: Storage,
+  key: StorageKey,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<boolean> {
+  const entry = await storage.get(key);
+  const chain = parseChain(entry?.value);
+  const name = key.at(-1) ?? "";
+  if (entry === null || chain === null || !isGenuine(from, name, chain)) return true;
+  const { removed } = chain;
+  const value = sealHead(to, name, {
+    ...chain,
+    removed: removed === null ? null : { ...removed, mac: macOfCheckpoint(to, name, removed) },
+  });
+  return await storage.commit({ checks: [{ key, version: entry.version }], puts: [{ key, value }] });
 }

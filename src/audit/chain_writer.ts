@@ -3,13 +3,13 @@
  * commit that finds the chain changed by another instance fails, and this one looks for another chain. Small batches
  * are written one entry each, then gathered into one, so that a quiet month is not a million entries.
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { type AuditBatch, bytesOf, type Chain, chainKey, chainNumber, chainsKey, emptyChain, hashBatch, isGenuine, maxChains, oldestEntryKey, parseChain, recordedKey, sealHead, segmentKey } from "./chain.ts";
-import type { KeptHead } from "./head.ts";
-import { addOutcomeCounts, countsKey, countsLifetimeMs, hourOf, type OutcomeCounts, parseCounts } from "./call_counts.ts";
+import type { KeptHead } from "./verify.ts";
+import { addOutcomeCounts, countsKey, countsLifetimeMs, hourOf, type OutcomeCounts, parseCounts } from "./stored_batches.ts";
 
 /** What is added at once. */
 export interface NewBatch {

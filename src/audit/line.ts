@@ -1,5 +1,6 @@
 /** One line of the stored audit, and its stored text. */
 import { boundedMap } from "../lib/bounded_map.ts";
+import { isObject } from "../lib/json.ts";
 
 /** The event of a tool's call. */
 export const callEvent = "call";
@@ -84,7 +85,7 @@ function keptField(text: string | null): string {
 }
 
 /** What is the same for many lines. */
-export type SharedFields = Pick<
+type SharedFields = Pick<
   AuditLine,
   "event" | "person" | "client" | "grant" | "tool" | "address" | "outcome" | "code"
 >;
@@ -99,7 +100,7 @@ export function encodeLine(line: AuditLine): string {
 }
 
 /** The same without {@link SharedFields}. */
-export function encodeShortLine(line: AuditLine): string {
+function encodeShortLine(line: AuditLine): string {
   return `${line.time}|||||${field(line.target)}||||${durationText(line)}${field(line.change)}${field(line.requestId)}`;
 }
 
@@ -135,4 +136,108 @@ function fieldAt(fields: readonly string[], index: number): string | null {
   return found.includes("%")
     ? found.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
     : found;
+}
+
+// What a request touches, in short: a file, a record, a model. Never contents.
+
+const maxNames = 3;
+const touchedMaxCharacters = 200;
+
+/** From the parameters of a request, as the caller sent them; `null` where they name nothing. */
+export function touchedBy(params: unknown): string | null {
+  if (!isObject(params)) return null;
+  const input = params["arguments"];
+  if (!isObject(input)) return text(params["uri"]);
+  const table = text(input["table"]);
+  const record = text(input["id"]) ?? text(input["number"]) ?? text(input["attachment_id"]);
+  if (table !== null || record !== null) return short([table, record].filter((part) => part !== null).join(" "));
+  const { files, edits, paths } = input;
+  const path = text(input["path"]) ?? text(input["filename"]);
+  const destination = text(input["destination"]);
+  const more = names([input["against"]]) + names(files) + names(edits) + names(paths);
+  const from = path ?? (more === "" ? null : more.slice(2));
+  if (destination !== null) return from === null ? destination : short(`${from} > ${destination}`);
+  if (more !== "") return short(path === null ? more.slice(2) : path + more);
+  return path ?? text(input["model"]);
+}
+
+/** Further files, each after a comma. */
+function names(list: unknown): string {
+  if (!Array.isArray(list)) return "";
+  const found: string[] = [];
+  for (const each of list.slice(0, maxNames)) {
+    const name = isObject(each) ? text(each["path"]) ?? text(each["filename"]) : text(each);
+    if (name !== null) found.push(`, ${name}`);
+  }
+  return found.join("") + (list.length > maxNames ? `, and ${list.length - maxNames} more` : "");
+}
+
+function text(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? short(value) : null;
+}
+
+/** A copy: a slice would keep the whole text in memory. */
+function short(value: string): string {
+  return value.length <= touchedMaxCharacters ? value : JSON.parse(JSON.stringify(value.slice(0, touchedMaxCharacters)));
+}
+
+// * The text of a batch. Who called what, with which outcome, is the same for many lines: the first of them spells it, the
+// others name that line. An earlier version shows the others without those fields.
+
+interface SpelledLine {
+  readonly index: number;
+  readonly shared: SharedFields;
+}
+
+/** Encodes the lines of one batch. */
+export interface BatchEncoder {
+  /** The text of the next line, with its end. */
+  encode(line: AuditLine): string;
+}
+
+/** Lines of one grant that others may name, and grants with such lines: all further lines are spelled. */
+const maxSpelledOfGrant = 16;
+const maxGrants = 500;
+/** No field holds it: a single sign of percent is escaped. */
+const spelledMark = "|%%";
+
+export function createBatchEncoder(): BatchEncoder {
+  const grants = new Map<string | null, SpelledLine[]>();
+  let count = 0;
+  return {
+    encode(line) {
+      const index = count++;
+      let spelled = grants.get(line.grant);
+      if (spelled !== undefined) {
+        for (const each of spelled) {
+          if (isShared(each.shared, line)) return encodeShortLine(line) + spelledMark + each.index + auditLineEnd;
+        }
+      } else if (grants.size < maxGrants) grants.set(line.grant, spelled = []);
+      if (spelled !== undefined && spelled.length < maxSpelledOfGrant) spelled.push({ index, shared: line });
+      return encodeLine(line) + auditLineEnd;
+    },
+  };
+}
+
+function isShared(first: SharedFields, second: SharedFields): boolean {
+  return first.tool === second.tool && first.outcome === second.outcome && first.code === second.code &&
+    first.event === second.event && first.person === second.person && first.client === second.client &&
+    first.grant === second.grant && first.address === second.address;
+}
+
+/** The texts of a batch's lines, without their ends. */
+export function splitLines(lines: string): readonly string[] {
+  return lines.split(auditLineEnd).slice(0, -1);
+}
+
+/** The line that spells what `text`, one of `texts`, leaves out: `text` itself where that is nothing. */
+export function spelledFor(texts: readonly string[], text: string): string {
+  const at = text.lastIndexOf(spelledMark);
+  return at < 0 ? text : texts[Number(text.slice(at + spelledMark.length))] ?? text;
+}
+
+/** The lines of a batch. */
+export function decodeLines(lines: string): readonly AuditLine[] {
+  const texts = splitLines(lines);
+  return texts.map((text) => decodeLine(text, spelledFor(texts, text)));
 }

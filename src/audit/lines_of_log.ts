@@ -1,8 +1,7 @@
 /** What the log says of a request or a sign-in, as a line of the stored audit. */
 import type { LogFields } from "../lib/log.ts";
 import type { AuditEntry } from "../mcp/audit.ts";
-import { type AuditLine, callEvent } from "./line.ts";
-import { touchedBy } from "./touched.ts";
+import { type AuditLine, callEvent, touchedBy } from "./line.ts";
 
 /** Called for every call. */
 export function lineOfRequest(entry: AuditEntry, params: unknown): AuditLine {

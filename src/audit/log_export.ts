@@ -2,12 +2,11 @@
  * Sends log records to a collector (OTLP/HTTP, JSON): a bounded queue, one request at a time, each tried a few times.
  * What finds the queue full or is refused is lost, counted and reported; nothing waits for the collector.
  */
-import { readBounded } from "../lib/bounded_body.ts";
+import { readBounded } from "../lib/request_text.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { Log } from "../lib/log.ts";
-import { createPause } from "../lib/pause.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { LogsTarget } from "./telemetry_settings.ts";
+import { createPause, type Timers } from "../lib/time.ts";
+import type { LogsTarget } from "./mod_settings.ts";
 
 /** What is sent of one line. */
 export interface LogRecord {

@@ -3,7 +3,36 @@
  * fixed lists, registered tools and this program's own words, so that no caller can make the sets grow.
  */
 import type { AuditEntry, AuditOutcome } from "../mcp/audit.ts";
-import { createHistogram, type Histogram, observe } from "./histogram.ts";
+
+// A histogram of fixed buckets, as Prometheus adds them up over instances.
+
+/** Counted values: plain data. */
+interface Histogram {
+  /** Upper ends of the buckets, rising. */
+  readonly bounds: readonly number[];
+  /** How many values each bucket holds; one more than there are bounds, for all that is beyond. */
+  readonly counts: number[];
+  sum: number;
+}
+
+/** An empty histogram; `bounds` rise. */
+export function createHistogram(bounds: readonly number[]): Histogram {
+  return { bounds, counts: new Array<number>(bounds.length + 1).fill(0), sum: 0 };
+}
+
+export function observe(histogram: Histogram, value: number): void {
+  const { bounds, counts } = histogram;
+  let bucket = 0;
+  while (bucket < bounds.length && value > (bounds[bucket] ?? 0)) bucket++;
+  counts[bucket] = (counts[bucket] ?? 0) + 1;
+  histogram.sum += value;
+}
+
+/** Upper ends of the buckets, each with how many values were at most that. The last is infinity, with all values. */
+export function cumulative({ bounds, counts }: Histogram): readonly (readonly [bound: number, count: number])[] {
+  let total = 0;
+  return [...bounds, Infinity].map((bound, index) => [bound, total += counts[index] ?? 0] as const);
+}
 
 /** Which limit refused a request. */
 export type LimitName = "tool_calls" | "oauth" | "registration" | "health";
@@ -93,4 +122,142 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
       totals.storageErrors++;
     },
   };
+}
+
+// The counts of several servers as those of one.
+
+export function addCounts(all: readonly Counts[]): Counts {
+  const requests = new Map<string, Outcomes>();
+  const answers = new Map<string, Statuses>();
+  const tools = new Map<string, ToolCounts>();
+  const totals = noTotals();
+  for (const counts of all) {
+    for (const [method, outcomes] of counts.requests) {
+      requests.set(method, addOutcomes(requests.get(method) ?? {}, outcomes));
+    }
+    for (const [route, statuses] of counts.answers) {
+      answers.set(route, addOutcomes(answers.get(route) ?? {}, statuses));
+    }
+    for (const [tool, { outcomes, seconds }] of counts.tools) {
+      const before = tools.get(tool) ?? { outcomes: {}, seconds: createHistogram(seconds.bounds) };
+      tools.set(tool, {
+        outcomes: addOutcomes(before.outcomes, outcomes),
+        seconds: addHistograms(before.seconds, seconds),
+      });
+    }
+    totals.refusedTokens += counts.totals.refusedTokens;
+    totals.storageErrors += counts.totals.storageErrors;
+    for (const limit of Object.keys(totals.rateLimited) as LimitName[]) {
+      totals.rateLimited[limit] += counts.totals.rateLimited[limit];
+    }
+  }
+  return { requests, answers, tools, totals };
+}
+
+function addOutcomes<Name extends string>(
+  first: Partial<Record<Name, number>>,
+  second: Partial<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  const sum: Partial<Record<Name, number>> = { ...first };
+  for (const [outcome, count] of Object.entries(second) as [Name, number][]) {
+    sum[outcome] = (sum[outcome] ?? 0) + count;
+  }
+  return sum;
+}
+
+function addHistograms(first: Histogram, second: Histogram): Histogram {
+  const { bounds } = first;
+  const counts = first.counts.map((count, bucket) => count + (second.counts[bucket] ?? 0));
+  return { bounds, counts, sum: first.sum + second.sum };
+}
+
+// The counts as Prometheus reads them: text format 0.0.4.
+
+/** The media type of {@link expose}'s text. */
+export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
+
+/** What is measured at the moment of the scrape. */
+interface Gauges {
+  readonly version: string;
+  /** How many servers the counts are of. */
+  readonly workers: number;
+  readonly openStreams: number;
+  readonly residentBytes: number;
+  /** Processor time of the process, all threads. */
+  readonly cpuSeconds: number;
+  readonly heapUsedBytes: number;
+  readonly heapTotalBytes: number;
+  /** Seconds since the epoch. */
+  readonly startedAt: number;
+}
+
+type Labels = Readonly<Record<string, string>>;
+
+export function expose({ requests, answers, tools, totals }: Counts, gauges: Gauges): string {
+  const text: string[] = [];
+  const family = (name: string, type: "counter" | "gauge" | "histogram", help: string): void => {
+    text.push(`# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`);
+  };
+  const sample = (name: string, value: number, labels: Labels = {}): void => {
+    text.push(`${name}${labelText(labels)} ${valueText(value)}\n`);
+  };
+  const single = (name: string, type: "counter" | "gauge", help: string, value: number, labels: Labels = {}): void => {
+    family(name, type, help);
+    sample(name, value, labels);
+  };
+
+  family("portcullis_requests_total", "counter", "JSON-RPC requests answered, by method and outcome.");
+  for (const [method, outcomes] of requests) {
+    for (const [outcome, count] of Object.entries(outcomes)) {
+      sample("portcullis_requests_total", count, { method, outcome });
+    }
+  }
+  family("portcullis_http_requests_total", "counter", "HTTP requests answered, by route and status.");
+  for (const [route, statuses] of answers) {
+    for (const [status, count] of Object.entries(statuses)) {
+      sample("portcullis_http_requests_total", count ?? 0, { route, status });
+    }
+  }
+  family("portcullis_tool_calls_total", "counter", "Tool calls answered, by tool and outcome.");
+  for (const [tool, { outcomes }] of tools) {
+    for (const [outcome, count] of Object.entries(outcomes)) {
+      sample("portcullis_tool_calls_total", count, { tool, outcome });
+    }
+  }
+  const seconds = "portcullis_tool_call_duration_seconds";
+  family(seconds, "histogram", "How long tool calls took to answer, refused ones included.");
+  for (const [tool, { seconds: histogram }] of tools) {
+    const buckets = cumulative(histogram);
+    for (const [bound, count] of buckets) sample(`${seconds}_bucket`, count, { tool, le: valueText(bound) });
+    sample(`${seconds}_sum`, histogram.sum, { tool });
+    sample(`${seconds}_count`, buckets.at(-1)?.[1] ?? 0, { tool });
+  }
+  single("portcullis_refused_tokens_total", "counter", "Requests with a token that was refused.", totals.refusedTokens);
+  family("portcullis_rate_limited_total", "counter", "Requests refused by a rate limit, by limit.");
+  for (const [limit, count] of Object.entries(totals.rateLimited)) {
+    sample("portcullis_rate_limited_total", count, { limit });
+  }
+  single("portcullis_storage_errors_total", "counter", "Storage operations that failed.", totals.storageErrors);
+  single("portcullis_open_streams", "gauge", "Event streams that are open.", gauges.openStreams);
+  single("portcullis_workers", "gauge", "Workers that answer, and that these counts are of.", gauges.workers);
+  single("portcullis_info", "gauge", "The program that answers.", 1, { version: gauges.version });
+  single("process_cpu_seconds_total", "counter", "Processor time of the process.", gauges.cpuSeconds);
+  single("process_resident_memory_bytes", "gauge", "Memory of the process.", gauges.residentBytes);
+  single("portcullis_heap_used_bytes", "gauge", "JavaScript heap of the server in use.", gauges.heapUsedBytes);
+  single("portcullis_heap_total_bytes", "gauge", "JavaScript heap of the server.", gauges.heapTotalBytes);
+  single("process_start_time_seconds", "gauge", "Start of the server since the epoch.", gauges.startedAt);
+  return text.join("");
+}
+
+function labelText(labels: Labels): string {
+  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`);
+  return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
+}
+
+function escapeLabel(value: string): string {
+  return value.replace(/[\\"\n]/g, (sign) => sign === "\n" ? "\\n" : `\\${sign}`);
+}
+
+function valueText(value: number): string {
+  return value === Infinity ? "+Inf" : String(value);
 }

@@ -1,6 +1,5 @@
 /** How long the stored audit is kept. */
-import { parseDuration, parseInteger } from "../lib/parsers.ts";
-import { mebibyte, required, type ValuesOf } from "../lib/setting.ts";
+import { parseDuration, parseInteger, mebibyte, required, type ValuesOf, parseListenAddress, optional } from "../lib/settings.ts";
 
 /** Settings under the heading Audit. */
 export const auditSettings = {
@@ -19,3 +18,22 @@ export const auditSettings = {
 };
 
 export type AuditSettings = ValuesOf<typeof auditSettings>;
+
+// Settings under the heading Metrics.
+
+export const telemetrySettings = {
+  metricsAddress: optional({
+    env: "METRICS_PORT",
+    parse: parseListenAddress,
+    help: "port, or HOST:PORT, on which Prometheus reads /metrics without a token; without it there are no metrics",
+  }),
+};
+
+/** A collector's endpoint for logs (OTLP/HTTP). */
+export interface LogsTarget {
+  /** May hold a key, as the headers may. */
+  readonly url: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly serviceName: string;
+  readonly timeoutMs: number;
+}

@@ -2,12 +2,78 @@
  * The way into the stored audit: a bounded queue, which is written in the background. A call pays for the text of its
  * line. Lines that find the queue full are lost; a line of their own says how many.
  */
-import { systemTimers, type Timers } from "../lib/timers.ts";
-import { createPause } from "../lib/pause.ts";
-import type { KeptHead } from "./head.ts";
-import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
-import { type AuditLine, emptyLine } from "./line.ts";
-import { createLineQueue } from "./line_queue.ts";
+import { gatherText } from "../lib/json_log.ts";
+import { type NewBatch, type AuditParts, createChainWriter } from "./chain_writer.ts";
+import { type BatchEncoder, createBatchEncoder, type AuditLine, callEvent, emptyLine } from "./line.ts";
+import { systemTimers, type Timers, createPause, type Clock } from "../lib/time.ts";
+import type { KeptHead } from "./verify.ts";
+
+// * Lines on their way to the storage, in batches that one commit can hold. A line is encoded as it comes: kept as an
+// object until its batch is written, it would cost the collector of garbage more than it costs to write.
+
+interface LineQueue {
+  /** Lines that wait. */
+  readonly count: number;
+  /** Whether a batch is full: it does not wait for the time to pass. */
+  readonly isFull: boolean;
+  add(line: AuditLine): void;
+  /** The oldest batch, full or not; stays until {@link removeFirst}. `null` where no line waits. */
+  first(): NewBatch | null;
+  removeFirst(): void;
+}
+
+type WaitingBatch = Omit<NewBatch, "lines"> & { readonly bytes: Uint8Array };
+
+interface OpenBatch {
+  readonly encoder: BatchEncoder;
+  readonly from: number;
+  count: number;
+  readonly calls: Record<string, number>;
+}
+
+/** Some 5,000 lines. The last few are counted before they are bytes, of which a character takes three at most. */
+const maxBatchBytes = 380_000;
+const decoder = new TextDecoder();
+
+function createLineQueue(): LineQueue {
+  const full: WaitingBatch[] = [];
+  const gathered = gatherText();
+  let open: OpenBatch | null = null;
+  let count = 0;
+  const closeBatch = (): void => {
+    if (open === null) return;
+    const { from, count, calls } = open;
+    full.push({ from, count, calls, bytes: gathered.take() });
+    open = null;
+  };
+  return {
+    get count() {
+      return count;
+    },
+    get isFull() {
+      return full.length > 0;
+    },
+    add(line) {
+      open ??= { encoder: createBatchEncoder(), from: line.time, count: 0, calls: {} };
+      gathered.add(open.encoder.encode(line));
+      open.count += 1;
+      count += 1;
+      if (line.event === callEvent) {
+        const outcome = line.outcome ?? "";
+        open.calls[outcome] = (open.calls[outcome] ?? 0) + 1;
+      }
+      if (gathered.size >= maxBatchBytes) closeBatch();
+    },
+    first() {
+      if (full.length === 0) closeBatch();
+      const [batch] = full;
+      return batch === undefined ? null : { ...batch, lines: decoder.decode(batch.bytes) };
+    },
+    removeFirst() {
+      count -= full.shift()?.count ?? 0;
+    },
+  };
+}
 
 export interface AuditRecorder {
   /** Takes a line; never throws and never waits. */
@@ -123,5 +189,35 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
       if (queue.count > 0) log.write("error", "audit_lines_lost", { lines: queue.count + lost });
       await writer.release().catch((error) => log.write("error", "audit_not_stored", { error: String(error) }));
     },
+  };
+}
+
+// * Keeps strangers from pushing everything else out of the stored audit: of lines that anyone can cause, only a few a
+// minute are stored, and the others are counted. The log has more of them.
+
+/** A month of them takes about half of what AUDIT_MAX_BYTES is by default. */
+const maxLinesOfMinute = 5;
+const burst = 300;
+const minuteMs = 60_000;
+
+/** Passes on the lines that are stored. */
+export function limitStrangers(record: (line: AuditLine) => void, clock: Clock): (line: AuditLine) => void {
+  let left = burst;
+  let filledAt = clock();
+  let skipped = 0;
+  return (line) => {
+    const isStrangers = line.person === null || line.outcome === "refused";
+    if (!isStrangers) return record(line);
+    const now = clock();
+    left = Math.min(burst, left + Math.max(0, now - filledAt) / minuteMs * maxLinesOfMinute);
+    filledAt = now;
+    if (left < 1) {
+      skipped += 1;
+      return;
+    }
+    left -= 1;
+    if (skipped > 0) record({ ...emptyLine, time: now, event: "audit_lines_skipped", code: String(skipped) });
+    skipped = 0;
+    record(line);
   };
 }

@@ -1,20 +1,29 @@
 /** Finds out whether any stored line was removed, changed or moved. */
-import type { SecretBox } from "../lib/secret_box.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/port.ts";
-import {
-  type Chain,
-  chainKey,
-  chainNumber,
-  chainsKey,
-  hashBatch,
-  isGenuine,
-  lineCountOf,
-  maxChains,
-  parseChain,
-  recordedKey,
-} from "./chain.ts";
-import type { KeptHead } from "./head.ts";
+import { type Chain, chainKey, chainNumber, chainsKey, hashBatch, isGenuine, lineCountOf, maxChains, parseChain, recordedKey } from "./chain.ts";
 import { batchesOf, listSegments } from "./stored_batches.ts";
+import type { AuditLine } from "./line.ts";
+
+// The end of a chain, for the owner to keep elsewhere.
+
+/** Where a chain ended when the owner looked. */
+export interface KeptHead {
+  readonly chain: string;
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** The text of a head: `CHAIN:NUMBER:HASH`. */
+export function headText({ chain, seq, hash }: KeptHead): string {
+  return `${chain}:${seq}:${hash}`;
+}
+
+/** `null` for what is no head. */
+export function parseHead(text: string): KeptHead | null {
+  const [, chain = "", seq = "", hash = ""] = /^(\d{1,4}):(\d{1,15}):([\w-]{43}|)$/.exec(text) ?? [];
+  return chain === "" ? null : { chain, seq: Number(seq), hash };
+}
 
 interface VerifiedAudit {
   readonly chains: number;
@@ -148,4 +157,39 @@ async function snapshotOf(
     const head = parseChain((await storage.get(chainKey(name)))?.value);
     if (before?.hash === head?.hash || snapshot >= maxSnapshots) return { head, first };
   }
+}
+
+// Stored lines as records for a collector of logs.
+
+interface ExportedLine {
+  readonly time: number;
+  readonly body: string;
+  readonly attributes: Readonly<Record<string, string | number | null>>;
+}
+
+/**
+ * The last one says where the chain ends with it, for `audit verify --head`: the collector so keeps heads, out of reach
+ * of those who can write the database.
+ */
+export function exportedLines(lines: readonly AuditLine[], head: KeptHead): readonly ExportedLine[] {
+  return lines.map((line, index) => toExported(line, index === lines.length - 1 ? headText(head) : null));
+}
+
+function toExported({ time, event, tool, outcome, ...line }: AuditLine, head: string | null): ExportedLine {
+  const attributes = {
+    "portcullis.event": event,
+    "portcullis.person": line.person,
+    "portcullis.client": line.client,
+    "portcullis.grant": line.grant,
+    "portcullis.tool": tool,
+    "portcullis.target": line.target,
+    "portcullis.address": line.address,
+    "portcullis.outcome": outcome,
+    "portcullis.code": line.code,
+    "portcullis.duration_ms": line.durationMs,
+    "portcullis.change": line.change,
+    "portcullis.request.id": line.requestId,
+    "portcullis.audit.head": head,
+  };
+  return { time, body: [event, tool, outcome].filter((word) => word !== null).join(" "), attributes };
 }

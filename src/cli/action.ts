@@ -1,6 +1,6 @@
 /** Commands with several actions, such as `token create`. */
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program_name.ts";
+import { programName } from "../lib/program.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
@@ -91,4 +91,26 @@ export function administered<Operations>(
       async (installation) => await run(await load(), installation, context, words),
     );
   };
+}
+
+// Lists, aligned for people, one entry a line for scripts.
+
+interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+  /** Said when there are no rows. */
+  readonly whenEmpty: string;
+}
+
+/** The heading goes to standard error, so that a script reads only entries. */
+export async function printTable(
+  { columns, rows, whenEmpty }: Table,
+  { print, say }: Pick<CommandContext, "print" | "say">,
+): Promise<void> {
+  if (rows.length === 0) return void await say(`${whenEmpty}\n`);
+  const widths = columns.map((column, at) => Math.max(column.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const toLine = (cells: readonly string[]): string =>
+    `${cells.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join("  ").trimEnd()}\n`;
+  await say(toLine(columns)); // written out before the first row, which goes to another stream
+  await print(rows.map(toLine).join(""));
 }

@@ -1,6 +1,6 @@
 /** Splits arguments into words and flags, and reports every mistake at once. */
 import { settings } from "../app/config/settings.ts";
-import type { ConfigProblem } from "../app/config/problem.ts";
+import type { ConfigProblem } from "../app/config/config_file.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 interface ParsedArguments {

@@ -1,16 +1,14 @@
 /** `audit list|search|export|verify|head`: the stored audit, beside a running server or without one. */
-import { escapeUnprintable } from "../lib/text_line.ts";
-import { parseDuration } from "../lib/parsers.ts";
-import type { AuditFilter } from "../audit/filter.ts";
-import type { FoundLine } from "../audit/search.ts";
-import { administered, commandOf } from "./action.ts";
+import { escapeUnprintable } from "../lib/json_log.ts";
+import { parseDuration } from "../lib/settings.ts";
+import type { AuditFilter, FoundLine } from "../audit/search.ts";
+import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { printTable } from "./table.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = async () => ({
-  ...await import("../audit/head.ts"),
+  ...await import("../audit/verify.ts"),
   ...await import("../audit/search.ts"),
   ...await import("../audit/verify.ts"),
 });

@@ -1,6 +1,6 @@
 /** `backup`: copies the data directory to another directory. */
 import type { CommandWork } from "./command.ts";
-import { type CopyCommand, runCopyCommand } from "./copy_command.ts";
+import { type CopyCommand, runCopyCommand } from "./client_configurations.ts";
 
 const backup: CopyCommand = {
   name: "backup",

@@ -1,8 +1,7 @@
 /** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../lib/scopes.ts";
-import { administered, commandOf } from "./action.ts";
+import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { printTable } from "./table.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */

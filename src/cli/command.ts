@@ -1,8 +1,8 @@
 /** The commands of the program, and what they may use. */
 import type { Config } from "../app/config/config.ts";
 import type { FoundSetting } from "../app/config/find_setting.ts";
-import type { ConfigProblem } from "../app/config/problem.ts";
-import type { Setting } from "../lib/setting.ts";
+import type { ConfigProblem } from "../app/config/config_file.ts";
+import type { Setting } from "../lib/settings.ts";
 import type { Result } from "../lib/result.ts";
 
 /** 0: done, 1: refused or failed, 2: usage error. */

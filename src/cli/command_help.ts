@@ -1,7 +1,7 @@
 /** Each command's own page of help. */
-import { acceptedText, type Setting } from "../lib/setting.ts";
+import { acceptedText, type Setting } from "../lib/settings.ts";
 import { settings } from "../app/config/settings.ts";
-import { programName } from "../lib/program_name.ts";
+import { programName } from "../lib/program.ts";
 import type { Command } from "./command.ts";
 
 const flagWidth = 23;
@@ -59,4 +59,22 @@ function wrapped(text: string, width: number): readonly string[] {
     else lines[lines.length - 1] = last === "" ? word : `${last} ${word}`;
   }
   return lines;
+}
+
+// `--help`: the commands on one screen.
+
+const nameWidth = 15;
+
+/** The commands, and where more is. */
+export function helpText(commands: readonly Pick<Command, "name" | "summary">[], version: string): string {
+  const program = programName();
+  return [
+    `Portcullis ${version}: an MCP server with sign-in, confined files and a local model`,
+    `Usage: ${program} [COMMAND] [FLAGS]`,
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}${summary}`),
+    "",
+    `${program} help COMMAND   its flags and what they accept`,
+    `${program} config --all   every setting explained`,
+    "",
+  ].join("\n");
 }

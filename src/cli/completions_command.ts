@@ -1,6 +1,6 @@
 /** `completions`: scripts that complete commands, their words and flags in a shell, made from the list of commands. */
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program_name.ts";
+import { programName } from "../lib/program.ts";
 import { commonFlags } from "./arguments.ts";
 import type { Command, CommandContext, CommandWork, ExitStatus } from "./command.ts";
 

@@ -1,11 +1,10 @@
 /** `config`: the settings in force, each with its value and its source. */
-import { describeProblems } from "../app/config/describe_problems.ts";
-import type { FoundSetting } from "../app/config/find_setting.ts";
-import { settingText } from "../app/config/settings_in_force.ts";
-import { acceptedText, type Setting } from "../lib/setting.ts";
+import { describeProblems } from "../app/config/config_file.ts";
+import { type FoundSetting, settingText } from "../app/config/find_setting.ts";
+import { acceptedText, type Setting } from "../lib/settings.ts";
 import { settingSections } from "../app/config/settings.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
-import { printTable } from "./table.ts";
+import { printTable } from "./action.ts";
 
 /** Changes nothing, and opens nothing but the files that hold settings. */
 export const configCommand: CommandWork = {

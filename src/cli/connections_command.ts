@@ -1,9 +1,9 @@
 /** `connections`: how clients tried to connect, with what kept them from it; and what keeps the server from starting. */
 import type { AttemptReport } from "../console/connections/report.ts";
-import type { Check } from "../app/check.ts";
-import { describeProblems } from "../app/config/describe_problems.ts";
-import { escapeUnprintable } from "../lib/text_line.ts";
-import { systemClock } from "../lib/clock.ts";
+import type { Check } from "../app/doctor_places.ts";
+import { describeProblems } from "../app/config/config_file.ts";
+import { escapeUnprintable } from "../lib/json_log.ts";
+import { systemClock } from "../lib/time.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 
 export const connectionsCommand: CommandWork = {
@@ -24,7 +24,7 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
     await print(show(null, [{ name: "configuration", state: "broken", text }], asJson));
     return 1;
   }
-  const { examine } = await import("../app/examination.ts"); // see action.ts
+  const { examine } = await import("../app/doctor.ts"); // see action.ts
   const checks = await Array.fromAsync(examine(config.value, () => performance.now(), { parts: checkedParts }));
   const isStorageUsable = !checks.some(({ name, state }) =>
     storageParts.includes(name) && (state === "broken" || state === "warning")
@@ -56,7 +56,7 @@ async function readReports(
 ): Promise<Reports> {
   const [{ openInstallation }, { readClientName }, { reportStoredAttempts }] = await Promise.all([
     import("../app/installation.ts"),
-    import("../app/client_name.ts"),
+    import("../app/call_records.ts"),
     import("../console/connections/report.ts"),
   ]);
   const opened = await openInstallation(config.storage, systemClock);

@@ -1,5 +1,5 @@
 /** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
-import { describeProblems } from "../app/config/describe_problems.ts";
+import { describeProblems } from "../app/config/config_file.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Exits with 0 when `/health` of the configured port answers 200, else with 1. */
@@ -14,7 +14,7 @@ async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitSta
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { host, port, tls } = config.value.http;
-  const { askHealth, healthTimeoutMs } = await import("../lib/ask_health.ts"); // see action.ts
+  const { askHealth, healthTimeoutMs } = await import("../lib/endpoint.ts"); // see action.ts
   const outcome = await askHealth({
     host,
     port,

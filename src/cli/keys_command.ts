@@ -1,15 +1,14 @@
 /** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
-import { problemText } from "../lib/problem.ts";
-import { describeProblems } from "../app/config/describe_problems.ts";
-import { systemClock } from "../lib/clock.ts";
-import { administered, commandOf } from "./action.ts";
+import { problemText } from "../lib/result.ts";
+import { describeProblems } from "../app/config/config_file.ts";
+import { systemClock } from "../lib/time.ts";
+import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { printTable } from "./table.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/rotate_signing_keys.ts");
-type Keys = typeof import("../oauth/rotate_signing_keys.ts");
+const load = () => import("../oauth/signing_keys.ts");
+type Keys = typeof import("../oauth/signing_keys.ts");
 
 /** Works beside a running server. */
 export const keysCommand: CommandWork = commandOf({

@@ -1,5 +1,5 @@
 /** What each command does. Apart from their list, since Deno reads what a module may import before it runs it. */
-import { loadProgramModule } from "../lib/program_module.ts";
+import { loadProgramModule } from "../lib/program.ts";
 import type { Command, CommandWork } from "./command.ts";
 import { type CommandName, commands } from "./commands.ts";
 

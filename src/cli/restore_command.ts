@@ -1,12 +1,12 @@
 /** `restore`: makes a data directory out of a backup. */
 import type { CommandWork } from "./command.ts";
-import { type CopyCommand, runCopyCommand } from "./copy_command.ts";
+import { type CopyCommand, runCopyCommand } from "./client_configurations.ts";
 
 const restore: CopyCommand = {
   name: "restore",
   elsewhere: "restore it with the database's own tools, and put master.key back",
   copy: async (from, to) => {
-    const { restoreDataDirectory } = await import("../storage/restore.ts");
+    const { restoreDataDirectory } = await import("../storage/backup.ts");
     return restoreDataDirectory({ from, to });
   },
   done: (files, _, { storage: { dataDir } }) =>

@@ -2,13 +2,13 @@
  * Arguments to exit status. Every start loads what is imported here, and help and version load nothing else: Node's modules
  * alone take half as long as a bare start.
  */
-import { createOutput } from "../lib/output.ts";
-import { loadProgramModule } from "../lib/program_module.ts";
-import { pause } from "../lib/pause.ts";
+import { createOutput } from "../lib/json_log.ts";
+import { loadProgramModule } from "../lib/program.ts";
+import { pause } from "../lib/time.ts";
 import { version, versionText } from "../lib/version.ts";
 import type { CommandContext, CommandStatus, ExitStatus } from "./command.ts";
 import { commands } from "./commands.ts";
-import { helpText } from "./help.ts";
+import { helpText } from "./command_help.ts";
 
 /** How long a server that ends waits for its last output to be read. */
 const serverFlushMs = 1_000;

@@ -1,16 +1,15 @@
 /** Arguments to command to exit status. Each command imports its work when it runs. */
-import { describeProblems } from "../app/config/describe_problems.ts";
+import { describeProblems } from "../app/config/config_file.ts";
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program_name.ts";
+import { programName } from "../lib/program.ts";
 import { failure } from "../lib/result.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { version, versionText } from "../lib/version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, CommandStatus, ExitStatus } from "./command.ts";
-import { commandHelpText } from "./command_help.ts";
+import { commandHelpText, helpText } from "./command_help.ts";
 import { commands as listedCommands } from "./commands.ts";
 import { loadCommands } from "./load_commands.ts";
-import { helpText } from "./help.ts";
 import { readSettings } from "./read_settings.ts";
 
 /** Runs the command that the arguments name; `serve` when they name none. */

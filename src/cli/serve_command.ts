@@ -1,12 +1,11 @@
 /** `serve`: starts the server behind the permission wall, prints its address, drains it when asked to stop. */
 import type { Config } from "../app/config/config.ts";
-import { describeProblems } from "../app/config/describe_problems.ts";
-import { type SandboxedServer, serverWorkerUrl, startSandboxedServer } from "../app/sandboxed_server.ts";
-import { loadProgramModule } from "../lib/program_module.ts";
+import { describeProblems } from "../app/config/config_file.ts";
+import { type SandboxedServer, serverWorkerUrl, startSandboxedServer } from "../app/sandboxed_workers.ts";
+import { loadProgramModule } from "../lib/program.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { lookForParts } from "./missing_parts.ts";
-import { stopRequested } from "./stop_requested.ts";
-import { welcomeText } from "./welcome.ts";
+import { stopRequested, welcomeText } from "./welcome.ts";
 
 /** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
 export const serveCommand: CommandWork = {
@@ -76,8 +75,8 @@ export async function serve(
 export function loadWorkerParts() {
   return Promise.all([
     import("../app/sandboxed_workers.ts"),
-    import("../app/stderr_log.ts"),
-    import("../lib/timers.ts"),
+    import("../app/stdio_app.ts"),
+    import("../lib/time.ts"),
   ]);
 }
 

@@ -1,11 +1,10 @@
 /** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
 import type { Config } from "../app/config/config.ts";
-import { systemClock } from "../lib/clock.ts";
+import { systemClock } from "../lib/time.ts";
 import { createJsonLog } from "../lib/json_log.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
-import { stopRequested } from "./stop_requested.ts";
-import { welcomeText } from "./welcome.ts";
+import { stopRequested, welcomeText } from "./welcome.ts";
 
 /** Runs the server until the platform stops this instance; with further tools, for programs built on this one. */
 export async function serveOnDeploy(

@@ -1,13 +1,12 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
 import process from "node:process";
-import { problemText } from "../lib/problem.ts";
-import { describeProblems } from "../app/config/describe_problems.ts";
-import { giveUp } from "../app/sandbox/own_permissions.ts";
-import { systemClock } from "../lib/clock.ts";
-import { createJsonLog } from "../lib/json_log.ts";
-import { createOutput } from "../lib/output.ts";
+import { problemText } from "../lib/result.ts";
+import { describeProblems } from "../app/config/config_file.ts";
+import { giveUp } from "../app/sandbox/permissions.ts";
+import { systemClock } from "../lib/time.ts";
+import { createJsonLog, createOutput } from "../lib/json_log.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { stopRequested } from "./stop_requested.ts";
+import { stopRequested } from "./welcome.ts";
 
 /** Standard output carries the protocol and nothing else; the log goes to standard error. */
 export const stdioCommand: CommandWork = {

@@ -1,8 +1,7 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import { scopeCatalogue } from "../lib/scopes.ts";
-import { administered, commandOf } from "./action.ts";
+import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { printTable } from "./table.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */

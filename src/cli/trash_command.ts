@@ -1,11 +1,10 @@
 /** `trash list|restore`: what agents replaced or deleted in the workspace. */
-import { problemText } from "../lib/problem.ts";
-import { escapeUnprintable } from "../lib/text_line.ts";
+import { problemText } from "../lib/result.ts";
+import { escapeUnprintable } from "../lib/json_log.ts";
 import type { OwnerTrash } from "../app/owner_trash.ts";
-import { type Action, administered, commandOf } from "./action.ts";
-import { describeProblems } from "../app/config/describe_problems.ts";
+import { type Action, administered, commandOf, printTable } from "./action.ts";
+import { describeProblems } from "../app/config/config_file.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { printTable } from "./table.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../app/owner_trash.ts");

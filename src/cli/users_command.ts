@@ -1,15 +1,14 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
-import { type Action, administered, commandOf } from "./action.ts";
+import { type Action, administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { serverUrlFor } from "../app/server_url.ts";
 import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
-import { printTable } from "./table.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/manage_users.ts");
-const loadSignInLinks = () => import("../oauth/sign_in_link.ts");
-type SignInLinks = typeof import("../oauth/sign_in_link.ts");
+const loadSignInLinks = () => import("../oauth/set_up.ts");
+type SignInLinks = typeof import("../oauth/set_up.ts");
 type Users = typeof import("../oauth/manage_users.ts");
 
 /** Works beside a running server; what it ends is refused from the next request on. */

@@ -1,8 +1,8 @@
 /** Opens the installation for one of the owner's commands, and closes the storage after it. */
-import { problemText, UnusableError } from "../lib/problem.ts";
-import { describeProblems } from "../app/config/describe_problems.ts";
+import { problemText, UnusableError } from "../lib/result.ts";
+import { describeProblems } from "../app/config/config_file.ts";
 import type { Installation } from "../app/installation.ts";
-import { type Clock, systemClock } from "../lib/clock.ts";
+import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 
 /** An open installation, with the clock of the command. */

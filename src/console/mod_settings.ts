@@ -1,6 +1,5 @@
 /** Whether there are pages for the owner. */
-import { parseChoice } from "../lib/parsers.ts";
-import { required } from "../lib/setting.ts";
+import { parseChoice, required } from "../lib/settings.ts";
 
 /** Settings under the heading Console. */
 export const consoleSettings = {

@@ -1,6 +1,5 @@
 /** The directory that agents work in, and its bounds. */
-import { parseChoice, parseDurationOrNone, parseInteger, parseList, parseText } from "../lib/parsers.ts";
-import { mebibyte, optional, required, type ValuesOf } from "../lib/setting.ts";
+import { parseChoice, parseDurationOrNone, parseInteger, parseList, parseText, mebibyte, optional, required, type ValuesOf } from "../lib/settings.ts";
 
 /** Settings under the heading Workspace. */
 export const workspaceSettings = {

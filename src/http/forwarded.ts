@@ -1,7 +1,10 @@
 /** What proxies wrote about the way of a request: the addresses that it came through, the client's end first. */
+import { parseIpAddress, isTrustedProxy, type TrustedProxies, addressKey } from "../lib/network.ts";
+import type { Log } from "../lib/log.ts";
+import type { Peer } from "../lib/endpoint.ts";
 
 /** Addresses in the order in which they were added; what a proxy wrote instead of an address is an empty text. */
-export type ForwardedFor = readonly string[];
+type ForwardedFor = readonly string[];
 
 /** `X-Forwarded-For`: a list that each proxy appends to, with or without ports. */
 export function parseXForwardedFor(value: string): ForwardedFor {
@@ -40,4 +43,109 @@ function withoutPort(node: string): string {
   const bracketed = /^\[([^\]]*)\](?::\w+)?$/.exec(node)?.[1];
   if (bracketed !== undefined) return bracketed;
   return /^([\d.]+):\d+$/.exec(node)?.[1] ?? (/^[\da-f.:]+(%[\w.-]+)?$/i.test(node) ? node : "");
+}
+
+// Whose request it is behind proxies: the address that rate limits, throttling and audit go by.
+
+/**
+ * The client's address: the nearest one, counted from this server, that is no trusted proxy's. Each trusted hop is
+ * believed about the one before it and about nothing else, so what a client wrote into the header itself is never
+ * reached.
+ *
+ * A proxy that writes `X-Forwarded-For` passes on `Forwarded` as the client sent it, and the other way round. Which one
+ * it writes is not known here: where both are there and lead to different clients, neither is believed.
+ */
+export function clientAddress(connection: string, headers: Headers, trusted: TrustedProxies): string {
+  if (!isTrustedProxy(connection, 0, trusted)) return connection;
+  const listed = headers.get("x-forwarded-for");
+  const standard = headers.get("forwarded");
+  const byList = listed === null ? null : firstUntrusted(connection, parseXForwardedFor(listed), trusted);
+  const byStandard = standard === null ? null : firstUntrusted(connection, parseForwarded(standard) ?? [], trusted);
+  if (byList === null || byStandard === null) return byList ?? byStandard ?? connection;
+  return byList === byStandard ? byList : connection;
+}
+
+function firstUntrusted(connection: string, forwarded: ForwardedFor, trusted: TrustedProxies): string {
+  let address = connection;
+  for (let hop = 1; hop <= forwarded.length; hop++) {
+    const text = forwarded[forwarded.length - hop] ?? "";
+    if (parseIpAddress(text) === null) return address; // "unknown", or a name that a proxy made up (RFC 7239 §6.2, §6.3)
+    address = text;
+    if (!isTrustedProxy(address, hop, trusted)) return address;
+  }
+  return address;
+}
+
+// * Notices a proxy that is not trusted: requests of many clients, by what it says of them, that all come from one
+// address. Limits by address are then one for all of them, so the operator is told, once.
+
+const clientsOfProxy = 3;
+const maxPeers = 64;
+
+/** Reads where a request says that it came from. Clients can forge this, so it causes one log line and no more. */
+export type ProxyNotice = (peer: string, headers: Headers) => void;
+
+export function createProxyNotice(log: Log): ProxyNotice {
+  const clients = new Map<string, Set<string>>();
+  let isTold = false;
+  return (peer, headers) => {
+    if (isTold) return;
+    const client = lastOf(headers);
+    if (client === undefined || parseIpAddress(client) === null) return;
+    const seen = clients.get(peer) ?? new Set();
+    if (!clients.has(peer) && clients.size >= maxPeers) return;
+    clients.set(peer, seen.add(addressKey(client)));
+    if (seen.size < clientsOfProxy) return;
+    isTold = true;
+    clients.clear();
+    log.write("warn", "proxy_not_trusted", {
+      peer,
+      problem: "requests of several clients come from one address, whose limits they share",
+      remedy: "if that is your proxy, name it in TRUST_PROXY; see docs/operations.md",
+    });
+  };
+}
+
+/** What the nearest proxy added. */
+function lastOf(headers: Headers): string | undefined {
+  const listed = headers.get("x-forwarded-for");
+  if (listed !== null) return parseXForwardedFor(listed.slice(listed.lastIndexOf(",") + 1))[0];
+  const standard = headers.get("forwarded");
+  return standard === null ? undefined : parseForwarded(standard)?.at(-1);
+}
+
+// Who sent a request, by its connection and by what trusted proxies say.
+
+/** Whose word is taken, and who is told of a proxy whose word is not. */
+interface Proxies {
+  readonly trusted: TrustedProxies | undefined;
+  readonly notice: ProxyNotice;
+}
+
+/** Asks Deno for the address when it is first read: most requests never read it. A class, since closures cost. */
+export class ConnectionPeer implements Peer {
+  readonly #request: Request;
+  readonly #info: Deno.ServeHandlerInfo<Deno.NetAddr>;
+  readonly #proxies: Proxies;
+
+  constructor(request: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>, proxies: Proxies) {
+    this.#request = request;
+    this.#info = info;
+    this.#proxies = proxies;
+  }
+
+  get answerSent(): Promise<void> {
+    return this.#info.completed.catch(() => {});
+  }
+
+  get address(): string {
+    // Where the platform listens by other means than TCP, there is none; all who call then share one.
+    const hostname = (this.#info.remoteAddr as Partial<Deno.NetAddr>).hostname ?? "unknown";
+    const { trusted, notice } = this.#proxies;
+    if (trusted !== undefined && isTrustedProxy(hostname, 0, trusted)) {
+      return clientAddress(hostname, this.#request.headers, trusted);
+    }
+    notice(hostname, this.#request.headers);
+    return hostname;
+  }
 }

@@ -3,12 +3,123 @@
  * from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by any
  * process moves that count, and the next request looks the grant up again.
  */
+import { requestHost } from "../lib/network.ts";
+import type { Principal, AuthOutcome } from "../lib/principal.ts";
+import type { Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { headerOf } from "../lib/served_request.ts";
-import type { Clock } from "../lib/clock.ts";
-import type { AuthOutcome } from "../lib/principal.ts";
-import type { Challenges } from "./challenge.ts";
-import type { TokenVerifier } from "./token_verifier.ts";
+import type { Clock } from "../lib/time.ts";
+
+// The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected.
+
+/** A protected resource as clients know it. */
+interface ResourceSpelling {
+  /** RFC 9728 §1.2 resource identifier. */
+  readonly resource: string;
+  /** Where its metadata document is (RFC 9728 §3.1). */
+  readonly metadataUrl: string;
+}
+
+/** Finds the spelling that fits a request's Host, or else the canonical one. */
+type SpellingOf = (request: Request) => ResourceSpelling;
+
+function spell(resource: string): ResourceSpelling {
+  const url = new URL(resource);
+  const path = url.pathname === "/" ? "" : url.pathname;
+  return { resource, metadataUrl: `${url.origin}/.well-known/oauth-protected-resource${path}${url.search}` };
+}
+
+/** Builds the lookup. The first spelling is the canonical one. */
+export function createSpellings(
+  spellings: readonly [string, ...string[]],
+): { readonly spellingOf: SpellingOf; readonly all: readonly ResourceSpelling[] } {
+  const all = spellings.map(spell);
+  const canonical = spell(spellings[0]);
+  const byHost = new Map(all.toReversed().map((spelling) => [new URL(spelling.resource).host, spelling]));
+  const spellingOf: SpellingOf = (request) => {
+    const host = requestHost(request)?.toLowerCase() ?? "";
+    return byHost.get(host) ?? canonical;
+  };
+  return { spellingOf, all };
+}
+
+// `WWW-Authenticate` values (RFC 6750 §3, RFC 9728 §5.1), built from settings only: no request text gets into one.
+
+/** The challenges of one resource. */
+interface Challenges {
+  /** 401 without a token: no `error`, since nothing was wrong (RFC 6750 §3.1). */
+  missingToken(request: Request): string;
+  /** 401 for a token that does not work. */
+  invalidToken(request: Request): string;
+  /** 400 for a malformed Authorization header. */
+  invalidRequest(request: Request): string;
+  /** 403; `scopes` are those to ask for, so that one step-up is enough. */
+  insufficientScope(request: Request, scopes: Iterable<string>): string;
+}
+
+/** RFC 9110 §5.6.4: scope names and URLs of ours need no escaping; whatever would is left out. */
+function quoted(text: string): string {
+  return `"${text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "")}"`;
+}
+
+function challenge(parameters: Readonly<Record<string, string>>): string {
+  return `Bearer ${Object.entries(parameters).map(([name, value]) => `${name}=${quoted(value)}`).join(", ")}`;
+}
+
+/** Builds the challenges; `scopes` are those that a client without a token is told to ask for. */
+export function createChallenges(
+  options: { readonly spellingOf: SpellingOf; readonly scopes: readonly string[] },
+): Challenges {
+  const { spellingOf, scopes } = options;
+  const prepared = new WeakMap<ResourceSpelling, { missing: string; invalid: string; malformed: string }>();
+  const prepare = (spelling: ResourceSpelling) => {
+    let values = prepared.get(spelling);
+    if (values === undefined) {
+      const resource = { resource_metadata: spelling.metadataUrl, scope: scopes.join(" ") };
+      values = {
+        missing: challenge(resource),
+        invalid: challenge({
+          error: "invalid_token",
+          error_description: "The access token is invalid, expired or revoked",
+          ...resource,
+        }),
+        malformed: challenge({
+          error: "invalid_request",
+          error_description: "Send one Authorization header with one bearer token",
+          ...resource,
+        }),
+      };
+      prepared.set(spelling, values);
+    }
+    return values;
+  };
+  return {
+    missingToken: (request) => prepare(spellingOf(request)).missing,
+    invalidToken: (request) => prepare(spellingOf(request)).invalid,
+    invalidRequest: (request) => prepare(spellingOf(request)).malformed,
+    insufficientScope: (request, asked) =>
+      challenge({
+        error: "insufficient_scope",
+        error_description: "The access token lacks a scope that this call needs",
+        resource_metadata: spellingOf(request).metadataUrl,
+        scope: [...asked].join(" "),
+      }),
+  };
+}
+
+// The port to the issuer of the tokens, as the resource server sees it.
+
+/** Verifies bearer tokens and says when an earlier verification has to be looked at again. */
+interface TokenVerifier {
+  /** The principal that a token speaks for, or a stable name for what is wrong with it. */
+  verify(token: string): Promise<Result<Principal, string>>;
+  /** Whether the principal's token is still not revoked. */
+  isLive(principal: Principal): Promise<boolean>;
+  /** Of a principal that is not live: a stable name for the reason. */
+  whyEnded(principal: Principal): Promise<string>;
+  /** Differs from an earlier one whenever anything that {@link TokenVerifier.isLive} depends on may have changed. */
+  changeCount(): number | Promise<number>;
+}
 
 export interface Guard {
   authenticate(request: Request): AuthOutcome | Promise<AuthOutcome>;
@@ -108,4 +219,27 @@ function parseAuthorization(header: string): Authorization {
   if (token !== undefined) return { kind: "bearer", token };
   if (/(^|,)\s*bearer\b.*,|,\s*bearer\b/i.test(header)) return { kind: "several" };
   return /^bearer\b/i.test(header) ? { kind: "malformed" } : { kind: "other_scheme" };
+}
+
+// The protected resource's metadata document (RFC 9728 §2).
+
+/** Builds the endpoint; it serves the root and the path-suffixed well-known location alike. */
+export function createResourceMetadataEndpoint(
+  options: { readonly spellingOf: SpellingOf; readonly issuer: string; readonly scopes: readonly string[] },
+): (request: Request) => Response {
+  const { spellingOf, issuer, scopes } = options;
+  return (request) => {
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return Response.json({ error: "invalid_request" }, { status: 405, headers: { allow: "GET, HEAD" } });
+    }
+    const document = {
+      resource: spellingOf(request).resource,
+      authorization_servers: [issuer],
+      scopes_supported: scopes,
+      bearer_methods_supported: ["header"],
+      resource_name: "Portcullis",
+    };
+    // The document depends on the Host of the request, so a cache keyed by path alone must not keep it.
+    return Response.json(document, { headers: { "cache-control": "public, max-age=300", vary: "Host" } });
+  };
 }

@@ -1,5 +1,8 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
 import type { Endpoint } from "../lib/endpoint.ts";
+import { createPause, systemTimers, type Timers } from "../lib/time.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+import { addresseeOf, type KnownNames } from "./origin.ts";
 
 export interface HealthOptions {
   readonly version: string;
@@ -49,4 +52,69 @@ function answers(probe: () => Promise<unknown>): Promise<boolean> {
 
 function respond(ok: boolean, body: Readonly<Record<string, string | undefined>>): Response {
   return Response.json(body, { status: ok ? 200 : 503, headers: { "cache-control": "no-store" } });
+}
+
+// Whether the storage can be read and written, for `/health`: tried, but not more often than is worth it.
+
+/** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see circuit.ts. */
+const probeLifetimeMs = 1_000;
+/** How long a caller waits for the storage. */
+const patienceMs = 900;
+type ProbeState = "waits" | "good" | "bad";
+const key: StorageKey = ["health", "write"];
+
+/** Resolves when the storage takes a write and gives an entry; rejects, within a second, when it does not. */
+export function createStorageProbe(
+  { storage, timers = systemTimers }: { readonly storage: Storage; readonly timers?: Timers | undefined },
+): () => Promise<void> {
+  const pause = createPause(timers);
+  let last: { readonly since: number; readonly ended: Promise<void>; state: ProbeState } | null = null;
+
+  const begin = (): NonNullable<typeof last> => {
+    const ended = Promise.all([
+      storage.get(key),
+      storage.commit({ puts: [{ key, value: true }] }),
+    ]).then(() => {});
+    const probe = { since: timers.elapsed(), ended, state: "waits" as ProbeState };
+    ended.then(() => probe.state = "good", () => probe.state = "bad");
+    return probe;
+  };
+  return async () => {
+    // One that still waits is not joined by another: a database that hangs is asked once.
+    const isFresh = last?.state === "good" && timers.elapsed() - last.since < probeLifetimeMs;
+    if (last === null || (last.state !== "waits" && !isFresh)) last = begin();
+    const { ended, since } = last;
+    const answered = new AbortController();
+    const late = pause(Math.max(0, since + patienceMs - timers.elapsed()), answered.signal)
+      .then(() => Promise.reject(new Error("the storage does not answer")));
+    try {
+      await Promise.race([ended, late]);
+    } finally {
+      late.catch(() => {});
+      answered.abort();
+    }
+  };
+}
+
+// `GET /metrics`, on a listener of its own: no token protects it, only who can reach its address.
+
+/** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
+export function createMetricsEndpoint(options: {
+  readonly names: KnownNames;
+  readonly contentType: string;
+  readonly expose: () => Promise<string>;
+}): Endpoint {
+  const { names, contentType, expose } = options;
+  return async (request) => {
+    const addressee = addresseeOf(request, names);
+    if (addressee === "malformed") return new Response("Host and target must make one URL\n", { status: 400 });
+    if (addressee === "unknown") {
+      return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
+    }
+    if (new URL(request.url).pathname !== "/metrics") return new Response("See /metrics\n", { status: 404 });
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
+    }
+    return new Response(await expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } });
+  };
 }

@@ -2,29 +2,104 @@
  * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
  * body it is decided on the same single parse that is dispatched.
  */
-import type { Throttled } from "../lib/admission.ts";
+import { headerOf, keepHeaders } from "../lib/served_request.ts";
+import { type Principal, type AuthOutcome, callerKey, shareKey } from "../lib/principal.ts";
+import type { Exchange, PublicExchange } from "../mcp/call.ts";
+import { type Profile, serviceNowName } from "../mcp/profile.ts";
+import { acceptsEventStream, acceptsAnything, acceptsJsonAlone, type EventStreamOptions, eventStreamOptions, watchEnd, createAnswerEncoder, methodNotAllowed, refuse, refuseBody, refuseLoad, type ScopeChallenge } from "./mcp_response.ts";
+import { clientIdentity } from "../mcp/initialize.ts";
+import { kindOfMessage, type RpcCall, refusalCode, rpcErrorCode } from "../mcp/jsonrpc.ts";
+import { type Throttled, whenReady } from "../lib/join_next.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
-import { whenReady } from "../lib/when_ready.ts";
 import type { Result } from "../lib/result.ts";
-import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
-import { unavailability } from "../lib/storage_unavailable.ts";
+import { unavailability } from "../lib/system_fault.ts";
 import { type BodyRefusal, bodyTimeoutMs, declaredLength, readRequestText, withRequestText } from "../lib/request_text.ts";
 import { runInTurn } from "../lib/turns.ts";
-import { headerOf, keepHeaders } from "../lib/served_request.ts";
-import { addressKey } from "../lib/address_key.ts";
-import { tooManyCalls } from "../mcp/refusals.ts";
-import { refusalCode, rpcErrorCode } from "../mcp/jsonrpc.ts";
-import type { McpAnswer } from "../mcp/answer.ts";
+import { addressKey } from "../lib/network.ts";
+import { tooManyCalls } from "../mcp/tool_call.ts";
+import type { McpAnswer } from "../mcp/message_stream.ts";
 import type { McpServer } from "../mcp/mcp_server.ts";
-import type { Profile } from "../mcp/profile.ts";
 import { holdBody, refuseStopping } from "./body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
-import { type EventStreamOptions, eventStreamOptions, watchEnd } from "./event_stream.ts";
-import { HttpExchange, PublicHttpExchange } from "./http_exchange.ts";
-import { isPublicHandshake, type PublicHandshakeOptions } from "./mcp_public_handshake.ts";
-import { createAnswerEncoder, methodNotAllowed, refuse, refuseBody, refuseLoad, type ScopeChallenge } from "./mcp_response.ts";
+
+// What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call.
+
+class PublicHttpExchange implements PublicExchange {
+  readonly hasHeaders = true;
+  readonly requestId: string;
+  readonly profile: Profile;
+  protected readonly request: Request;
+
+  constructor(request: Request, requestId: string, profile: Profile) {
+    this.request = request;
+    this.requestId = requestId;
+    this.profile = profile;
+  }
+
+  header(name: string): string | null {
+    return headerOf(this.request, name);
+  }
+}
+
+class HttpExchange extends PublicHttpExchange implements Exchange {
+  readonly canComeBack = true;
+  readonly principal: Principal;
+
+  constructor(request: Request, requestId: string, profile: Profile, principal: Principal) {
+    super(request, requestId, profile);
+    this.principal = principal;
+  }
+
+  get acceptsStream(): boolean {
+    return acceptsEventStream(headerOf(this.request, "accept"));
+  }
+
+  get disconnected(): AbortSignal {
+    return this.request.signal;
+  }
+}
+
+// * Which callers may open without a token. ServiceNow tests its connection so, while other clients start to sign in only
+// when `initialize` is answered 401: a handshake public to all would leave them stuck.
+
+interface PublicHandshakeOptions {
+  /** `auto`: to callers that read JSON alone, whose name matches, or on this machine; `always`; `never`. */
+  readonly publicInitialize: "auto" | "always" | "never";
+  /** Whether clients know the server by a loopback address. */
+  readonly isOnLoopback: boolean;
+}
+
+// claude.ai accepts anything, and takes a public handshake for a server that needs no sign-in.
+const misreadsPublicHandshake = /^anthropic(\/|$)/i;
+
+/** Whether this parsed body is the part of the handshake that its sender may have without a token. */
+function isPublicHandshake(options: PublicHandshakeOptions, body: unknown, accept: string | null): boolean {
+  const kind = kindOfMessage(body);
+  if (kind !== "request" && kind !== "notification") return false;
+  const { method, params } = body as RpcCall;
+  const isOpening = kind === "request" && method === "initialize";
+  if (!isOpening && !(kind === "notification" && method === "notifications/initialized")) return false;
+  switch (options.publicInitialize) {
+    case "never":
+      return false;
+    case "always":
+      return true;
+    case "auto":
+      return !isOpening || mayOpen(options, clientIdentity(params).name ?? "", accept);
+  }
+}
+
+function mayOpen(
+  { isOnLoopback }: PublicHandshakeOptions,
+  name: string,
+  accept: string | null,
+): boolean {
+  if (serviceNowName.test(name)) return true;
+  if (misreadsPublicHandshake.test(name) || acceptsEventStream(accept)) return false;
+  return acceptsJsonAlone(accept) || (isOnLoopback && acceptsAnything(accept));
+}
 
 interface Outsiders {
   /** Without a good token; the reason says why one was refused. */

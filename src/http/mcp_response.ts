@@ -1,12 +1,141 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
+import type { Frame, FrameReader, McpAnswer } from "../mcp/message_stream.ts";
 import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import { headerOf } from "../lib/served_request.ts";
-import type { McpAnswer } from "../mcp/answer.ts";
 import { errorText, refusalCode, rpcErrorCode } from "../mcp/jsonrpc.ts";
 import { intakeRetrySeconds } from "./body_intake.ts";
-import { type EventStreamOptions, toEventStreamResponse, toSingleEventResponse } from "./event_stream.ts";
-import { toLateJsonResponse } from "./late_json.ts";
-import { acceptsOnlyEventStreams } from "./mcp_accept.ts";
+
+// A stream of messages as Server-Sent Events (WHATWG HTML §9.2).
+
+export const eventStreamOptions = {
+  /** A comment is sent after so long a silence, so that no proxy takes the connection for dead. */
+  keepAliveMs: 15_000,
+  /** What a client waits before it comes back to a stream that lost its connection. */
+  retryMs: 1_000,
+};
+
+export type EventStreamOptions = Readonly<typeof eventStreamOptions>;
+
+const eventStreamHeaders = {
+  "content-type": "text/event-stream",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no", // nginx would hold events back
+};
+const encoder = new TextEncoder();
+const comment = encoder.encode(": keep-alive\n\n");
+
+/** The same reader, whose end is reported once: whether its last message was read, or its caller left before. */
+export function watchEnd(reader: FrameReader, onEnd: (isWhole: boolean) => void): FrameReader {
+  let isOver = false;
+  const end = (isWhole: boolean): void => {
+    if (!isOver) onEnd(isWhole);
+    isOver = true;
+  };
+  return {
+    rest() {
+      const rest = reader.rest();
+      if (rest !== null) end(true);
+      return rest;
+    },
+    async next(idleMs) {
+      const frame = await reader.next(idleMs);
+      if (frame === null) end(true);
+      return frame;
+    },
+    cancel() {
+      end(false);
+      reader.cancel();
+    },
+  };
+}
+
+/** One message as a whole stream, for callers that read nothing else. */
+function toSingleEventResponse(text: string): Response {
+  return new Response(toEvent({ id: null, text }, 0), { headers: eventStreamHeaders });
+}
+
+/** The response that carries a stream. One that has ended already goes out as a single text, which costs far less. */
+function toEventStreamResponse(reader: FrameReader, options: EventStreamOptions): Response {
+  const rest = reader.rest();
+  if (rest !== null) {
+    return new Response(rest.map((frame) => toEvent(frame, options.retryMs)).join(""), { headers: eventStreamHeaders });
+  }
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const frame = await reader.next(options.keepAliveMs);
+      if (frame === null) controller.close();
+      else controller.enqueue(frame === "idle" ? comment : encoder.encode(toEvent(frame, options.retryMs)));
+    },
+    cancel: () => reader.cancel(),
+  }, { highWaterMark: 0 });
+  return new Response(body, { headers: eventStreamHeaders });
+}
+
+/** JSON text has no line breaks, so that one data line carries any message. */
+function toEvent({ id, text }: Frame, retryMs: number): string {
+  if (text === "") return `id: ${id}\nretry: ${retryMs}\ndata:\n\n`; // SEP-1699: priming event
+  return id === null ? `event: message\ndata: ${text}\n\n` : `id: ${id}\nevent: message\ndata: ${text}\n\n`;
+}
+
+// A JSON body that begins before its text is there. Only a body that is being sent lets the server notice a disconnect.
+
+const headers = {
+  "content-type": "application/json",
+  "cache-control": "no-store",
+  "x-accel-buffering": "no", // nginx would hold the beginning back
+};
+const lateJsonEncoder = new TextEncoder();
+const blank = lateJsonEncoder.encode(" "); // RFC 8259 §2: whitespace may stand before the value
+
+/** The response whose body is a reader's only message. One that is there already goes out as a single text. */
+function toLateJsonResponse(reader: FrameReader, keepAliveMs: number): Response {
+  const [whole] = reader.rest() ?? [];
+  if (whole !== undefined) return new Response(whole.text, { headers });
+  let isBegun = false;
+  const body = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const frame = isBegun ? await reader.next(keepAliveMs) : "idle";
+      isBegun = true;
+      if (frame === null) controller.close();
+      else controller.enqueue(frame === "idle" ? blank : lateJsonEncoder.encode(frame.text));
+    },
+    cancel: () => reader.cancel(),
+  }, { highWaterMark: 0 });
+  return new Response(body, { headers });
+}
+
+// What a caller of `/mcp` accepts. No answer is refused for it: the kind of the answer follows it as far as it goes.
+
+/** The media types of an Accept header in lower case, without those that are refused by `q=0` (RFC 9110 §12.4.2). */
+function acceptedTypes(accept: string | null): readonly string[] {
+  if (accept === null || accept === "") return [];
+  return accept.toLowerCase().split(",").flatMap((range) => {
+    const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
+    return type === "" || parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) ? [] : [type];
+  });
+}
+
+/** Whether an Accept header asks for event streams by name (RFC 9110 §12.5.1). A wildcard does not. */
+export function acceptsEventStream(accept: string | null): boolean {
+  return accept !== null && acceptedTypes(accept).includes("text/event-stream");
+}
+
+/** Whether a caller asks for JSON by name and for nothing else. */
+export function acceptsJsonAlone(accept: string | null): boolean {
+  const types = acceptedTypes(accept);
+  return types.length > 0 && types.every((type) => type === "application/json");
+}
+
+/** Whether a caller takes anything: by a wildcard that fits JSON, or by no Accept header (RFC 9110 §12.5.1). */
+export function acceptsAnything(accept: string | null): boolean {
+  const types = acceptedTypes(accept);
+  return types.length === 0 || types.some((type) => type === "*/*" || type === "application/*");
+}
+
+/** Whether a caller names event streams and nothing that JSON would fit. */
+function acceptsOnlyEventStreams(accept: string | null): boolean {
+  return accept !== null && !accept.includes("json") && !accept.includes("*") && acceptsEventStream(accept);
+}
 
 /** What a refusal for want of scopes is sent with. */
 export interface ScopeChallenge {

@@ -1,6 +1,5 @@
 /** Where the server listens, and under which names it is called. */
-import { parseHost, parseInteger, parseList, parseOrigin, parseServerUrl, parseText, parseTrustedProxies } from "../lib/parsers.ts";
-import { optional, required } from "../lib/setting.ts";
+import { parseHost, parseInteger, parseList, parseOrigin, parseServerUrl, parseText, parseTrustedProxies, optional, required } from "../lib/settings.ts";
 
 /** Settings under the heading Address. */
 export const httpSettings = {
@@ -51,5 +50,23 @@ export const httpSettings = {
     parse: parseTrustedProxies,
     help:
       "proxies trusted to report the client's address (X-Forwarded-For, Forwarded): their number, or their networks, comma-separated",
+  }),
+};
+
+// Settings under the heading Rate limits.
+
+export const rateLimitSettings = {
+  toolCallsPerMinute: required({
+    env: "MCP_RATE_LIMIT",
+    default: "600",
+    parse: parseInteger(1, 1_000_000_000),
+    help: "calls and other requests a minute for each user and client",
+  }),
+  oauthFailuresPerQuarterHour: required({
+    env: "OAUTH_RATE_LIMIT",
+    default: "100",
+    parse: parseInteger(1, 1_000_000_000),
+    help:
+      "failed OAuth requests in 15 minutes for each address; ten times as many requests in all, and a fifth as many registrations an hour",
   }),
 };

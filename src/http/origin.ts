@@ -3,7 +3,7 @@
  * server on the victim's own machine, directly or by DNS rebinding; both are refused here (MCP transports, "Security
  * Warning": Origin MUST be validated).
  */
-import { requestHost } from "../lib/request_host.ts";
+import { requestHost } from "../lib/network.ts";
 
 /** The names under which this server is known. All lower case. */
 export interface KnownNames {

@@ -1,6 +1,13 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
-import { type Admission, admitted, type Throttled } from "../lib/admission.ts";
-import type { Clock } from "../lib/clock.ts";
+import * as z from "zod";
+import { type Admission, admitted, type Throttled } from "../lib/join_next.ts";
+import { type Clock, type AgreedClock, systemTimers, type Timers } from "../lib/time.ts";
+import type { Log } from "../lib/log.ts";
+import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Endpoint } from "../lib/endpoint.ts";
+import { addressKey } from "../lib/network.ts";
+import { declaredLength } from "../lib/request_text.ts";
+import { type BodyIntake, intakeRetrySeconds, requestBytes } from "./body_intake.ts";
 
 /** Counts against keys such as a principal or an address. */
 export interface RateLimiter {
@@ -21,16 +28,16 @@ interface LocalRateLimiter extends RateLimiter {
 }
 
 /** How much is allowed. */
-export interface Rate {
+interface Rate {
   readonly count: number;
   readonly windowMs: number;
 }
 
 /** Never more debt than this many windows: a flood from a shared address must not shut it out for longer. */
-export const maxDebtWindows = 2;
+const maxDebtWindows = 2;
 
 /** How many keys make room together: to look through all of them for each new one would let a flood of keys stop all. */
-export function forgottenAtOnce(maxKeys: number): number {
+function forgottenAtOnce(maxKeys: number): number {
   return Math.ceil(maxKeys / 16);
 }
 
@@ -83,7 +90,285 @@ export function createRateLimiter(
 }
 
 /** The answer to a request that comes this much too soon; `null` when it does not. */
-export function refusalOf(waitMs: number): Throttled | null {
+function refusalOf(waitMs: number): Throttled | null {
   if (waitMs <= 1e-6) return null;
   return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
+}
+
+// * Rate limits that all instances on one storage share, at no cost for most requests: each instance counts by itself and
+// settles with the storage when it has admitted a sixteenth of the allowance on its own, before it admits more, and
+// whenever a sixteenth of the window has passed.
+// 
+// So N instances together admit at most N sixteenths (but at least one request each) more than the allowance, and write
+// nothing for what they refuse. Charges, which come after the fact, may go beyond that by the requests in flight. An
+// instance that is killed forgets at most its sixteenth; one that stops settles it. What was admitted counts as if at
+// the moment of settling, so that a steady caller may find the allowance up to a sixteenth smaller. While the storage is
+// lost, each instance counts for itself. Times are of the agreed clock; what an instance had settled before another one
+// with a later clock first settled may be admitted once more. Instances whose wall clocks are over two minutes apart take
+// the entries of the later one only into account: the other counts for itself.
+
+export interface SharedRateLimiter extends RateLimiter {
+  /** Settles what is not settled yet, and no more after that. */
+  close(): Promise<void>;
+}
+
+interface SharedRateLimitOptions extends Rate {
+  /** Names the limit in the storage; the same in every instance. */
+  readonly name: string;
+  readonly storage: Storage;
+  /** Turns a key into the text under which it is stored: addresses are private. */
+  readonly hideKey: (key: string) => string;
+  /** When entries expire. */
+  readonly clock: Clock;
+  readonly agreedClock: AgreedClock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+  readonly maxKeys?: number;
+}
+
+const shares = 16;
+const keysAtOnce = 50;
+const maxAttempts = 20;
+const pauseAfterFailureMs = 1_000;
+/** An entry outlives its debt by so much, since entries expire by the wall clock, and wall clocks differ. */
+const clockToleranceMs = 120_000;
+/** `at` is when it was settled; entries of earlier versions lack it. */
+const stored = z.lazy(() => z.object({ fullAt: z.number(), at: z.number().optional() }));
+
+interface Account {
+  readonly key: StorageKey;
+  /** When the allowance is full again, as far as this instance knows. */
+  fullAt: number;
+  /** What of it the storage does not know yet, in milliseconds. */
+  unsettled: number;
+}
+
+/** Allows `count` within `windowMs`, in a burst or spread out, over all instances as the module says. */
+export function createSharedRateLimiter(options: SharedRateLimitOptions): SharedRateLimiter {
+  const { name, count, windowMs, storage, hideKey, clock, agreedClock, log, maxKeys = 100_000 } = options;
+  const { timers = systemTimers } = options;
+  const interval = windowMs / count;
+  const ownShare = Math.max(interval, windowMs / shares);
+  const accounts = new Map<string, Account>();
+  const settling = new Map<Account, Promise<void>>();
+  let lostUntil = 0;
+
+  const accountOf = (key: string): Account => {
+    const present = accounts.get(key);
+    if (present !== undefined) return present;
+    if (accounts.size >= maxKeys) forget(agreedClock.now());
+    const account: Account = { key: ["rate_limit", name, hideKey(key)], fullAt: 0, unsettled: 0 };
+    accounts.set(key, account);
+    return account;
+  };
+  const forget = (now: number): void => {
+    for (const [key, { fullAt, unsettled }] of accounts) if (unsettled <= 0 && fullAt <= now) accounts.delete(key);
+    for (const key of accounts.keys()) {
+      if (accounts.size <= maxKeys - forgottenAtOnce(maxKeys)) return;
+      accounts.delete(key);
+    }
+  };
+  const spend = (account: Account, debt: number, now: number): void => {
+    account.fullAt = Math.min(Math.max(account.fullAt, now) + debt, now + maxDebtWindows * windowMs);
+    account.unsettled = Math.min(account.unsettled + debt, maxDebtWindows * windowMs);
+  };
+
+  /** One commit for all of them; `false` when another instance settled one of them in between. */
+  const settleOnce = async (batch: readonly Account[]): Promise<boolean> => {
+    const entries = await Promise.all(batch.map(({ key }) => storage.get(key)));
+    const found = entries.map((entry) => stored.safeParse(entry?.value).data);
+    for (const entry of found) if (entry?.at !== undefined) agreedClock.catchUp(entry.at);
+    const now = agreedClock.now();
+    const most = now + maxDebtWindows * windowMs;
+    const settled = batch.map((account, index) => {
+      const before = Math.min(found[index]?.fullAt ?? 0, most);
+      return { account, debt: account.unsettled, fullAt: Math.min(Math.max(before, now) + account.unsettled, most) };
+    });
+    const done = await storage.commit({
+      checks: batch.map(({ key }, index) => ({ key, version: entries[index]?.version ?? null })),
+      puts: settled.map(({ account: { key }, fullAt }) => ({
+        key,
+        value: { fullAt, at: now },
+        expiresAt: clock() + fullAt - now + clockToleranceMs,
+      })),
+    });
+    if (!done) return false;
+    for (const { account, debt, fullAt } of settled) {
+      account.unsettled = Math.max(0, account.unsettled - debt);
+      account.fullAt = Math.min(fullAt + account.unsettled, most);
+    }
+    return true;
+  };
+  const settle = async (batch: readonly Account[]): Promise<void> => {
+    try {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
+        if (await settleOnce(batch)) return;
+        if (batch.length === 1) continue;
+        for (const account of batch) await settleAlone(account);
+        return;
+      }
+    } catch (error) {
+      lostUntil = agreedClock.now() + pauseAfterFailureMs;
+      log.write("warn", "rate_limit_not_shared", { limit: name, error: String(error) });
+    }
+  };
+  const settleAlone = (account: Account): Promise<void> => {
+    const running = settling.get(account);
+    if (running !== undefined) return running;
+    const started = settle([account]).finally(() => settling.delete(account));
+    settling.set(account, started);
+    return started;
+  };
+  const settleAll = async (): Promise<void> => {
+    await Promise.all(settling.values());
+    const waiting = [...accounts.values()].filter(({ unsettled }) => unsettled > 0);
+    for (let start = 0; start < waiting.length && agreedClock.now() >= lostUntil; start += keysAtOnce) {
+      await settle(waiting.slice(start, start + keysAtOnce));
+    }
+  };
+
+  const takeNow = (account: Account, cost: number): Admission | null => {
+    const now = agreedClock.now();
+    const debt = interval * cost;
+    const refusal = refusalOf(Math.max(account.fullAt, now) + debt - now - windowMs);
+    if (refusal !== null) return refusal;
+    if (account.unsettled > 0 && account.unsettled + debt > ownShare + 1e-6 && now >= lostUntil) return null;
+    spend(account, debt, now);
+    return admitted;
+  };
+  const takeWhenSettled = async (account: Account, cost: number): Promise<Admission> => {
+    for (;;) {
+      await settleAlone(account);
+      const admission = takeNow(account, cost);
+      if (admission !== null) return admission;
+    }
+  };
+
+  let running: Promise<void> = Promise.resolve();
+  const stopSettling = timers.every(windowMs / shares, () => {
+    running = running.then(settleAll);
+  });
+  return {
+    take(key, cost = 1) {
+      const account = accountOf(key);
+      return takeNow(account, cost) ?? takeWhenSettled(account, cost);
+    },
+    charge(key, cost) {
+      spend(accountOf(key), interval * cost, agreedClock.now());
+    },
+    refusal(key) {
+      const now = agreedClock.now();
+      return refusalOf(Math.max(accounts.get(key)?.fullAt ?? 0, now) + interval - now - windowMs);
+    },
+    async close() {
+      stopSettling();
+      await running;
+      await settleAll();
+    },
+  };
+}
+
+// Rate limits by address around the endpoints that anyone can reach without a token.
+
+const successCost = 0.1;
+
+interface AttemptOptions {
+  /** A key for the holder of a credential that proves itself, `null` for other requests. */
+  readonly credentialKey: (request: Request) => Promise<string | null>;
+  /** Called for each request that is refused. */
+  readonly onRefused: () => void;
+}
+
+/**
+ * Guards an OAuth endpoint against guessing: a failed request costs ten times what a good one does, so that one
+ * address shared by many users (claude.ai has two) is not shut out by its own success. Where the address has used up
+ * its allowance, a valid credential has one of its own: a stranger behind the same proxy cannot shut its holder out.
+ */
+export function limitAttempts(
+  limiter: RateLimiter,
+  endpoint: Endpoint,
+  { credentialKey, onRefused }: AttemptOptions,
+): Endpoint {
+  return async (request, peer) => {
+    let key = addressKey(peer.address);
+    let admission = await limiter.take(key, successCost);
+    if (!admission.ok) {
+      const holder = await credentialKey(request);
+      if (holder !== null) {
+        key = `credential ${holder}`;
+        admission = await limiter.take(key, successCost);
+      }
+    }
+    if (!admission.ok) {
+      onRefused();
+      return tooManyRequests(admission.retryAfterSeconds);
+    }
+    const response = await orGiveBack(limiter, key, successCost, () => endpoint(request, peer));
+    if (response.status >= 400 && response.status < 500) limiter.charge(key, 1 - successCost);
+    return response;
+  };
+}
+
+/** Guards an endpoint by plain count, whatever it answers. `onRefused` as above. */
+export function limitRequests(limiter: RateLimiter, endpoint: Endpoint, onRefused: () => void = () => {}): Endpoint {
+  return async (request, peer) => {
+    const key = addressKey(peer.address);
+    const admission = await limiter.take(key);
+    if (admission.ok) return await orGiveBack(limiter, key, 1, () => endpoint(request, peer));
+    onRefused();
+    return tooManyRequests(admission.retryAfterSeconds);
+  };
+}
+
+/**
+ * Admits requests with bodies by their declared size, or by `maxBytes` without one, and holds the share of their
+ * address until they are answered.
+ */
+export function limitBodies(intake: BodyIntake, maxBytes: number, endpoint: Endpoint): Endpoint {
+  return async (request, peer) => {
+    if (request.method === "GET" || request.method === "HEAD") return await endpoint(request, peer);
+    const caller = addressKey(peer.address);
+    const bytes = requestBytes + Math.min(declaredLength(request) ?? maxBytes, maxBytes);
+    if (intake.admit(caller, bytes) !== "admitted") return unavailable();
+    try {
+      const response = await endpoint(request, peer);
+      // A body that our own stop cut off looks malformed.
+      return intake.isAbandoned && response.status === 400 ? unavailable() : response;
+    } finally {
+      intake.arrived();
+      intake.release(caller, bytes);
+    }
+  };
+}
+
+function unavailable(): Response {
+  const description = `The server is busy or stopping; try again in ${intakeRetrySeconds} seconds`;
+  return Response.json({ error: "temporarily_unavailable", error_description: description }, {
+    status: 503,
+    headers: { "retry-after": String(intakeRetrySeconds), "cache-control": "no-store", connection: "close" },
+  });
+}
+
+/** What we fail ourselves, as while the database is away, costs the caller nothing. */
+async function orGiveBack(
+  limiter: RateLimiter,
+  key: string,
+  cost: number,
+  answer: () => Response | Promise<Response>,
+): Promise<Response> {
+  try {
+    return await answer();
+  } catch (error) {
+    limiter.charge(key, -cost);
+    throw error;
+  }
+}
+
+/** RFC 6585 §4. The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */
+function tooManyRequests(retryAfterSeconds: number): Response {
+  const description = `Too many requests from this address; try again in ${retryAfterSeconds} seconds`;
+  return Response.json({ error: "temporarily_unavailable", error_description: description }, {
+    status: 429,
+    headers: { "retry-after": String(retryAfterSeconds), "cache-control": "no-store" },
+  });
 }

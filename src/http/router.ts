@@ -1,14 +1,128 @@
 /** Serves the routes, each behind the checks of its kind. The only file that knows Hono. */
 import { type Context, Hono } from "@hono/hono";
+import { html, pageResponse, wantsPage } from "../lib/page.ts";
+import { type Unavailability, unavailability } from "../lib/system_fault.ts";
 import type { Log } from "../lib/log.ts";
-import { allowOrigin, preflightResponse } from "./cors.ts";
 import type { Endpoint, Peer, Route } from "../lib/endpoint.ts";
 import { headerOf } from "../lib/served_request.ts";
-import { wantsPage } from "../lib/wants_page.ts";
-import { toFailedResponse } from "./failed_response.ts";
-import { observeRoutes, type RouteObserver } from "./observed_routes.ts";
 import { notFoundPage } from "./home.ts";
 import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
+import { inHttpSpan, type Tracer } from "../lib/tracer.ts";
+import { traceContextOf } from "../mcp/trace_context.ts";
+
+// Cross-origin resource sharing: answers to preflights, and the headers that let a page read an answer.
+
+/** Request headers that MCP clients in browsers send (MCP transports; the modern era adds `Mcp-*`). */
+const allowHeaders =
+  "Authorization, Content-Type, Accept, MCP-Protocol-Version, Mcp-Session-Id, Mcp-Method, Mcp-Name, Last-Event-ID, " +
+  "If-None-Match";
+const exposeHeaders = "Mcp-Session-Id, WWW-Authenticate, Retry-After, ETag";
+const preflightMaxAgeSeconds = "600";
+
+/** Answers `OPTIONS` for an endpoint that `origin` may call. Comes before authentication: browsers send no token here. */
+function preflightResponse(origin: string, methods: string, requestedHeaders: string | null): Response {
+  // `Mcp-Param-*` names come from tools, so a preflight that asks for such headers gets them by name.
+  const parameters = (requestedHeaders ?? "").split(",").map((name) => name.trim())
+    .filter((name) => /^mcp-param-[a-z0-9_-]+$/i.test(name));
+  return new Response(null, {
+    status: 204,
+    headers: {
+      "access-control-allow-origin": origin,
+      "access-control-allow-methods": methods,
+      "access-control-allow-headers": [allowHeaders, ...parameters].join(", "),
+      "access-control-max-age": preflightMaxAgeSeconds,
+      vary: "Origin, Access-Control-Request-Headers",
+    },
+  });
+}
+
+/** Lets `origin` (or `*`) read the response. Changes and gives back the same response. */
+function allowOrigin(response: Response, origin: string): Response {
+  response.headers.set("access-control-allow-origin", origin);
+  response.headers.set("access-control-expose-headers", exposeHeaders);
+  if (origin !== "*") response.headers.append("vary", "Origin");
+  return response;
+}
+
+// The answer to a request that an endpoint could not answer: the database is lost for now, or we have a bug.
+
+/** Which kind of answer the caller reads. */
+type ReaderKind = "program" | "person";
+
+/** 503 with Retry-After while the database is lost or the machine lacks something; else 500. */
+function toFailedResponse(error: unknown, reader: ReaderKind, log: Log): Response {
+  const unavailable = unavailability(error);
+  if (unavailable?.cause !== "storage_unavailable") {
+    log.write("error", "request_failed", {
+      error: error instanceof Error ? error.stack ?? error.message : String(error),
+    });
+  }
+  if (unavailable !== null) {
+    return reader === "person" ? unavailablePage(unavailable) : Response.json(
+      { error: "temporarily_unavailable", error_description: unavailable.text },
+      { status: 503, headers: { "retry-after": String(unavailable.retryAfterSeconds), "cache-control": "no-store" } },
+    );
+  }
+  return reader === "person" ? brokenPage() : Response.json({ error: "server_error" }, { status: 500 });
+}
+
+function unavailablePage({ cause, text, retryAfterSeconds }: Unavailability): Response {
+  const title = "This server cannot answer right now";
+  return pageResponse({
+    title,
+    status: 503,
+    retryAfterSeconds,
+    body: html`
+      <h1>${title}</h1>
+      <p>${cause === "storage_unavailable" ? "Its database is not available. Nothing was changed." : `${text}.`}</p>
+      <p>Wait a moment, then go back and try again. If this page stays, tell the person who runs the server: its log says
+        what is wrong.</p>
+    `,
+  });
+}
+
+function brokenPage(): Response {
+  const title = "Something went wrong";
+  return pageResponse({
+    title,
+    status: 500,
+    body: html`
+      <h1>${title}</h1>
+      <p>The fault is on this server, and its log has the details. Start again from the application.</p>
+    `,
+  });
+}
+
+// Observers of every request, by its route and not by its path: paths are whatever a stranger types.
+
+/** What is done beside answering; `null` is a path that is no route. */
+interface RouteObserver {
+  /** Answers by calling `answer`, for instance within a span. */
+  around?(request: Request, route: string | null, answer: () => Promise<Response>): Promise<Response>;
+  onAnswer?(route: string | null, status: number): void;
+}
+
+/** The same endpoint, observed; itself where there is no observer. */
+function observeRoutes(
+  endpoint: Endpoint,
+  routes: ReadonlySet<string>,
+  observers: readonly RouteObserver[],
+): Endpoint {
+  if (observers.length === 0) return endpoint;
+  return async (request, peer) => {
+    const pathname = URL.parse(request.url)?.pathname; // none where the target is no URL: the endpoint refuses it
+    const route = pathname !== undefined && routes.has(pathname) ? pathname : null;
+    let answer = async (): Promise<Response> => await endpoint(request, peer);
+    for (const { around } of observers) {
+      if (around === undefined) continue;
+      const inner = answer;
+      answer = () => around(request, route, inner);
+    }
+    const response = await answer();
+    for (const observer of observers) observer.onAnswer?.(route, response.status);
+    return response;
+  };
+}
 
 type Handler = (context: Context<{ Bindings: Peer }>) => Response | Promise<Response>;
 
@@ -128,4 +242,32 @@ function badAddress(): Response {
 
 function noOrigin(): Response {
   return new Response(null, { status: 204, headers: { allow: "GET, POST, DELETE, OPTIONS" } });
+}
+
+// A span for each HTTP request, by OpenTelemetry's conventions: named by its route, never by its path or query.
+
+/** RFC 9110 §9, RFC 5789. Of what a caller makes up, no text is exported. */
+const knownMethods: ReadonlySet<string> = new Set(
+  ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"],
+);
+
+/** Continues the trace of the request's headers. The span ends with the head of the answer. */
+export function traceRequests(tracer: Tracer): RouteObserver {
+  return {
+    async around(request, route, answer) {
+      const parent = traceContextOf(undefined, { header: (name) => request.headers.get(name) });
+      const isKnown = knownMethods.has(request.method);
+      const name = isKnown ? request.method : "HTTP";
+      const span = tracer.begin({
+        name: route === null ? name : `${name} ${route}`,
+        kind: "server",
+        attributes: {
+          "http.request.method": isKnown ? request.method : "_OTHER",
+          ...(route === null ? {} : { "http.route": route }),
+        },
+        ...(parent === undefined ? {} : { parent }),
+      });
+      return span === null ? await answer() : await inHttpSpan(span, 500, answer);
+    },
+  };
 }

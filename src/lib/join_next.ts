@@ -20,3 +20,20 @@ export function joinNext<T>(work: () => Promise<T>): () => Promise<T> {
     return next;
   };
 }
+
+/** Goes on at once with a value that is there: an async function costs each call its frame and a turn of the queue. */
+export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+// What rate limits and throttles answer.
+
+export type Admission = { readonly ok: true } | Throttled;
+
+/** Not now, but after so many seconds (for `Retry-After`, RFC 9110 §10.2.3). */
+export interface Throttled {
+  readonly ok: false;
+  readonly retryAfterSeconds: number;
+}
+
+export const admitted: Admission = { ok: true };

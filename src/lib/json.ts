@@ -12,3 +12,20 @@ export function parseJson(text: string): unknown {
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/**
+ * Whether a JSON value has more than so many parts, at any depth: asked before a schema looks at what a caller made up.
+ * Zod explains each wrong item, and takes seconds for a megabyte of them.
+ */
+export function hasMoreParts(value: unknown, limit: number): boolean {
+  const open: unknown[] = [value];
+  for (let count = 1; open.length > 0;) {
+    const part = open.pop();
+    if (typeof part !== "object" || part === null) continue;
+    const inner: readonly unknown[] = Array.isArray(part) ? part : Object.values(part);
+    count += inner.length;
+    if (count > limit) return true;
+    for (const each of inner) open.push(each);
+  }
+  return false;
+}

@@ -2,12 +2,100 @@
  * The {@link Log} that writes lines, gathered for a few milliseconds so that a line costs no system call. It never
  * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
  */
-import type { Clock } from "./clock.ts";
-import { gatherText } from "./gathered_text.ts";
-import type { Log, LogFields, LogLevel } from "./log.ts";
-import { pause } from "./pause.ts";
-import { systemTimers } from "./timers.ts";
-import { escapeUnprintable, toTextLine } from "./text_line.ts";
+import type { LogFields, LogLevel, Log } from "./log.ts";
+import { type Clock, pause, systemTimers } from "./time.ts";
+
+// * Gathers texts as UTF-8. As texts they would be many small objects, which the collector of garbage copies again and
+// again while they wait.
+
+/** Texts that wait together. */
+interface GatheredText {
+  /** Of all so far, roughly: bytes, and characters that are no bytes yet. */
+  readonly size: number;
+  add(text: string): void;
+  /** All so far; begins anew. */
+  take(): Uint8Array<ArrayBuffer>;
+}
+
+/** Encoding costs less for several lines at once. */
+const encodedAtOnce = 4_096;
+const maxBytesOfCharacter = 3;
+/** A larger buffer is given up when it is taken from. */
+const maxKeptBytes = 524_288;
+const none = new Uint8Array(0);
+const encoder = new TextEncoder();
+
+/** Pieces that hold more than printable ASCII pass `finish`, which may change them; they end where something that was added ends. */
+export function gatherText(finish?: (text: string) => string): GatheredText {
+  let bytes = none;
+  let used = 0;
+  let waiting = "";
+  const encode = (): void => {
+    const given = waiting;
+    waiting = "";
+    const written = write(given);
+    const isPlain = finish === undefined || (written === given.length && !given.includes("\u007f"));
+    used += isPlain ? written : write(finish(given));
+  };
+  /** Behind what is used already. */
+  const write = (text: string): number => {
+    const room = used + text.length * maxBytesOfCharacter;
+    if (room > bytes.length) {
+      const larger = new Uint8Array(Math.max(2 * bytes.length, room));
+      larger.set(bytes.subarray(0, used));
+      bytes = larger;
+    }
+    return encoder.encodeInto(text, bytes.subarray(used)).written;
+  };
+  return {
+    get size() {
+      return used + waiting.length;
+    },
+    add(text) {
+      waiting += text;
+      if (waiting.length >= encodedAtOnce) encode();
+    },
+    take() {
+      if (waiting !== "") encode();
+      const taken = bytes.slice(0, used);
+      used = 0;
+      if (bytes.length > maxKeptBytes) bytes = none;
+      return taken;
+    },
+  };
+}
+
+// A log line for people at a terminal: time, level, event, then `key=value` for its fields, the ids last.
+
+// What a terminal, an editor or a reader of lines would obey instead of showing: controls of C1, line and paragraph
+// separators, marks that turn the direction of writing. JSON.stringify leaves them as they are.
+const unprintable = /[\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const isId = /(^i|I)d$/;
+const plain = /^[\w.:\/@+-]+$/;
+
+/** One line without its end. `time` is RFC 3339 in UTC, and absent values are left out. Values with blanks or signs of other than words are quoted as in JSON. */
+export function toTextLine(time: string, level: LogLevel, event: string, fields: LogFields = {}): string {
+  let line = `${time.slice(0, 10)} ${time.slice(11, 19)}Z ${level.toUpperCase().padEnd(5)} ${event}`;
+  let ids = "";
+  for (const [key, value] of Object.entries(fields)) {
+    if (value === undefined || value === null) continue;
+    const field = ` ${key}=${shown(value)}`;
+    if (isId.test(key)) ids += field;
+    else line += field;
+  }
+  return line + ids;
+}
+
+function shown(value: Exclude<LogFields[string], undefined>): string {
+  if (typeof value === "number") return String(Math.round(value * 1_000) / 1_000);
+  if (typeof value === "string" && plain.test(value)) return value;
+  return escapeUnprintable(JSON.stringify(value));
+}
+
+/** The same JSON, with escapes for what would not be shown, or would end a line for some readers. */
+export function escapeUnprintable(json: string): string {
+  return json.replace(unprintable, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
 
 const gatherMs = 50;
 const gatherBytes = 360_000;
@@ -124,4 +212,70 @@ function isoTime(now: number): string {
     lastTime = new Date(millisecond).toISOString();
   }
   return lastTime;
+}
+
+// * Text written to standard output or standard error, in order and without blocking this thread. Output that cannot be
+// written is dropped, never thrown: a full disk, or a reader that is gone or slow, is no reason to stop working.
+
+/** What text is written to. */
+interface ByteSink {
+  write(bytes: Uint8Array): Promise<number>;
+}
+
+/** How a write went: `gone` is a reader that left, `failed` anything else, such as a full disk. */
+type OutputState = "well" | "gone" | "failed";
+
+interface Output {
+  /** Resolves with whether all of the text was written; never rejects. */
+  write(text: string | Uint8Array): Promise<boolean>;
+  /** Resolves when all text so far was written or dropped. */
+  flush(): Promise<void>;
+  /** Whether any text was dropped so far, and why. */
+  readonly state: OutputState;
+}
+
+/** A sink in non-blocking mode does not say when it takes more. */
+const retryMs = 20;
+const newLine = new Uint8Array([10]);
+
+/** Wraps a sink that nothing else in this isolate writes to. */
+export function createOutput(sink: ByteSink): Output {
+  const encoder = new TextEncoder();
+  let state: OutputState = "well";
+  let isWithinLine = false;
+  let last: Promise<boolean> = Promise.resolve(true);
+
+  const writeBytes = async (bytes: Uint8Array): Promise<void> => {
+    for (let rest = bytes; rest.byteLength > 0;) {
+      try {
+        rest = rest.subarray(await sink.write(rest));
+        isWithinLine = true;
+      } catch (error) {
+        if (!(error instanceof Deno.errors.WouldBlock || error instanceof Deno.errors.Interrupted)) throw error;
+        await pause(retryMs);
+      }
+    }
+    isWithinLine = bytes.byteLength > 0 && bytes.at(-1) !== newLine[0];
+  };
+  const writeOrDrop = async (bytes: Uint8Array): Promise<boolean> => {
+    if (state === "gone") return false;
+    try {
+      if (isWithinLine && state === "failed") await writeBytes(newLine); // a line that broke off stays a line of its own
+      await writeBytes(bytes);
+      return true;
+    } catch (error) {
+      state = error instanceof Deno.errors.BrokenPipe ? "gone" : "failed";
+      return false;
+    }
+  };
+  return {
+    write(text) {
+      const bytes = typeof text === "string" ? encoder.encode(text) : text;
+      return last = last.then(() => writeOrDrop(bytes));
+    },
+    flush: async () => void await last,
+    get state() {
+      return state;
+    },
+  };
 }

@@ -1,6 +1,157 @@
 /** The frame of every page, and the headers that protect it. */
-import { type Html, html, scriptElement, styleElement } from "./html.ts";
-import { inlineSource, stylesheet } from "./stylesheet.ts";
+import { createDigest } from "./secrets.ts";
+
+// HTML that cannot be injected into: a template tag that escapes every interpolated value unless it is HTML already.
+
+/** Markup that is safe to send. Only the {@link html} tag makes it. */
+export interface Html {
+  readonly markup: string;
+}
+
+/** What may stand in a `${}` of the {@link html} tag; `null`, `undefined` and `false` print nothing. */
+type HtmlValue = string | number | Html | readonly HtmlValue[] | null | undefined | false;
+
+const made = new WeakSet<Html>();
+
+function isHtml(value: HtmlValue): value is Html {
+  return typeof value === "object" && value !== null && made.has(value as Html);
+}
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+  "`": "&#96;",
+};
+
+/** Text made safe for element content and quoted attribute values. */
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"'`]/g, (character) => entities[character] ?? "");
+}
+
+function htmlRender(value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return "";
+  if (isHtml(value)) return value.markup;
+  if (Array.isArray(value)) return value.map(htmlRender).join("");
+  return escapeHtml(String(value));
+}
+
+function wrap(markup: string): Html {
+  const result: Html = { markup };
+  made.add(result);
+  return result;
+}
+
+/** The template tag. Attribute values must stand in quotes. */
+export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
+  return wrap(strings.reduce((page, part, index) => page + htmlRender(values[index - 1]) + part));
+}
+
+/** A `<script>` element around a script of our own; `code` must be a constant of this program. */
+function scriptElement(code: string): Html {
+  return wrap(`<script>${code}</script>`);
+}
+
+/** A `<style>` element around a stylesheet of our own; `css` must be a constant of this program. */
+function styleElement(css: string): Html {
+  return wrap(`<style>${css}</style>`);
+}
+
+// The one stylesheet of all pages, and the hash that lets it through their Content-Security-Policy.
+
+/** Light and dark by the system's setting; contrast at least 4.5:1 in both (WCAG 2.2 §1.4.3). */
+const stylesheet = `
+:root {
+  color-scheme: light dark;
+  --ground: #f3f4f6; --card: #ffffff; --ink: #1a1d23; --quiet: #565d6b; --line: #d9dce2; --field: #878e9b;
+  --accent: #2450b2; --accent-ink: #ffffff; --accent-over: #1b3f90; --soft: #f5f7fb;
+  --warn: #fff6e0; --warn-line: #d9a520; --warn-ink: #5a4100; --bad: #fdeceb; --bad-line: #c9413a; --bad-ink: #7c1d18;
+}
+@media (prefers-color-scheme: dark) {
+  :root {
+    --ground: #111318; --card: #1b1e25; --ink: #eceef2; --quiet: #a8afbd; --line: #343945; --field: #7d8595;
+    --accent: #9bb8ff; --accent-ink: #101a33; --accent-over: #bccfff; --soft: #232731;
+    --warn: #322a14; --warn-line: #b98f24; --warn-ink: #f5dd9c; --bad: #381c1b; --bad-line: #d9655e; --bad-ink: #ffc9c5;
+  }
+}
+*, *::before, *::after { box-sizing: border-box; }
+body {
+  margin: 0; min-height: 100vh; background: var(--ground); color: var(--ink);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
+}
+.frame { max-width: 30rem; margin: 0 auto; padding: clamp(1.25rem, 6vh, 4.5rem) 1rem 2.5rem; }
+.brand { display: flex; align-items: center; gap: .55rem; margin: 0 .25rem 1.1rem; color: var(--quiet); font-weight: 600; }
+.brand svg { width: 1.5rem; height: 1.5rem; color: var(--accent); flex: none; }
+main {
+  background: var(--card); border: 1px solid var(--line); border-radius: .9rem; padding: clamp(1.4rem, 5vw, 2.25rem);
+  box-shadow: 0 1px 2px rgb(0 0 0 / .05), 0 10px 30px rgb(0 0 0 / .06);
+}
+h1 { margin: 0 0 .6rem; font-size: 1.45rem; line-height: 1.25; letter-spacing: -.01em; overflow-wrap: anywhere; }
+h2 { margin: 1.6rem 0 .5rem; font-size: 1rem; }
+p { margin: 0 0 1rem; overflow-wrap: anywhere; }
+.quiet { color: var(--quiet); font-size: .925rem; }
+label.field { display: block; margin: 1.1rem 0 .35rem; font-weight: 600; }
+input[type="text"], input[type="password"] {
+  width: 100%; padding: .7rem .8rem; font: inherit; color: inherit; background: var(--card);
+  border: 1px solid var(--field); border-radius: .5rem;
+}
+input[type="file"] { width: 100%; font: inherit; color: inherit; }
+.hint { margin: .35rem 0 0; color: var(--quiet); font-size: .875rem; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+fieldset { margin: 1.25rem 0 0; padding: 0; border: 0; min-width: 0; }
+legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
+.scope {
+  display: grid; grid-template-columns: auto 1fr; gap: .15rem .75rem; align-items: start; padding: .8rem .9rem;
+  border: 1px solid var(--line); border-radius: .6rem; margin-bottom: .5rem; cursor: pointer;
+}
+.scope:hover { background: var(--soft); }
+.scope input { width: 1.2rem; height: 1.2rem; margin: .18rem 0 0; accent-color: var(--accent); }
+.scope.included:has(input:not(:checked)):has(+ .scope :checked) small { color: var(--ink); font-weight: 600; }
+.scope small { grid-column: 2; color: var(--quiet); font-size: .85rem; }
+code, .mono { font: .9em ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+pre {
+  margin: .5rem 0 1rem; padding: .85rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--soft);
+  white-space: pre-wrap; overflow-wrap: anywhere; font: .875rem/1.5 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace;
+}
+dl.facts { margin: 1.1rem 0 0; padding: .9rem 1rem; background: var(--soft); border-radius: .6rem; font-size: .925rem; }
+dl.facts div { display: grid; grid-template-columns: 7rem 1fr; gap: 0 .75rem; align-items: baseline; padding: .2rem 0; }
+dl.facts dt { color: var(--quiet); }
+dl.facts dd { grid-column: 2; margin: 0; overflow-wrap: anywhere; font-weight: 500; }
+dl.facts dd.quiet { font-weight: 400; }
+.note { margin: 1.1rem 0; padding: .75rem .9rem; border-left: 4px solid; border-radius: .35rem; font-size: .925rem; }
+.note.plain { background: var(--soft); border-color: var(--field); }
+.note.warn { background: var(--warn); border-color: var(--warn-line); color: var(--warn-ink); }
+.note.good { background: var(--soft); border-color: var(--accent); color: var(--ink); }
+.note.bad { background: var(--bad); border-color: var(--bad-line); color: var(--bad-ink); }
+.actions { display: flex; flex-wrap: wrap; gap: .7rem; margin-top: 1.5rem; }
+button {
+  flex: 1 1 8rem; padding: .72rem 1.1rem; font: inherit; font-weight: 600; border-radius: .5rem; cursor: pointer;
+  border: 1px solid var(--accent); background: var(--accent); color: var(--accent-ink);
+}
+button:hover { background: var(--accent-over); }
+button.plain { background: transparent; color: var(--ink); border-color: var(--field); }
+button.plain:hover { background: var(--soft); }
+button.small { flex: none; padding: .45rem .9rem; font-size: .925rem; }
+ul.plain { margin: 0 0 1rem; padding: 0; list-style: none; }
+.grant { border-top: 1px solid var(--line); padding: .25rem 0 1.1rem; }
+.grant ul { margin: 0 0 .35rem; }
+a { color: var(--accent); }
+main > :last-child { margin-bottom: 0; }
+@media (max-width: 26rem) {
+  dl.facts div { grid-template-columns: 1fr; gap: 0; }
+  dl.facts dd { grid-column: 1; }
+  pre { padding: .7rem .6rem; font-size: .8125rem; }
+  .actions { flex-direction: column; }
+  button { flex-basis: auto; }
+}
+`;
+
+/** The source that admits one inline style or script and nothing else (CSP 3 §2.3.1). */
+function inlineSource(text: string): string {
+  return `'sha256-${createDigest().update(text, "utf8").digest("base64")}'`;
+}
 
 /** What the console's pages have beside the frame that all pages share. */
 interface WideLayout {
@@ -103,4 +254,11 @@ export function redirectResponse(status: 302 | 303, location: string, cookies: r
   });
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(null, { status, headers });
+}
+
+/** Tells a person's browser from a client: what a browser opens by an address has to be a page. */
+export function wantsPage(request: Request): boolean {
+  if (request.method !== "GET" && request.method !== "HEAD") return false;
+  const accept = request.headers.get("accept") ?? "";
+  return accept.includes("text/html") && !accept.includes("text/event-stream");
 }

@@ -1,6 +1,10 @@
 /** Random secrets and the hashes that are stored in their place. */
-import { toBase64Url } from "./base64url.ts";
 import { sha256Of } from "./sha256.ts";
+
+/** Bytes as base64url text without padding (RFC 4648 §5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+}
 
 const encoder = new TextEncoder();
 

@@ -1,4 +1,6 @@
 /** Entries of the storage: one is changed by what it is at that moment, and many are read page by page. */
+import type { Log } from "./log.ts";
+import { systemTimers, type Timers } from "./time.ts";
 
 interface EntryStorage<Key> {
   get(key: Key): Promise<{ readonly value: unknown; readonly version: string } | null>;
@@ -43,4 +45,61 @@ export async function* pagesBelow<Key, Entry extends { readonly key: Key }>(
     if (page.length < limit) return;
     last = page.at(-1)?.key;
   }
+}
+
+// Looks at stored entries whenever they may have changed: a storage's watch says that much and no more.
+
+interface EntryWatch {
+  /** Looks now, or once more after the look in progress. */
+  look(): void;
+  /** Ends the watch; no look begins afterwards. */
+  stop(): void;
+}
+
+const retryMs = 1_000;
+
+/**
+ * Calls `look` after each change of the entries, one look at a time, but not at the start. A look that rejects, because
+ * the storage is lost, is logged and repeated.
+ */
+export function watchEntries<Key>(
+  storage: { watch(key: Key, onChange: () => void): () => void },
+  keys: readonly Key[],
+  look: () => Promise<void>,
+  { log, timers = systemTimers }: { readonly log: Log; readonly timers?: Timers | undefined },
+): EntryWatch {
+  let isDue = false;
+  let isLooking = false;
+  let isStopped = false;
+  let stopRetry: (() => void) | undefined;
+
+  const run = async (): Promise<void> => {
+    isLooking = true;
+    while (isDue && !isStopped) {
+      isDue = false;
+      try {
+        await look();
+      } catch (error) {
+        if (isStopped) break;
+        log.write("error", "look_failed", { error: error instanceof Error ? error.stack : String(error) });
+        stopRetry ??= timers.after(retryMs, lookSoon);
+      }
+    }
+    isLooking = false;
+  };
+  const lookSoon = (): void => {
+    stopRetry?.();
+    stopRetry = undefined;
+    isDue = true;
+    if (!isLooking) void run();
+  };
+  const stops = keys.map((key) => storage.watch(key, lookSoon));
+  return {
+    look: lookSoon,
+    stop() {
+      isStopped = true;
+      stopRetry?.();
+      for (const stop of stops) stop();
+    },
+  };
 }

@@ -1,5 +1,5 @@
 /** Which names a refusal or an answer may suggest to the caller: none that a rule keeps from it. */
-import { createAsyncContext } from "./async_context.ts";
+import { createAsyncContext } from "./program.ts";
 
 interface Suggestible {
   /** Whether a path of the workspace may be named, wherever it leads. */

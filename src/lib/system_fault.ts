@@ -1,4 +1,6 @@
 /** Errors of the operating system and of the runtime, in words for people: without codes, and without the runtime's advice. */
+import type * as z from "zod";
+import { UnusableError } from "./result.ts";
 
 const wordsByCode: Readonly<Record<string, string>> = {
   EACCES: "permission denied",
@@ -126,4 +128,76 @@ export function fileSystemFaultWords(code: string): string {
   if (code === "ETIMEDOUT") return `the server's disk does not answer; try again later, or ${ask}`;
   if (code === "EBUSY") return `another program holds the lock of the workspace; ${soon}`;
   return remediesByCode[code] ?? `the file system reported an error; ${soon}`;
+}
+
+// Faults of what is stored, in words for an operator: a transport tells its callers less.
+
+const unreadableRemedy =
+  "a newer version wrote it, or the database is damaged: run the newest version, or restore a backup";
+
+/** A fault of what is stored. It may name files, hosts and families of records, but no stored value. */
+export class StorageFault extends UnusableError {
+  override readonly name: string = "StorageFault";
+}
+
+/** What a stored text says. Throws {@link StorageFault} where it is not JSON, without showing it. */
+export function parseStoredJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new StorageFault("a stored record cannot be read: it is not JSON", unreadableRemedy);
+  }
+}
+
+/** A value from the storage, as its schema has it. Throws {@link StorageFault} for anything else; `what` names its kind. */
+export function parseStored<Schema extends z.ZodType>(schema: Schema, value: unknown, what: string): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? "" : ` at ${issue.path.map(String).join(".")}`;
+  throw new StorageFault(
+    `a stored record (${what}) cannot be read: ${issue?.code ?? "invalid"}${where}`,
+    unreadableRemedy,
+  );
+}
+
+// The database cannot be used at the moment: every transport answers 503 and when to try again.
+
+/** Well again in most cases within this time; a client that asks earlier is refused at no cost. */
+const defaultRetryAfterSeconds = 2;
+const faultRetrySeconds = 5;
+
+/** What storages reject with when the database fails them. The cause has the driver's words, for the log alone. */
+export class StorageUnavailableError extends StorageFault {
+  override readonly name = "StorageUnavailableError";
+  readonly retryAfterSeconds: number;
+
+  /** As {@link StorageFault}. */
+  constructor(
+    problem: string,
+    options: ErrorOptions & { readonly remedy?: string; readonly retryAfterSeconds?: number } = {},
+  ) {
+    super(problem, options.remedy ?? "check the database", options);
+    this.retryAfterSeconds = options.retryAfterSeconds ?? defaultRetryAfterSeconds;
+  }
+}
+
+/** Why the server cannot answer right now. */
+export interface Unavailability {
+  /** The guard of the storage has logged that it is lost; a fault of the machine is still to be logged. */
+  readonly cause: "storage_unavailable" | "machine_fault";
+  readonly text: string;
+  readonly retryAfterSeconds: number;
+}
+
+/** Why a request that failed can be made again, and when; `null` for a bug. */
+export function unavailability(error: unknown): Unavailability | null {
+  if (error instanceof StorageUnavailableError) {
+    const { retryAfterSeconds } = error;
+    const text = `The server cannot use its database right now. Try again in ${retryAfterSeconds} s`;
+    return { cause: "storage_unavailable", text, retryAfterSeconds };
+  }
+  const words = machineFaultWords(error);
+  if (words === null) return null;
+  return { cause: "machine_fault", text: `The server cannot answer: ${words}`, retryAfterSeconds: faultRetrySeconds };
 }

@@ -1,5 +1,5 @@
 /** Paths as the system spells them. Without Node's modules, which take the starting program longer than all its own code. */
-import { nodeProcess } from "./node_modules.ts";
+import { nodeProcess } from "./program.ts";
 
 const onWindows = Deno.build.os === "windows"; // whose drives, shares and two separators are left to Node
 

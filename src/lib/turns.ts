@@ -4,7 +4,7 @@
  * least time first, and those of one caller one after the other. After each turn the thread rests for whatever arrived.
  * Only time on the thread counts: a call that waits for a model, a network or a person holds nothing.
  */
-import { createAsyncContext } from "./async_context.ts";
+import { createAsyncContext } from "./program.ts";
 
 /** What long work awaits between its steps; `undefined` while the turn lasts. */
 export type NextTurn = () => Promise<void> | undefined;

@@ -1,7 +1,6 @@
 /** Watches the wall clock for jumps: a date that was wrong for a while must destroy nothing for good. */
-import type { Clock } from "./clock.ts";
+import type { Clock, Timers } from "./time.ts";
 import type { Log } from "./log.ts";
-import type { Timers } from "./timers.ts";
 
 interface WallClockWatch {
   /**

@@ -1,12 +1,147 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
-import type { ModelCallWatch } from "./call_watch.ts";
+import type { Clock } from "../lib/time.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
-import type { OllamaLimits } from "./limits.ts";
-import { createLineSplitter } from "./ndjson.ts";
-import type { ModelCompletion, ModelEvent } from "./port.ts";
+import type { OllamaLimits, ModelCompletion, ModelEvent } from "./port.ts";
 import { fromErrorLine } from "./status_error.ts";
 import { parseStreamLine } from "./wire.ts";
+
+// * One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
+// long, and remembers which. Two timers a call, however many tokens: the idle timer looks, when it fires, how long ago
+// the last piece came, and goes back to sleep for the rest.
+
+/** Why the signal fired: `first_byte` when the total time was over before any piece came. */
+export type EndReason = "cancelled" | "first_byte" | "idle" | "total";
+
+/** The timers around one call. */
+export interface ModelCallWatch {
+  readonly signal: AbortSignal;
+  /** Why the signal fired; undefined while it has not. */
+  readonly reason: EndReason | undefined;
+  /**
+   * Waits for the next piece of the answer; only while this lasts can the stream be idle. Throws once the signal has
+   * fired, whatever the read says.
+   */
+  piece<T>(read: Promise<T>): Promise<T>;
+  /** The answer is complete; what is left of the connection may take this long. */
+  lingerFor(milliseconds: number): void;
+  /** Ends the timers and, unless the answer was read to its end, the connection. */
+  dispose(): void;
+}
+
+export interface CallWatchOptions {
+  /** Only differences are used: `performance.now` serves, and no change of the wall clock disturbs it. */
+  readonly clock: Clock;
+  readonly caller: AbortSignal;
+  readonly idleMs: number;
+  readonly totalMs: number;
+}
+
+export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions): ModelCallWatch {
+  const timeUp = new AbortController();
+  const signal = AbortSignal.any([caller, timeUp.signal]);
+  let timeUpReason: EndReason | undefined;
+  /** When the wait for the next piece began; undefined while the consumer, not Ollama, is slow. */
+  let waitingSince: number | undefined;
+  let idleTimer: ReturnType<typeof setTimeout> | undefined;
+  let begun = false;
+
+  const stop = (reason: EndReason): void => {
+    timeUpReason ??= reason;
+    timeUp.abort();
+  };
+  const lookForSilence = (): void => {
+    const quietMs = waitingSince === undefined ? 0 : clock() - waitingSince;
+    if (quietMs >= idleMs) stop("idle");
+    else idleTimer = setTimeout(lookForSilence, Math.max(1, Math.ceil(idleMs - quietMs)));
+  };
+  const totalTimer = setTimeout(() => stop(begun ? "total" : "first_byte"), totalMs);
+
+  return {
+    signal,
+    get reason() {
+      return timeUpReason ?? (caller.aborted ? "cancelled" : undefined);
+    },
+    async piece(read) {
+      waitingSince = clock();
+      try {
+        const piece = await read;
+        signal.throwIfAborted();
+        return piece;
+      } finally {
+        waitingSince = undefined;
+        if (!begun) lookForSilence();
+        begun = true;
+      }
+    },
+    lingerFor(milliseconds) {
+      clearTimeout(idleTimer);
+      idleTimer = setTimeout(() => stop("idle"), milliseconds);
+    },
+    dispose() {
+      clearTimeout(totalTimer);
+      clearTimeout(idleTimer);
+      timeUp.abort();
+    },
+  };
+}
+
+// * Splits a byte stream into lines of UTF-8 text, however the bytes are cut: within a character, many lines at once, the
+// last one without its newline. Memory is bounded by the longest line allowed.
+
+/** Why a stream is not lines of text. */
+type LineFault = "line_too_long" | "invalid_utf8";
+
+/** The lines before a fault are still good. */
+interface SplitLines {
+  readonly lines: readonly string[];
+  readonly fault: LineFault | null;
+}
+
+/** Turns chunks into lines; empty ones are left out. Not used again after a fault. */
+interface LineSplitter {
+  push(chunk: Uint8Array): SplitLines;
+  /** What follows the last newline, when the stream has ended. */
+  end(): SplitLines;
+}
+
+const newline = 0x0a;
+
+export function createLineSplitter(maxLineBytes: number): LineSplitter {
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
+  let pending = "";
+  let pendingBytes = 0;
+
+  return {
+    push(chunk) {
+      const lines: string[] = [];
+      for (let start = 0; start < chunk.byteLength;) {
+        const found = chunk.indexOf(newline, start);
+        const end = found === -1 ? chunk.byteLength : found;
+        pendingBytes += end - start;
+        if (pendingBytes > maxLineBytes) return { lines, fault: "line_too_long" };
+        try {
+          pending += decoder.decode(chunk.subarray(start, end + 1), { stream: true });
+        } catch {
+          return { lines, fault: "invalid_utf8" };
+        }
+        if (found === -1) break;
+        const line = pending.slice(0, -1);
+        if (line.trim() !== "") lines.push(line);
+        [pending, pendingBytes, start] = ["", 0, end + 1];
+      }
+      return { lines, fault: null };
+    },
+    end() {
+      try {
+        pending += decoder.decode();
+      } catch {
+        return { lines: [], fault: "invalid_utf8" };
+      }
+      return { lines: pending.trim() === "" ? [] : [pending], fault: null };
+    },
+  };
+}
 
 /** The call that the answer belongs to. */
 interface AnswerOptions {

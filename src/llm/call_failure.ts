@@ -1,5 +1,5 @@
 /** Failures of calls that ended early, or brought something other than an answer. */
-import type { CallWatchOptions, EndReason } from "./call_watch.ts";
+import type { CallWatchOptions, EndReason } from "./answer_stream.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 

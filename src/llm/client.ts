@@ -1,20 +1,74 @@
 /** One Ollama server over HTTP: generation as a stream of events, probes, and an end to every call. */
 import type * as z from "zod";
-import type { Clock } from "../lib/clock.ts";
+import type { OllamaHost } from "./host.ts";
+import type { Clock } from "../lib/time.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { readAnswer } from "./answer_stream.ts";
-import { readText, readUntil } from "./body.ts";
+import { readAnswer, type ModelCallWatch, watchCall } from "./answer_stream.ts";
 import { emptyAnswer, fromEndReason, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
-import { type ModelCallWatch, watchCall } from "./call_watch.ts";
-import { createHostFetch, type OllamaFetch } from "./direct_fetch.ts";
-import type { OllamaFailure } from "./failure.ts";
-import type { OllamaHost } from "./host.ts";
-import { type OllamaLimits, ollamaLimits } from "./limits.ts";
-import { fromNetworkError } from "./network_error.ts";
-import type { ChatRequest, EmbedRequest, GenerateRequest, InstalledModel, LoadedModel, ModelCall, ModelEmbeddings, ModelEvent, ModelFailed } from "./port.ts";
+import { type OllamaFailure, fromNetworkError } from "./failure.ts";
+import { type OllamaLimits, ollamaLimits, type ChatRequest, type EmbedRequest, type GenerateRequest, type InstalledModel, type LoadedModel, type ModelCall, type ModelEmbeddings, type ModelEvent, type ModelFailed } from "./port.ts";
 import { fromStatus } from "./status_error.ts";
 import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
+
+// Reads bodies of any size that may never end.
+
+/**
+ * A reader that the signal ends. Deno forgets to pass an abort on to a body once its `Response` is out of reach, and a
+ * read would then wait for ever: so the reader itself is cancelled, and its reads report `done`.
+ */
+function readUntil(
+  body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
+): ReadableStreamDefaultReader<Uint8Array> {
+  const reader = body.getReader();
+  const cancel = (): void => void reader.cancel().catch(() => {}); // a body that has failed needs no end
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
+  return reader;
+}
+
+/** The beginning of the body as text, and whether that was all of it; beyond `maxBytes` nothing is read. */
+async function readText(
+  response: Response,
+  { maxBytes, signal }: { readonly maxBytes: number; readonly signal: AbortSignal },
+): Promise<{ text: string; whole: boolean }> {
+  if (response.body === null) return { text: "", whole: true };
+  const reader = readUntil(response.body, signal);
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  while (true) {
+    const { done, value } = await reader.read();
+    signal.throwIfAborted();
+    if (done) return { text: text + decoder.decode(), whole: true };
+    text += decoder.decode(value.subarray(0, maxBytes - bytes), { stream: true });
+    bytes += value.byteLength;
+    if (bytes <= maxBytes) continue;
+    await reader.cancel();
+    return { text, whole: false };
+  }
+}
+
+// * A fetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
+// proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
+// the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
+
+/** The call signature of the platform's `fetch`. */
+type OllamaFetch = typeof globalThis.fetch;
+
+/** A fetch, and the connections behind it. */
+interface HostFetch {
+  readonly fetch: OllamaFetch;
+  close(): void;
+}
+
+/** `fetch` itself; for loopback hosts, with `avoidProxy` and where the platform can, one that knows no proxy. */
+function createHostFetch(host: OllamaHost, fetch: OllamaFetch, avoidProxy: boolean): HostFetch {
+  if (!avoidProxy || !host.isLoopback || typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
+  const client = Deno.createHttpClient({ proxy: { transport: "tcp", hostname: host.hostname, port: host.port } });
+  return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
+}
 
 interface OllamaClientOptions {
   readonly host: OllamaHost;

@@ -2,7 +2,7 @@
  * Where Ollama is, read from `OLLAMA_HOST` by the rules of Ollama's own programs (Go: `envconfig.Host`), so that a
  * value which works for `ollama` works here.
  */
-import { parseIpAddress } from "../lib/ip_address.ts";
+import { parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 export interface OllamaHost {

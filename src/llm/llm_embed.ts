@@ -1,18 +1,101 @@
 /** The tool `llm_embed`: finds passages of files by meaning, or writes their vectors to a file; none reach the caller. */
 import * as z from "zod";
+import { type NamedText, fileLoader, filesParameter, invalid } from "./files.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { type WorkspacePath, parseFilePath } from "../files/workspace/path.ts";
+import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
+import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
+import { type ToolFailure, callOf, toToolFailure } from "./answer.ts";
 import { clamped, defineTool, emptyIsAbsent, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { LocalModel } from "./port.ts";
 import { escapeText, showName } from "../files/workspace/file_display.ts";
-import { parseFilePath, type WorkspacePath } from "../files/workspace/path.ts";
-import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
-import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
-import { fileLoader, filesParameter, invalid } from "./files.ts";
 import { modelParameter } from "./input.ts";
-import { callOf, type ToolFailure, toToolFailure } from "./model_call.ts";
-import { splitPassages, type TextPassage } from "./passages.ts";
-import { beginChange } from "../files/tools/changing.ts";
-import { writeVectors } from "./vector_file.ts";
+import { beginChange } from "../files/tools/file_delete.ts";
+
+// Texts cut into passages that fit an embedding model, at the ends of lines where that is possible.
+
+/** Small embedding models read 256 tokens; code has about 3 bytes in each. */
+const passageBytes = 600;
+
+interface TextPassage {
+  readonly file: string;
+  /** Of the file; absent where its lines cannot be counted. */
+  readonly lines?: { readonly first: number; readonly last: number };
+  readonly text: string;
+}
+
+/** All passages that hold more than blanks, in their order. */
+export function splitPassages({ file, text, startLine }: NamedText): readonly TextPassage[] {
+  const bytes = Buffer.from(text, "utf8");
+  const passages: TextPassage[] = [];
+  let line = startLine;
+  for (let at = 0; at < bytes.byteLength;) {
+    const end = endOfPassage(bytes, at);
+    const piece = bytes.toString("utf8", at, end);
+    const passage = piece.trim();
+    if (passage !== "") {
+      const first = line === null ? null : line + newlinesIn(piece.slice(0, piece.indexOf(passage)));
+      const lines = first === null ? {} : { lines: { first, last: first + newlinesIn(passage) } };
+      passages.push({ file, ...lines, text: passage });
+    }
+    if (line !== null) line += newlinesIn(piece);
+    at = end;
+  }
+  return passages;
+}
+
+const newline = 0x0a;
+
+/** After the last line that fits; within a longer line, after the last whole character. */
+function endOfPassage(bytes: Buffer, start: number): number {
+  const limit = start + passageBytes;
+  if (limit >= bytes.byteLength) return bytes.byteLength;
+  const afterLine = start + bytes.subarray(start, limit).lastIndexOf(newline) + 1;
+  if (afterLine > start) return afterLine;
+  let end = limit;
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end--; // RFC 3629 §3: a character goes on
+  return end;
+}
+
+function newlinesIn(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}
+
+// Vectors of passages as a workspace file of JSON Lines.
+
+/** Models compute with 32 bits, of which the later digits are noise. */
+const vectorDigits = 6;
+
+/** Creates the file; what is larger than one write comes in several. */
+async function writeVectors(
+  workspace: Workspace,
+  path: WorkspacePath,
+  passages: readonly TextPassage[],
+  vectors: readonly (readonly number[])[],
+): Promise<Result<void, ToolFailure>> {
+  const { maxWriteBytes } = workspace.limits;
+  let mode: "create" | "append" = "create";
+  let lines: Buffer[] = [];
+  let bytes = 0;
+  const flush = async (): Promise<ToolFailure | null> => {
+    const written = await workspace.write(path, Buffer.concat(lines), { mode });
+    [mode, lines, bytes] = ["append", [], 0];
+    return written.ok ? null : toFailure("write file", path, written.error);
+  };
+  for (const [index, { file, lines: range, text }] of passages.entries()) {
+    const embedding = vectors[index]?.map((value) => Number(value.toPrecision(vectorDigits)));
+    const where = range === undefined ? { file } : { file, start_line: range.first, end_line: range.last };
+    const line = Buffer.from(`${JSON.stringify({ ...where, text, embedding })}\n`);
+    const refused = bytes > 0 && bytes + line.byteLength > maxWriteBytes ? await flush() : null;
+    if (refused !== null) return failure(refused);
+    lines.push(line);
+    bytes += line.byteLength;
+  }
+  const refused = await flush();
+  return refused === null ? success(undefined) : failure(refused);
+}
 
 interface LlmEmbedOptions {
   readonly model: LocalModel;

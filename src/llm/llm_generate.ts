@@ -1,17 +1,49 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
 import * as z from "zod";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
 import type { WorkspaceSource } from "../files/workspace/port.ts";
-import { followAnswer } from "./answer.ts";
+import { followAnswer, callOf, type ToolFailure, answerOutput, cutOf, toModelFailure, toSuccess } from "./answer.ts";
 import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
 import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";
-import { isTooDeep, schemaProblem } from "./json_bounds.ts";
-import { callOf, type ToolFailure } from "./model_call.ts";
-import { answerOutput, cutOf, toModelFailure, toSuccess } from "./outcome.ts";
 import { defaultProgressPace, type ProgressPace } from "./progress.ts";
+
+// Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion.
+
+/** Levels: deeper than anything meant for people. */
+const maxJsonDepth = 128;
+/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
+const maxSchemaValues = 10_000;
+
+function isTooDeep(value: unknown): boolean {
+  return measure(value, Infinity) === "deep";
+}
+
+/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for Ollama to judge. */
+function schemaProblem(schema: unknown): string | null {
+  switch (measure(schema, maxSchemaValues)) {
+    case "deep":
+      return `it has more than ${maxJsonDepth} levels`;
+    case "large":
+      return `it has more than ${maxSchemaValues} values`;
+    case null:
+      return null;
+  }
+}
+
+function measure(root: unknown, maxValues: number): "deep" | "large" | null {
+  let level: readonly unknown[] = [root];
+  let values = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxJsonDepth) return "deep";
+    values += level.length;
+    if (values > maxValues) return "large";
+    level = level.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : []);
+  }
+  return null;
+}
 
 export interface LlmGenerateOptions {
   readonly model: LocalModel;

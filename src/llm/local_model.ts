@@ -1,12 +1,28 @@
 /** The local model: bounds and the queue before anything is sent, and further attempts while the server is full. */
-import type { Clock } from "../lib/clock.ts";
-import { pause } from "../lib/pause.ts";
+import { type ChatRequest, type EmbedRequest, type GenerateRequest, type OllamaLimits, ollamaLimits, type HostReport, type LocalModel, type ModelCall, type ModelFailed, type PrincipalCall } from "./port.ts";
+import { type Clock, pause } from "../lib/time.ts";
 import type { OllamaClient } from "./client.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
-import { type OllamaLimits, ollamaLimits } from "./limits.ts";
 import type { ModelQueue, QueueRefusal } from "./model_queue.ts";
-import type { HostReport, LocalModel, ModelCall, ModelFailed, PrincipalCall } from "./port.ts";
-import { chatPromptBytes, embedPromptBytes, generatePromptBytes } from "./prompt_bytes.ts";
+
+// How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read.
+
+function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
+  return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
+}
+
+/** All messages and the schema. */
+function chatPromptBytes({ messages, format }: ChatRequest): number {
+  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), jsonBytes(format));
+}
+
+function embedPromptBytes({ texts }: EmbedRequest): number {
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+}
+
+function jsonBytes(value: unknown): number {
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
+}
 
 interface LocalModelOptions {
   readonly client: OllamaClient;

@@ -1,6 +1,7 @@
 /** Which models there are, loaded and allowed: what the server has, compared with the operator's allow list. */
 import * as z from "zod";
 import type { HostReport, LocalModel } from "./port.ts";
+import type { ResourceFamily } from "../mcp/resource.ts";
 
 const modelEntry = z.lazy(() =>
   z.object({
@@ -74,4 +75,30 @@ function describe(name: string, allowed: boolean, { installed, loaded }: HostRep
 function isSame(a: string, b: string): boolean {
   const whole = (name: string): string => name.includes(":") ? name : `${name}:latest`;
   return whole(a) === whole(b);
+}
+
+// The resource `llm://models`: which models there are, loaded and allowed, as the tool `llm_models` reports them.
+
+const uri = "llm://models";
+
+export function llmModelsResource(options: DescribeModelsOptions): ResourceFamily {
+  return {
+    name: "llm_models",
+    scopes: ["llm:generate"],
+    owns: (address) => address.startsWith("llm://"),
+    list: () => [{
+      uri,
+      name: "llm_models",
+      title: "Local models",
+      description: "The language models of the owner's machine: which are installed, in memory, and allowed",
+      mimeType: "application/json",
+    }],
+    templates: [],
+    async read(address, { signal }) {
+      if (address !== uri) return null;
+      const text = JSON.stringify(await describeModels(options, signal), null, 2);
+      return { contents: [{ uri, mimeType: "application/json", text }] };
+    },
+    cacheHint: { ttlMs: 5_000, cacheScope: "private" },
+  };
 }

@@ -3,7 +3,7 @@
  * while nothing arrives, because clients give up on a silent call after a minute. `progress` counts tokens; the signs of
  * life before the first one lie between 0 and 1, since each update must be greater than the last (MCP progress).
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import type { ProgressUpdate } from "../mcp/tool.ts";
 import type { CallsAhead } from "./port.ts";
 

@@ -1,20 +1,103 @@
 /** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
-import type { Clock } from "../lib/clock.ts";
-import { whenReady } from "../lib/when_ready.ts";
-import type { McpAnswer } from "./answer.ts";
+import { nextTurn } from "../lib/turns.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./message_stream.ts";
+import { isObject } from "../lib/json.ts";
+import { echoedId, errorText, kindOfMessage, rpcErrorCode, dropNulls, type RpcId, refusalCode, type RpcRequest } from "./jsonrpc.ts";
+import type { Revision } from "./revision.ts";
+import { insufficientScope, missingScopes } from "./tool_call.ts";
+import type { ToolRegistry } from "./registry.ts";
+import type { Clock } from "../lib/time.ts";
+import { whenReady } from "../lib/join_next.ts";
 import type { AuditEntry, TakeAudit } from "./audit.ts";
-import { answerBatch, refuseBatch } from "./batch.ts";
-import type { Exchange } from "./exchange.ts";
-import { dropNulls, echoedId, errorText, type RpcId } from "./jsonrpc.ts";
-import type { MessageHandler } from "./message_handler.ts";
+import type { Exchange, PublicCall, PublicExchange, Runtime } from "./call.ts";
+import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
 import { type ClassificationRefusal, classifyBatch, classifyMessage } from "./classify.ts";
 import { defaultLegacyRevision } from "./legacy.ts";
-import type { Revision } from "./revision.ts";
 import type { McpLimits } from "./limits.ts";
 import type { Session, Sessions } from "./session.ts";
-import type { ScopeNotices } from "./scope_notices.ts";
-import { sessionNotFound } from "./session_streams.ts";
-import type { ToolRegistry } from "./tool_registry.ts";
+import { type ScopeNotices, sessionNotFound } from "./session_streams.ts";
+import { answerPublicInitialize, noteInitialized, type OpeningOptions } from "./initialize.ts";
+
+// Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded.
+
+/** What judges a batch. */
+interface BatchOptions {
+  readonly tools: ToolRegistry;
+  readonly maxBatchLength: number;
+}
+
+/** Refuses a batch whole, before anything runs; `null` when each of its messages may be answered. */
+function refuseBatch(
+  { tools, maxBatchLength }: BatchOptions,
+  batch: readonly unknown[],
+  revision: Revision,
+  principal: Principal,
+): McpAnswer | null {
+  if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
+  if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
+  if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
+  if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
+    return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
+  }
+  const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
+  return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
+}
+
+/** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
+const maxAnswerCharacters = 8_000_000;
+/** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
+const maxMessagesAtOnce = 4;
+
+/** What answers a batch's messages. */
+interface BatchAnswering {
+  /** Answers one of them. */
+  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
+  /** Is told once when messages are refused because the answers have become too large. */
+  readonly onBudgetSpent: () => void;
+}
+
+/** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
+export async function answerBatch(
+  batch: readonly unknown[],
+  { answer, onBudgetSpent }: BatchAnswering,
+): Promise<McpAnswer> {
+  const bodies: string[] = Array(batch.length).fill("");
+  let next = 0;
+  let characters = 0;
+  let isSpent = false;
+  const work = async (): Promise<void> => {
+    while (next < batch.length) {
+      const pause = nextTurn(); // fifty answers that need no wait would be one long step
+      if (pause !== undefined) {
+        await pause;
+        continue;
+      }
+      const index = next++;
+      const message = batch[index];
+      if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
+        bodies[index] = errorText(echoedId(message), rpcErrorCode.invalidRequest, overBudget);
+        if (!isSpent) onBudgetSpent();
+        isSpent = true;
+        continue;
+      }
+      const answered = await answer(message);
+      if (!("body" in answered)) continue;
+      bodies[index] = answered.body;
+      characters += answered.body.length;
+    }
+  };
+  await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));
+  const given = bodies.filter((body) => body !== "");
+  if (given.length === 0) return { kind: "accepted", status: 202 };
+  return { kind: "json", status: 200, body: `[${given.join(",")}]` };
+}
+
+const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
+
+function invalidBatch(message: string): McpAnswer {
+  return { kind: "json", status: 400, body: errorText(null, rpcErrorCode.invalidRequest, message) };
+}
 
 interface BodyHandlerOptions {
   readonly tools: ToolRegistry;
@@ -71,7 +154,7 @@ export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
 }
 
 /** The refusal of a body that belongs to no revision. */
-export function refuseUnclassified(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
+function refuseUnclassified(body: unknown, { code, message, data }: ClassificationRefusal): McpAnswer {
   return { kind: "json", status: 400, body: errorText(idOf(body), code, message, data) };
 }
 
@@ -101,4 +184,44 @@ function isInitialize(body: unknown): boolean {
 
 function idOf(body: unknown): RpcId | null {
   return Array.isArray(body) ? null : echoedId(body);
+}
+
+// The part of the legacy handshake that needs no token. The transport decides which callers may have it.
+
+interface PublicHandshakeOptions extends OpeningOptions {
+  readonly runtime: Runtime;
+  readonly modern: Revision;
+  readonly observe: ObserveRequest;
+}
+
+/** Answers one parsed body of a caller without a token: `initialize`, `notifications/initialized`, and nothing else. */
+export type PublicHandshake = (body: unknown, exchange: PublicExchange) => Promise<McpAnswer>;
+
+export function createPublicHandshake(options: PublicHandshakeOptions): PublicHandshake {
+  const { runtime, modern, observe } = options;
+  return async (body, exchange) => {
+    dropNulls(body);
+    const classified = classifyMessage(body, exchange, modern);
+    if (!classified.ok) return refuseUnclassified(body, classified.error);
+    const kind = kindOfMessage(body);
+    const method = isObject(body) ? body["method"] : undefined;
+    if (kind === "notification" && method === "notifications/initialized") {
+      return noteInitialized(runtime.log, exchange);
+    }
+    if (kind !== "request" || method !== "initialize") {
+      const text = errorText(echoedId(body), refusalCode.unauthorized, "Unauthorized");
+      return { kind: "json", status: 401, body: text };
+    }
+    const call: PublicCall = {
+      request: body as RpcRequest,
+      exchange,
+      revision: classified.value ?? defaultLegacyRevision,
+      runtime,
+      tool: null,
+      outcome: "ok",
+      code: null,
+      change: null,
+    };
+    return await observe(call, null, () => answerPublicInitialize(options, call));
+  };
 }

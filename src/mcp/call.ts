@@ -1,14 +1,71 @@
 /** One request on its way through the server, and the answers that end it. */
 import type { Principal } from "../lib/principal.ts";
-import type { Unavailability } from "../lib/storage_unavailable.ts";
-import type { JsonAnswer, McpAnswer } from "./answer.ts";
+import type { Profile } from "./profile.ts";
+import type { Clock, Timers } from "../lib/time.ts";
+import type { Admission } from "../lib/join_next.ts";
+import type { Log } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { Tracer } from "../lib/tracer.ts";
+import type { McpLimits, StructuredResults, ResultForm } from "./limits.ts";
+import type { CallWatch, InFlight } from "./in_flight.ts";
+import type { PendingQuestions } from "./pending_questions.ts";
+import type { StreamTable } from "./stream_table.ts";
+import type { Tasks } from "./tasks.ts";
+import type { Unavailability } from "../lib/system_fault.ts";
+import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
 import type { AuditOutcome } from "./audit.ts";
-import type { Exchange, PublicExchange } from "./exchange.ts";
 import { errorText, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
-import type { ResultForm } from "./result_form.ts";
 import type { ResultType, Revision } from "./revision.ts";
-import type { Runtime } from "./runtime.ts";
 import type { Session } from "./session.ts";
+
+// One posted body's surroundings, as far as the protocol layer may look at them.
+
+/** What the transport reports about the public part of the handshake, whose caller has shown no token. */
+export interface PublicExchange {
+  /** Names the request in audit and log. */
+  readonly requestId: string;
+  readonly profile: Profile;
+  /** Whether requests come with headers of their own, which must then agree with their bodies. */
+  readonly hasHeaders: boolean;
+  /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
+  header(name: string): string | null;
+}
+
+/** What the transport reports about one posted body. */
+export interface Exchange extends PublicExchange {
+  readonly principal: Principal;
+  /** Whether the answer may be a stream of messages. */
+  readonly acceptsStream: boolean;
+  /** Whether a caller whose connection is lost may come back for its answer. */
+  readonly canComeBack: boolean;
+  /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */
+  readonly disconnected: AbortSignal;
+}
+
+// What all calls of one server share while they run.
+
+/** Takes a call, or another message that causes a write, from the principal's rate limit. */
+export type Admit = (principal: Principal) => Admission | Promise<Admission>;
+
+export interface Runtime {
+  readonly log: Log;
+  readonly tracer: Tracer;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly secretBox: SecretBox;
+  readonly limits: McpLimits;
+  /** A call that takes longer is aborted and answered as failed. */
+  readonly toolTimeoutMs: number;
+  readonly streams: StreamTable;
+  readonly questions: PendingQuestions;
+  readonly inFlight: InFlight;
+  readonly callWatch: CallWatch;
+  readonly tasks: Tasks;
+  readonly admit: Admit;
+  readonly structuredResults: StructuredResults;
+  /** Fires when the server is about to give up the calls that still run. */
+  readonly stopping: AbortSignal;
+}
 
 /** A request with its surroundings, also one of the public handshake. The mutable fields are filled on the way. */
 export interface PublicCall {

@@ -1,16 +1,108 @@
 /** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
-import type { Principal } from "../lib/principal.ts";
-import { type Result, success } from "../lib/result.ts";
-import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
-import { askOnStream } from "./ask_on_stream.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import type { Call, Outlet } from "./call.ts";
-import type { ClientAbility } from "./client_capabilities.ts";
-import { metaOf, notificationText } from "./jsonrpc.ts";
-import { type LoggingLevel, reachesLevel } from "./log_level.ts";
-import { outletOf, outlivesConnection } from "./outlet.ts";
-import { abilityFor, type Answer, type Answers, type AskFailure, type Question, type Questions } from "./question.ts";
+import { type Answer, type Answers, type AskFailure, type Question, type Questions, type ClientAbility, abilityFor } from "./question.ts";
+import { type McpAnswer, type MessageStream, openMessageStream } from "./message_stream.ts";
+import type { Principal } from "../lib/principal.ts";
+import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
+import { metaOf, notificationText, type LoggingLevel, reachesLevel } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./live_task.ts";
+
+// Questions of the legacy era: each is a request of the server's own, on the stream of the call that asks.
+
+/** Asks all questions at once and waits for all answers; the first that fails fails them all. */
+async function askOnStream<Key extends string>(
+  { session, runtime }: Call,
+  questions: Questions<Key>,
+  signal: AbortSignal,
+  outlet: Outlet,
+): Promise<Result<Answers<Key>, AskFailure>> {
+  if (session === null) return failure({ reason: "unreachable", message: "The caller cannot be reached" });
+  const delivery = {
+    owner: session.key,
+    send: (request: string) => outlet.send(request, false),
+    signal,
+    timeoutMs: runtime.limits.askTimeoutMs,
+  };
+  const answers: Record<string, Answer> = {};
+  const pending = Object.entries<Question>(questions).map(async ([key, question]) => {
+    const answer = await runtime.questions.ask(question, delivery);
+    if (answer.ok) answers[key] = answer.value;
+    return answer;
+  });
+  for (const answer of await Promise.all(pending)) if (!answer.ok) return answer;
+  return success(answers as Answers<Key>);
+}
+
+// * The way for what a call sends before its response is there: messages, of which the first turns the answer into a
+// stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
+
+type BegunAnswer = Extract<McpAnswer, { kind: "stream" | "late_json" }>;
+
+/** Whether a call goes on when its connection is lost. */
+function outlivesConnection({ revision, exchange }: Call): boolean {
+  return !revision.disconnectCancels && exchange.canComeBack;
+}
+
+/** The outlet of a call; `onGone` is told when its client gives the stream up. */
+function outletOf(call: Call, onGone: () => void): Outlet {
+  return call.outlet ??= createOutlet(call, onGone);
+}
+
+function createOutlet(call: Call, onGone: () => void): Outlet {
+  const onClosed = (abandoned: boolean): void => abandoned ? onGone() : undefined;
+  let begun: { readonly answer: BegunAnswer; readonly stream: MessageStream } | null = null;
+  let isFinished = false;
+
+  const start = (kind: BegunAnswer["kind"], stream: MessageStream): MessageStream => {
+    begun = { answer: { kind, reader: stream.attach(-1) }, stream };
+    call.beginAnswer(begun.answer);
+    return stream;
+  };
+  const open = (): MessageStream | null => {
+    if (begun !== null) return begun.answer.kind === "stream" ? begun.stream : null;
+    const { exchange, principal, session, runtime } = call;
+    if (isFinished || !call.isSingle || !exchange.profile.streams || !exchange.acceptsStream) return null;
+    const endsWithConnection = !outlivesConnection(call);
+    const { id: requestId } = call.request;
+    const stream = runtime.streams.open({
+      principal,
+      session,
+      content: "answer",
+      requestId,
+      endsWithConnection,
+      onClosed,
+    });
+    if (stream === null) return null;
+    if (session !== null && session.revision.primesStreams) stream.push("", false);
+    return start("stream", stream);
+  };
+
+  return {
+    get isStreaming() {
+      return begun !== null;
+    },
+    send: (text, mayBeLost) => open()?.push(text, mayBeLost) ?? false,
+    begin() {
+      if (open() !== null || begun !== null || isFinished || !call.isSingle || outlivesConnection(call)) return;
+      const { timers } = call.runtime;
+      start("late_json", openMessageStream({ maxFrames: 1, resumeId: null, detachedMs: 0, onClosed, timers }));
+    },
+    release: () => open()?.release(),
+    finish(final) {
+      isFinished = true;
+      if (begun === null) return final;
+      const { answer, stream } = begun;
+      // A cancelled call gets no response, but a body of JSON has to be JSON.
+      if ("body" in final && (call.outcome !== "cancelled" || answer.kind === "late_json")) {
+        stream.push(final.body, false);
+      }
+      stream.end();
+      return answer;
+    },
+  };
+}
 
 const maxProgressTokenCharacters = 256;
 const maxStatusCharacters = 2_000;

@@ -1,11 +1,11 @@
 /** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
 import { sha256Of } from "../lib/sha256.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { watchEntries } from "../lib/watch_entries.ts";
-import type { Timers } from "../lib/timers.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Principal } from "../lib/principal.ts";
 
 /** The calls that run, by the owner of the request and the request's id. */
 export interface InFlight {
@@ -72,3 +72,22 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
     },
   };
 }
+
+// Sees calls while they run. What watches them may refuse further ones, and cancel those.
+
+/** A call, as far as it is watched. */
+export interface WatchedCall {
+  readonly request: { readonly method: string; readonly params?: unknown };
+  readonly principal: Principal;
+  readonly tool: string | null;
+}
+
+export interface CallWatch {
+  /** Why calls of this principal are stopped, in words for the model; `null` where they are not. */
+  refusal(principal: Principal): string | null;
+  /** Enters a call that does not answer at once, and gives the way out. */
+  enter(call: WatchedCall, cancel: () => void): () => void;
+}
+
+/** Watches nothing. */
+export const noCallWatch: CallWatch = { refusal: () => null, enter: () => () => {} };

@@ -1,17 +1,57 @@
 /** The openings: `initialize` of the legacy era, `server/discover` of the modern one. */
+import { tasksExtension, parseClientCapabilities } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
-import type { JsonAnswer, McpAnswer } from "./answer.ts";
-import { answerResult, type Call, type PublicCall } from "./call.ts";
-import type { PublicExchange } from "./exchange.ts";
-import { parseClientCapabilities } from "./client_capabilities.ts";
+import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
+import { answerResult, type Call, type PublicCall, type PublicExchange, answerError } from "./call.ts";
 import { isObject } from "../lib/json.ts";
-import type { Profile } from "./profile.ts";
+import { type Profile, readsTextAlone } from "./profile.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";
 import type { CacheHint, ServerInfo } from "./revision.ts";
-import { encodeModernCapabilities, encodeServerCapabilities, type ServerFeatures } from "./server_capabilities.ts";
 import type { Sessions } from "./session.ts";
-import { readsTextAlone } from "./text_readers.ts";
+import { refuseRate } from "./tool_call.ts";
+import { rpcErrorCode, isLoggingLevel, logLevels } from "./jsonrpc.ts";
+
+// The capabilities that the server declares: only what it can do.
+
+export interface ServerFeatures {
+  readonly tools: true;
+  readonly prompts: boolean;
+  readonly resources: boolean;
+  /** Which resource-change notices we can send at the moment. */
+  readonly resourceNotices: () => ResourceNotices;
+  /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
+  readonly extensions: readonly string[];
+}
+
+/** Which resource-change notices we can send. */
+export interface ResourceNotices {
+  /** Of some resource's content. */
+  readonly ofResources: boolean;
+  /** That resources appear and disappear. */
+  readonly ofLists: boolean;
+}
+
+/** The capabilities of a server; `announces`: whether this client has a stream for notices. */
+function encodeServerCapabilities(
+  { prompts, resources, resourceNotices }: ServerFeatures,
+  announces: boolean,
+): Readonly<Record<string, unknown>> {
+  const { ofLists, ofResources } = resourceNotices();
+  return {
+    tools: { listChanged: announces },
+    logging: {},
+    ...(prompts ? { prompts: { listChanged: announces } } : {}),
+    ...(resources ? { resources: { listChanged: announces && ofLists, subscribe: announces && ofResources } } : {}),
+    ...(prompts || resources ? { completions: {} } : {}),
+  };
+}
+
+/** The same for the modern era, where every client can subscribe to notices and take tasks. */
+function encodeModernCapabilities(features: ServerFeatures): Readonly<Record<string, unknown>> {
+  const extensions = Object.fromEntries([tasksExtension, ...features.extensions].map((id) => [id, {}]));
+  return { ...encodeServerCapabilities(features, true), extensions };
+}
 
 export interface OpeningOptions {
   readonly serverInfo: ServerInfo;
@@ -99,4 +139,20 @@ export function clientIdentity(params: unknown): ClientIdentity {
     name: typeof name === "string" ? name.slice(0, 100) : null,
     version: typeof version === "string" ? version.slice(0, 100) : null,
   };
+}
+
+// `logging/setLevel` of the legacy era.
+
+/** Sets from which level on a session is sent log messages. Without a session none are sent, and nothing is stored. */
+export async function setLogLevel({ sessions }: { readonly sessions: Sessions }, call: Call): Promise<McpAnswer> {
+  const { session, request: { params } } = call;
+  const level = isObject(params) ? params["level"] : undefined;
+  if (!isLoggingLevel(level)) {
+    return answerError(call, rpcErrorCode.invalidParams, `params.level must be one of: ${logLevels.join(", ")}`);
+  }
+  if (session === null) return answerResult(call, "{}");
+  const refusal = await refuseRate(call); // a write counts like a call
+  if (refusal !== null) return refusal;
+  await sessions.setLogLevel(session, level);
+  return answerResult(call, "{}");
 }

@@ -1,5 +1,5 @@
 /** The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25. */
-import { noCapabilities } from "./client_capabilities.ts";
+import { noCapabilities } from "./question.ts";
 import { mcpErrorCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { ContentBlock } from "./tool.ts";
 import type { Revision } from "./revision.ts";

@@ -1,20 +1,20 @@
 /** `subscriptions/listen`: the modern stream of change notices. */
 import type { Principal } from "../lib/principal.ts";
-import type { McpAnswer } from "./answer.ts";
+import type { McpAnswer } from "./message_stream.ts";
 import { answerError, type Call } from "./call.ts";
-import { whenReady } from "../lib/when_ready.ts";
-import { tooManyStreams } from "./refusals.ts";
-import { type ChangeHub, listNames, type OfferChange } from "./change_hub.ts";
+import { whenReady } from "../lib/join_next.ts";
+import { tooManyStreams } from "./tool_call.ts";
+import { type ChangeHub, listNames, type OfferChange } from "./tasks.ts";
 import { isObject } from "../lib/json.ts";
 import { notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { canonicalUri, mayWatch, watchFamilies } from "./resource_watch.ts";
 import { subscriptionMeta } from "./revision.ts";
-import type { ServerFeatures } from "./server_capabilities.ts";
-import type { ScopeNotices } from "./scope_notices.ts";
+import type { ServerFeatures } from "./initialize.ts";
+import type { ScopeNotices } from "./session_streams.ts";
 import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "./task_methods.ts";
-import type { TaskView } from "./task_record.ts";
+import type { TaskView } from "./task_store.ts";
 
 export interface ListenOptions {
   readonly features: ServerFeatures;

@@ -1,18 +1,114 @@
 /** The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use. */
+import * as z from "zod";
+import type { SecretBox } from "../lib/secrets.ts";
+import { type Principal, hasScopes } from "../lib/principal.ts";
+import type { Resource, ResourceFamily, ResourcePage } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { McpAnswer } from "./answer.ts";
+import type { McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
-import { pageAt, pageStart } from "./paging.ts";
 import type { Prompt } from "./prompt.ts";
-import type { Registry } from "./registry.ts";
-import type { ResourceFamily } from "./resource.ts";
-import { resourcesPage } from "./resource_paging.ts";
+import type { Registry, RegisteredTool } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
-import type { RegisteredTool } from "./tool_registry.ts";
 import { toFlatSchema } from "./tool_schema.ts";
+
+// Lists in pages, with opaque cursors: sealed, so that a client can neither read nor make one.
+
+const pagingPurpose = "mcp-cursor";
+
+/** A list whose entries have names. */
+interface PagedList<Entry> {
+  /** The list's name, to which its cursors are bound. */
+  readonly name: string;
+  readonly entries: readonly Entry[];
+  readonly nameOf: (entry: Entry) => string;
+}
+
+interface Page<Entry> {
+  readonly entries: readonly Entry[];
+  /** The cursor of the page after it, if there is one. */
+  readonly nextCursor: string | undefined;
+}
+
+/**
+ * Where the page of a cursor begins: behind the entry that the cursor names. `null` for a cursor that is not ours, or
+ * whose entry is gone. No cursor, or an empty one, means the first page.
+ */
+async function pageStart<Entry>(
+  secretBox: SecretBox,
+  list: PagedList<Entry>,
+  cursor: unknown,
+): Promise<number | null> {
+  if (cursor === undefined || cursor === "") return 0;
+  const after = typeof cursor === "string" ? await secretBox.open(pagingPurpose, cursor, list.name) : null;
+  const index = after === null ? -1 : list.entries.findIndex((entry) => list.nameOf(entry) === after);
+  return index < 0 ? null : index + 1;
+}
+
+/** The page that begins at `start`. */
+async function pageAt<Entry>(
+  secretBox: SecretBox,
+  list: PagedList<Entry>,
+  start: number,
+  pageSize: number,
+): Promise<Page<Entry>> {
+  const entries = list.entries.slice(start, start + pageSize);
+  const last = entries.at(-1);
+  const hasMore = last !== undefined && start + pageSize < list.entries.length;
+  return { entries, nextCursor: hasMore ? await secretBox.seal(pagingPurpose, list.nameOf(last), list.name) : undefined };
+}
+
+// `resources/list` in pages, over families that each list their own: a page may end in the midst of one.
+
+const purpose = "mcp-resource-cursor";
+/** The family to go on with, and where in it; without that at its beginning. */
+const sealedShape = z.lazy(() => z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])]));
+
+/** The page of a cursor, or `null` when the cursor is not one of the principal's, or what it names is gone. */
+async function resourcesPage(
+  secretBox: SecretBox,
+  families: readonly ResourceFamily[],
+  principal: Principal,
+  cursor: unknown,
+  pageSize: number,
+): Promise<Page<Resource> | null> {
+  const { subject } = principal;
+  const isFirst = cursor === undefined || cursor === "";
+  const opened = isFirst || typeof cursor !== "string" ? null : await secretBox.open(purpose, cursor, subject);
+  const [name, first] = opened === null ? [] : sealedShape.parse(JSON.parse(opened));
+  const begin = isFirst ? 0 : families.findIndex((family) => family.name === name);
+  if (begin < 0) return null;
+  const seal = (...position: z.output<typeof sealedShape>): Promise<string> =>
+    secretBox.seal(purpose, JSON.stringify(position), subject);
+
+  const entries: Resource[] = [];
+  let position = first;
+  for (const family of families.slice(begin)) {
+    if (entries.length >= pageSize) return { entries, nextCursor: await seal(family.name) };
+    const page = await pageOf(family, principal, position, pageSize - entries.length);
+    if (page === null) return null;
+    entries.push(...page.resources);
+    if (page.next !== undefined) return { entries, nextCursor: await seal(family.name, page.next) };
+    position = undefined;
+  }
+  return { entries, nextCursor: undefined };
+}
+
+async function pageOf(
+  family: ResourceFamily,
+  principal: Principal,
+  position: string | undefined,
+  limit: number,
+): Promise<ResourcePage | null> {
+  if (family.listPage !== undefined) return await family.listPage(principal, position, limit);
+  const all = await family.list(principal);
+  const start = position === undefined ? 0 : all.findIndex(({ uri }) => uri === position) + 1;
+  if (position !== undefined && start === 0) return null;
+  const resources = all.slice(start, start + limit);
+  const last = resources.at(-1);
+  return last === undefined || start + limit >= all.length ? { resources } : { resources, next: last.uri };
+}
 
 /** Answers a request for a list. */
 type ListHandler = (call: Call) => McpAnswer | Promise<McpAnswer>;

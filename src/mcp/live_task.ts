@@ -1,19 +1,87 @@
 /** A task where it runs: stores and publishes each change of its record, and takes what other instances leave for it. */
-import type { Clock } from "../lib/clock.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { type Answer, type Answers, type AskFailure, parseAnswer, type Question, type Questions } from "./question.ts";
+import type { Clock, Pause, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { watchEntries } from "../lib/watch_entries.ts";
-import type { Pause } from "../lib/pause.ts";
-import type { Result } from "../lib/result.ts";
-import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { McpAnswer } from "./answer.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
+import { StorageUnavailableError } from "../lib/system_fault.ts";
+import type { McpAnswer } from "./message_stream.ts";
 import type { Storage } from "../storage/port.ts";
-import type { Answers, AskFailure, Questions } from "./question.ts";
 import type { ProgressUpdate } from "./tool.ts";
-import { endOf } from "./task_ends.ts";
-import { createTaskQuestions } from "./task_questions.ts";
-import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
-import { presumedDeadMs, taskInboxKey, type TaskStore } from "./task_store.ts";
+import { endOf, isTerminal, type TaskRecord, type TaskView, toTaskView, presumedDeadMs, taskInboxKey, type TaskStore } from "./task_store.ts";
+
+// The questions of one task, asked through `tasks/get` and answered through `tasks/update`.
+
+interface TaskQuestions {
+  /** Those that wait for an answer. */
+  open(): Questions;
+  /** Puts questions; `onChange` is called once they are open. Resolves when all of them are answered. */
+  ask<Key extends string>(
+    questions: Questions<Key>,
+    onChange: () => Promise<void>,
+  ): Promise<Result<Answers<Key>, AskFailure>>;
+  /** Takes answers to open questions and ignores all others; gives the key of one of the wrong shape. */
+  take(responses: Readonly<Record<string, unknown>>): string | null;
+  /** Lets the tool go on when nothing is open any more; says whether it does. */
+  proceed(): boolean;
+}
+
+function createTaskQuestions(): TaskQuestions {
+  const open = new Map<string, Question>();
+  const answers = new Map<string, Answer>();
+  let onAnswered: (() => void) | null = null;
+
+  /** Each key means one question for the whole life of a task (SEP-2663): one that was used before gets a number. */
+  const freeName = (key: string): string => {
+    let name = key;
+    for (let number = 2; answers.has(name) || open.has(name); number += 1) name = `${key}#${number}`;
+    return name;
+  };
+
+  return {
+    open: () => Object.fromEntries(open),
+    async ask<Key extends string>(questions: Questions<Key>, onChange: () => Promise<void>) {
+      const names = new Map<Key, string>();
+      for (const key of Object.keys(questions) as Key[]) {
+        const name = freeName(key);
+        names.set(key, name);
+        open.set(name, questions[key]);
+      }
+      const { promise, resolve } = Promise.withResolvers<void>();
+      onAnswered = resolve;
+      try {
+        await onChange();
+      } catch (error) {
+        for (const name of names.values()) open.delete(name); // the client never sees them
+        throw error;
+      }
+      await promise;
+      const given: Record<string, Answer> = {};
+      for (const [key, name] of names) {
+        const answer = answers.get(name);
+        if (answer === undefined) return failure({ reason: "unreachable", message: "There is no answer" });
+        given[key] = answer;
+      }
+      return success(given as Answers<Key>);
+    },
+    take(responses) {
+      for (const [key, response] of Object.entries(responses)) {
+        const question = open.get(key);
+        if (question === undefined) continue; // never asked, or answered already
+        const answer = parseAnswer(question, response);
+        if (answer === null) return key;
+        answers.set(key, answer);
+        open.delete(key);
+      }
+      return null;
+    },
+    proceed() {
+      if (open.size > 0) return false;
+      onAnswered?.();
+      return true;
+    },
+  };
+}
 
 /** How soon an end that could not be stored is tried again: at first, and at most. */
 const firstRetryMs = 100;

@@ -1,15 +1,150 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import type { McpAnswer } from "./answer.ts";
-import { answerError, type Call } from "./call.ts";
-import { tooManyCalls } from "./refusals.ts";
+import { whenReady } from "../lib/join_next.ts";
+import type { McpAnswer } from "./message_stream.ts";
+import { answerResult, type Call, answerError, answerUnavailable, type PublicCall, type Runtime } from "./call.ts";
+import { complete, getPrompt, readResource, type ResourceWatchOptions, watchResource } from "./content_methods.ts";
+import { answerDiscover, answerInitialize, type OpeningOptions, setLogLevel, noteInitialized } from "./initialize.ts";
+import { listen, type ListenOptions } from "./listen.ts";
+import { createPromptsList, createResourcesList, createTemplatesList, createToolsList } from "./lists.ts";
+import type { PromptRegistry } from "./prompt.ts";
+import type { ResourceRegistry } from "./resource.ts";
+import { cancelTask, getTask, updateTask } from "./task_methods.ts";
+import { refuseRate, refuseStopped, callTool, tooManyCalls } from "./tool_call.ts";
+import type { ToolRegistry } from "./registry.ts";
+import type { Principal } from "../lib/principal.ts";
+import { unavailability } from "../lib/system_fault.ts";
+import type { TakeAudit } from "./audit.ts";
+import { rpcErrorCode, echoedId, errorText, isRpcId, kindOfMessage, type RpcCall, type RpcRequest, type RpcResponse } from "./jsonrpc.ts";
+import { beginRequestSpan, endRequestSpan, traceContextOf } from "./trace_context.ts";
 import { isObject } from "../lib/json.ts";
-import { echoedId, errorText, isRpcId, kindOfMessage, type RpcCall, rpcErrorCode, type RpcRequest, type RpcResponse } from "./jsonrpc.ts";
-import type { Handler } from "./method_table.ts";
-import type { ObserveRequest } from "./observe_request.ts";
 import type { Revision } from "./revision.ts";
-import type { Runtime } from "./runtime.ts";
-import { noteInitialized } from "./initialize.ts";
-import { resultFormOf } from "./result_form.ts";
+import { resultFormOf } from "./limits.ts";
+
+// The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has.
+
+interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
+  readonly tools: ToolRegistry;
+  readonly prompts: PromptRegistry;
+  readonly resources: ResourceRegistry;
+}
+
+type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
+
+/**
+ * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
+ * basic/utilities/ping).
+ */
+const counted = (serve: Handler): Handler => (call) => whenReady(refuseRate(call), (refusal) => refusal ?? serve(call));
+
+/** One that tells what there is, and so gives nothing while calls are stopped. */
+const stoppable = (serve: Handler): Handler =>
+  counted((call) => {
+    const refusal = call.runtime.callWatch.refusal(call.principal);
+    return refusal === null ? serve(call) : refuseStopped(call, refusal);
+  });
+
+/** Builds the table. Methods of features that the server does not have are left out. */
+export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
+  const { features } = options;
+  const table = new Map<string, Handler>([
+    ["initialize", (call) => answerInitialize(options, call)],
+    ["server/discover", (call) => answerDiscover(options, call)],
+    ["ping", (call) => answerResult(call, "{}")],
+    ["tools/list", counted(createToolsList(options.tools))],
+    ["tools/call", (call) => callTool(options, call)],
+    ["logging/setLevel", counted((call) => setLogLevel(options, call))],
+    ["subscriptions/listen", stoppable((call) => listen(options, call))],
+    ["tasks/get", counted(getTask)],
+    ["tasks/update", stoppable(updateTask)],
+    ["tasks/cancel", counted(cancelTask)],
+  ]);
+  if (features.prompts) {
+    table.set("prompts/list", counted(createPromptsList(options.prompts)));
+    table.set("prompts/get", (call) => getPrompt(options, call));
+  }
+  if (features.resources) {
+    table.set("resources/list", stoppable(createResourcesList(options.resources)));
+    table.set("resources/templates/list", counted(createTemplatesList(options.resources)));
+    table.set("resources/read", (call) => readResource(options, call));
+    table.set("resources/subscribe", (call) => watchResource(options, call, true));
+    table.set("resources/unsubscribe", (call) => watchResource(options, call, false));
+  }
+  if (features.prompts || features.resources) {
+    table.set("completion/complete", stoppable((call) => complete(options, call)));
+  }
+  return table;
+}
+
+// Every request leaves one audit record and, where spans are exported, one span. What it throws is logged here.
+
+const maxMethodCharacters = 100;
+
+/** Serves a request on the record; `principal` is `null` only for the public handshake. */
+export type ObserveRequest = (
+  call: PublicCall,
+  principal: Principal | null,
+  serve: () => McpAnswer | Promise<McpAnswer>,
+) => McpAnswer | Promise<McpAnswer>;
+
+export function createRequestObserver({ runtime, isKnownMethod, audit }: {
+  readonly runtime: Runtime;
+  readonly isKnownMethod: (method: string) => boolean;
+  readonly audit: TakeAudit;
+}): ObserveRequest {
+  const { tracer, timers, clock } = runtime;
+  return (call, principal, serve) => {
+    const started = timers.elapsed();
+    const { request, exchange } = call;
+    const parent = traceContextOf(request.params, exchange);
+    const span = beginRequestSpan(tracer, call, { parent, isKnownMethod: isKnownMethod(request.method) });
+    const end = (answer: McpAnswer): McpAnswer => {
+      const traceId = span === null ? parent?.traceId : span.traceId;
+      audit({
+        time: clock(),
+        requestId: exchange.requestId,
+        subject: principal?.subject ?? null,
+        clientId: principal?.clientId ?? null,
+        grantId: principal?.grantId ?? null,
+        method: request.method.slice(0, maxMethodCharacters),
+        tool: call.tool,
+        outcome: call.outcome,
+        code: call.code,
+        durationMs: toMicroseconds(timers.elapsed() - started),
+        ...(call.change === null ? {} : { change: call.change }),
+        ...(traceId === undefined ? {} : { traceId }),
+      }, request.params);
+      if (span !== null) endRequestSpan(span, call);
+      return answer;
+    };
+    const fail = (error: unknown): McpAnswer => end(answerFailure(call, error));
+    let answer: McpAnswer | Promise<McpAnswer>;
+    try {
+      answer = span === null ? serve() : span.run(serve);
+    } catch (error) {
+      return fail(error);
+    }
+    return answer instanceof Promise ? answer.then(end, fail) : end(answer);
+  };
+}
+
+/** Without the digits below, which no clock has and each line would spell. */
+function toMicroseconds(milliseconds: number): number {
+  return Math.round(milliseconds * 1_000) / 1_000;
+}
+
+function answerFailure(call: PublicCall, error: unknown): McpAnswer {
+  const unavailable = unavailability(error);
+  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
+  call.runtime.log.write("error", "request_failed", {
+    requestId: call.exchange.requestId,
+    method: call.request.method.slice(0, maxMethodCharacters),
+    error: error instanceof Error ? error.stack ?? error.message : String(error),
+  });
+  if (unavailable !== null) return answerUnavailable(call, unavailable);
+  const answer = answerError(call, rpcErrorCode.internalError, "Internal server error");
+  call.outcome = "internal_error";
+  return answer;
+}
 
 /** What is known of a message before it is read. */
 type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;

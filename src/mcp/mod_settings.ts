@@ -1,6 +1,5 @@
 /** How MCP is spoken, and to whom. */
-import { parseChoice, parseInteger } from "../lib/parsers.ts";
-import { day, required } from "../lib/setting.ts";
+import { parseChoice, parseInteger, day, required } from "../lib/settings.ts";
 
 export const mcpSettings = {
   compatibility: required({

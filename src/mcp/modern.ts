@@ -1,10 +1,8 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
-import { parseClientCapabilities } from "./client_capabilities.ts";
+import { parseClientCapabilities } from "./question.ts";
 import { isObject } from "../lib/json.ts";
-import { readsTextAlone } from "./text_readers.ts";
-import { mcpErrorCode, metaOf, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
-import { isLoggingLevel } from "./log_level.ts";
-import { clientCapabilitiesKey, clientInfoKey, logLevelKey, modernVersion } from "./envelope.ts";
+import { readsTextAlone } from "./profile.ts";
+import { mcpErrorCode, metaOf, refusalCode, rpcErrorCode, isLoggingLevel, clientCapabilitiesKey, clientInfoKey, logLevelKey, modernVersion } from "./jsonrpc.ts";
 import { defaultLegacyRevision, latestLegacyRevision } from "./legacy.ts";
 import type { Revision, ServerInfo } from "./revision.ts";
 

@@ -1,7 +1,7 @@
 /** Which tool a caller meant by a name that none has. */
 import { closestWord } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { ToolRegistry } from "./tool_registry.ts";
+import type { ToolRegistry } from "./registry.ts";
 import { fold } from "./argument_forms.ts";
 
 const maxNameCharacters = 128;

@@ -2,17 +2,15 @@
  * Questions on their way to a legacy client, as requests of the server's own, until the client posts its responses: to
  * this instance, or to another, which passes them on through the storage.
  */
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
-import { type Admission, admitted } from "../lib/admission.ts";
-import { createIssuedIds } from "./issued_id.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import { type Admission, admitted } from "../lib/join_next.ts";
+import { createIssuedIds, createPipeSender, receiveFromPipe } from "./stream_resumption.ts";
 import { isObject } from "../lib/json.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { createPipeSender, receiveFromPipe } from "./stored_pipe.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
 
 /** How a question travels. */

@@ -1,7 +1,7 @@
 /** Watches resources on behalf of one stream. */
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { ResourceFamily, ResourceListener, ResourceRegistry } from "./resource.ts";
-import type { ResourceNotices } from "./server_capabilities.ts";
+import type { ResourceNotices } from "./initialize.ts";
 
 /** The family that an address belongs to. */
 export function familyOf(resources: ResourceRegistry, uri: string): ResourceFamily | undefined {

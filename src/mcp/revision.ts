@@ -1,9 +1,8 @@
 /** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
-import type { ClientCapabilities } from "./client_capabilities.ts";
+import type { ClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";
-import type { RpcCall, RpcId } from "./jsonrpc.ts";
-import type { LoggingLevel } from "./log_level.ts";
-import type { RegisteredTool } from "./tool_registry.ts";
+import type { RpcCall, RpcId, LoggingLevel } from "./jsonrpc.ts";
+import type { RegisteredTool } from "./registry.ts";
 
 /** Who the server is (MCP schema `Implementation`). */
 export interface ServerInfo {

@@ -2,14 +2,14 @@
  * Runs a tool, a prompt or a resource in the context of its call, and answers for it: at once when it does, else when
  * it is done, interrupted, cancelled, handed out as a task, or out of time.
  */
-import type { McpAnswer } from "./answer.ts";
-import { unavailability } from "../lib/storage_unavailable.ts";
+import type { McpAnswer } from "./message_stream.ts";
+import { unavailability } from "../lib/system_fault.ts";
 import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
 import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
-import { encodeRequiredCapabilities } from "./client_capabilities.ts";
+import { encodeRequiredCapabilities } from "./question.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
-import type { Timers } from "../lib/timers.ts";
-import { sealRequestState } from "./request_state.ts";
+import type { Timers } from "../lib/time.ts";
+import { sealRequestState } from "./answers_in_request.ts";
 import type { RunningTask } from "./live_task.ts";
 import type { ToolContext } from "./tool.ts";
 

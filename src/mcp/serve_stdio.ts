@@ -1,15 +1,150 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
+import { type RpcId, errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { Exchange } from "./call.ts";
+import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
-import type { Principal } from "../lib/principal.ts";
-import type { McpAnswer } from "./answer.ts";
-import type { Exchange } from "./exchange.ts";
-import type { FrameReader } from "./message_stream.ts";
-import { errorText, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import type { McpAnswer, FrameReader } from "./message_stream.ts";
 import type { McpServer } from "./mcp_server.ts";
-import { cancelledIdOf, methodOf, requestIdOf } from "./message.ts";
-import { type Line, readInputLines } from "./read_lines.ts";
-import { createStdioExchange, type StdioSession } from "./stdio_exchange.ts";
+
+// What the transport has to know of a message before it is judged.
+
+/** The message's method, if it has one. */
+function methodOf(message: unknown): string | null {
+  const { method } = fieldsOf(message);
+  return typeof method === "string" ? method : null;
+}
+
+/** The id under which a request is in flight; `null` for everything but requests. */
+function requestIdOf(message: unknown): RpcId | null {
+  return methodOf(message) === null ? null : idOf(fieldsOf(message)["id"]);
+}
+
+/** The request that a notification cancels. */
+function cancelledIdOf(message: unknown): RpcId | null {
+  if (methodOf(message) !== "notifications/cancelled") return null;
+  return idOf(fieldsOf(fieldsOf(message)["params"])["requestId"]);
+}
+
+function idOf(value: unknown): RpcId | null {
+  return typeof value === "string" || typeof value === "number" ? value : null;
+}
+
+function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
+}
+
+// Bytes in, lines out: the framing of MCP's stdio transport, with a bound on what one line may hold.
+
+/** One line without its end, or why it cannot be given. The rest of a line that is too long has been skipped. */
+export type Line =
+  | { readonly ok: true; readonly text: string }
+  | { readonly ok: false; readonly refusal: "too_long" | "not_utf8" };
+
+const newline = 0x0a;
+const tooLong: Line = { ok: false, refusal: "too_long" };
+const notUtf8: Line = { ok: false, refusal: "not_utf8" };
+
+/** Reads until the input ends or `stop` aborts. A last line without an end counts as one; blank lines do not. */
+export async function* readInputLines(
+  input: ReadableStream<Uint8Array>,
+  options: { readonly maxLineBytes: number; readonly stop: AbortSignal },
+): AsyncGenerator<Line> {
+  const { maxLineBytes, stop } = options;
+  const reader = input.getReader();
+  const cancel = (): void => void reader.cancel().catch(() => {});
+  stop.addEventListener("abort", cancel, { once: true });
+  if (stop.aborted) cancel();
+  const line = createLine(maxLineBytes);
+  try {
+    for (;;) {
+      const { value: chunk, done } = await reader.read();
+      if (done) break;
+      let from = 0;
+      for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
+        line.add(chunk.subarray(from, end));
+        from = end + 1;
+        const taken = line.take();
+        if (taken !== null) yield taken;
+      }
+      line.add(chunk.subarray(from));
+    }
+    const last = line.take();
+    if (last !== null && !stop.aborted) yield last;
+  } finally {
+    stop.removeEventListener("abort", cancel);
+    reader.releaseLock();
+  }
+}
+
+interface GrowingLine {
+  add(part: Uint8Array): void;
+  /** The line so far, and begins the next one; `null` for a blank one. */
+  take(): Line | null;
+}
+
+function createLine(maxLineBytes: number): GrowingLine {
+  let parts: Uint8Array[] = [];
+  let bytes = 0;
+  return {
+    add(part) {
+      bytes += part.byteLength;
+      if (bytes <= maxLineBytes) parts.push(part);
+      else parts = []; // what will not be read takes no room
+    },
+    take() {
+      const taken = bytes > maxLineBytes ? tooLong : decode(parts);
+      parts = [];
+      bytes = 0;
+      return taken;
+    },
+  };
+}
+
+function decode(parts: readonly Uint8Array[]): Line | null {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  try {
+    let text = "";
+    for (const part of parts) text += decoder.decode(part, { stream: true });
+    text = (text + decoder.decode()).trim();
+    return text === "" ? null : { ok: true, text };
+  } catch {
+    return notUtf8;
+  }
+}
+
+// The surroundings of one message that came over stdio, which has no headers: they are read off what was agreed.
+
+/** What the opening settled. */
+interface StdioSession {
+  /** `null` before `initialize` was answered. */
+  protocolVersion: string | null;
+  /** The session that `initialize` began. */
+  id: string | null;
+}
+
+function createStdioExchange(options: {
+  readonly session: StdioSession;
+  readonly requestId: string;
+  readonly principal: Principal;
+  readonly disconnected: AbortSignal;
+}): Exchange {
+  const { session, requestId, principal, disconnected } = options;
+  return {
+    requestId,
+    principal,
+    profile: specProfile,
+    acceptsStream: true,
+    hasHeaders: false,
+    canComeBack: false,
+    disconnected,
+    header: (name) => {
+      if (name === "mcp-protocol-version") return session.protocolVersion;
+      return name === "mcp-session-id" ? session.id : null;
+    },
+  };
+}
 
 export interface StdioOptions {
   readonly mcp: McpServer;

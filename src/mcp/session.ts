@@ -3,19 +3,18 @@
  * between instances. Only what changes is stored: that it ended, its log level, its subscriptions.
  */
 import * as z from "zod";
-import { parseStored } from "../lib/storage_fault.ts";
+import { parseStored } from "../lib/system_fault.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { watchEntries } from "../lib/watch_entries.ts";
-import { whenReady } from "../lib/when_ready.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
+import { whenReady } from "../lib/join_next.ts";
 import type { Principal } from "../lib/principal.ts";
 import { randomText } from "../lib/random_secret.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { ClientAbility, ClientCapabilities } from "./client_capabilities.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { ClientAbility, ClientCapabilities } from "./question.ts";
 import type { McpLimits } from "./limits.ts";
-import { type LoggingLevel, logLevels } from "./log_level.ts";
+import { type LoggingLevel, logLevels } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import { legacyRevisions } from "./legacy.ts";
 import type { Revision, SessionState } from "./revision.ts";

@@ -1,24 +1,78 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
-import { whenReady } from "../lib/when_ready.ts";
-import { type CallWatch, noCallWatch } from "./call_watch.ts";
-import type { Clock } from "../lib/clock.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { Timers } from "../lib/timers.ts";
-import { tooManyCalls, tooManyStreams } from "./refusals.ts";
-import type { Admit } from "./runtime.ts";
-import type { McpAnswer } from "./answer.ts";
-import { type ChangeHub, listNames } from "./change_hub.ts";
-import type { Exchange } from "./exchange.ts";
-import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
+import { whenReady } from "../lib/join_next.ts";
+import { type CallWatch, noCallWatch } from "./in_flight.ts";
+import type { Clock, Timers } from "../lib/time.ts";
+import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
+import type { Admit, Exchange } from "./call.ts";
+import type { McpAnswer, MessageStream } from "./message_stream.ts";
+import { type ChangeHub, listNames } from "./tasks.ts";
+import { StorageUnavailableError } from "../lib/system_fault.ts";
 import { errorText, notificationText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import type { MessageStream } from "./message_stream.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
-import type { ServerFeatures } from "./server_capabilities.ts";
-import type { ScopeNotices } from "./scope_notices.ts";
+import type { ServerFeatures } from "./initialize.ts";
 import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
+
+// * Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
+// opened with an earlier one are told that its lists changed.
+
+export interface ScopeNotices {
+  /** Looks at the scopes of a request. */
+  note(principal: Principal): void;
+  /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
+  listen(principal: Principal, tell: () => void): () => void;
+}
+
+type Scopes = Principal["scopes"];
+
+interface Listener {
+  known: Scopes;
+  readonly tell: () => void;
+}
+
+interface Client {
+  readonly listeners: Set<Listener>;
+  /** Each token's scopes are one object for as long as the token is known: every further request with it is no news. */
+  noted: WeakSet<Scopes>;
+}
+
+export function createScopeNotices(): ScopeNotices {
+  const clients = new Map<string, Client>();
+  const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);
+
+  const note = (principal: Principal): void => {
+    if (clients.size === 0) return;
+    const client = clients.get(keyOf(principal));
+    const { scopes } = principal;
+    if (client === undefined || client.noted.has(scopes)) return;
+    client.noted.add(scopes);
+    for (const listener of [...client.listeners]) {
+      // A person's scripts are one client: a token of other scopes, not more, is no step-up.
+      if (listener.known.size >= scopes.size || !listener.known.isSubsetOf(scopes)) continue;
+      listener.known = scopes;
+      listener.tell();
+    }
+  };
+  return {
+    note,
+    listen(principal, tell) {
+      note(principal);
+      const key = keyOf(principal);
+      const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
+      clients.set(key, client);
+      const listener = { known: principal.scopes, tell };
+      client.listeners.add(listener);
+      client.noted = new WeakSet();
+      return () => {
+        client.listeners.delete(listener);
+        if (client.listeners.size === 0) clients.delete(key);
+      };
+    },
+  };
+}
 
 interface SessionStreamsOptions {
   readonly sessions: Sessions;

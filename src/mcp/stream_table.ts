@@ -1,7 +1,6 @@
 /** The open streams of a server: how many there may be, how they are found again, and how they all end. */
-import type { Clock } from "../lib/clock.ts";
+import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Principal } from "../lib/principal.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { McpLimits } from "./limits.ts";

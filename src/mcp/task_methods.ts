@@ -1,7 +1,7 @@
 /** `tasks/get`, `tasks/update` and `tasks/cancel` (SEP-2663). */
-import type { McpAnswer } from "./answer.ts";
+import type { McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
-import { encodeRequiredCapabilities } from "./client_capabilities.ts";
+import { encodeRequiredCapabilities } from "./question.ts";
 import { isObject } from "../lib/json.ts";
 import { mcpErrorCode, rpcErrorCode } from "./jsonrpc.ts";
 

@@ -1,11 +1,190 @@
 /** Tasks in the storage, and what other processes leave there for the one that runs a task. */
-import type { Clock } from "../lib/clock.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
+import * as z from "zod";
+import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
-import { withResultPieces } from "./result_pieces.ts";
-import { createTaskSilence } from "./task_silence.ts";
-import { isTerminal, parseTaskInbox, parseTaskRecord, type TaskInbox, type TaskRecord } from "./task_record.ts";
+import type { Put, Storage, StorageKey } from "../storage/port.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
+import { type Timers, type Clock, systemTimers } from "../lib/time.ts";
+import { parseStored } from "../lib/system_fault.ts";
+import type { Questions } from "./question.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./message_stream.ts";
+import { randomText } from "../lib/random_secret.ts";
+
+// * Task records whose result is larger than one stored value: the result lies beside the record, in pieces that are
+// written before it and read with it.
+
+/** So many characters of JSON have less than 524,288 bytes as a JSON string, whatever they are. */
+const pieceCharacters = 150_000;
+/** Results up to here stay in the record. */
+const maxInlineCharacters = 100_000;
+/** The largest result that is kept: what a tool may answer, escaped. */
+const maxTaskResultCharacters = 16_000_000;
+
+const headShape = z.lazy(() => z.looseObject({ taskId: z.string(), resultPieces: z.int().min(1).optional() }));
+
+type EntryStorage = Pick<Storage, "get" | "commit">;
+
+/** The storage as tasks see it: records whole, however large their results are. */
+function withResultPieces(storage: EntryStorage): EntryStorage {
+  return {
+    async get(key) {
+      const stored = await storage.get(key);
+      const head = stored === null ? undefined : headShape.safeParse(stored.value).data;
+      if (stored === null || head?.resultPieces === undefined) return stored;
+      const { resultPieces, ...record } = head;
+      const text = await readPieces(storage, head.taskId, resultPieces);
+      return { ...stored, value: text === null ? lost(record) : { ...record, result: JSON.parse(text) } };
+    },
+    async commit(batch) {
+      const puts = [];
+      for (const put of batch.puts ?? []) puts.push(await storeResult(storage, put));
+      return await storage.commit({ ...batch, puts });
+    },
+  };
+}
+
+/** Writes what does not fit into the record. A second attempt, or an instance that comes second, writes the same. */
+async function storeResult(storage: EntryStorage, put: Put): Promise<Put> {
+  const { value } = put;
+  if (!isObject(value) || value["result"] === undefined) return put;
+  const text = JSON.stringify(value["result"]);
+  if (text.length <= maxInlineCharacters) return put;
+  const { result: _, ...record } = value;
+  const count = Math.ceil(text.length / pieceCharacters);
+  for (let index = 0; index < count; index++) {
+    const piece = text.slice(index * pieceCharacters, (index + 1) * pieceCharacters);
+    await storage.commit({ puts: [{ ...put, key: pieceKey(String(record["taskId"]), index), value: piece }] });
+  }
+  return { ...put, value: { ...record, resultPieces: count } };
+}
+
+async function readPieces(storage: EntryStorage, taskId: string, count: number): Promise<string | null> {
+  const pieces: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const piece = z.string().safeParse((await storage.get(pieceKey(taskId, index)))?.value);
+    if (!piece.success) return null; // it has just expired
+    pieces.push(piece.data);
+  }
+  return pieces.join("");
+}
+
+function lost(record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return {
+    ...record,
+    status: "failed",
+    error: { code: rpcErrorCode.internalError, message: "The result of the task has expired" },
+  };
+}
+
+function pieceKey(taskId: string, index: number): StorageKey {
+  return ["mcp_task_result", taskId, String(index)];
+}
+
+// * How long a task's record has stayed as it is, by this instance's own timers. Stamps of the instance that runs the task
+// say nothing here: its clock may be a minute off, or jump.
+
+/** Tasks that are remembered. One that is evicted counts anew. */
+const maxTasks = 10_000;
+
+/** What this instance has seen of tasks that others run. */
+interface TaskSilence {
+  /** Milliseconds since this instance first saw the task with this version. */
+  since(taskId: string, version: string): number;
+}
+
+/** Remembers nothing yet. */
+function createTaskSilence({ elapsed }: Pick<Timers, "elapsed">): TaskSilence {
+  const seen = boundedMap<string, { readonly version: string; readonly at: number }>(maxTasks);
+  return {
+    since(taskId, version) {
+      const known = seen.get(taskId);
+      if (known?.version === version) return elapsed() - known.at;
+      seen.set(taskId, { version, at: elapsed() });
+      return 0;
+    },
+  };
+}
+
+// A task as it is stored, and as its client sees it (SEP-2663).
+
+const status = () => z.enum(["working", "input_required", "completed", "failed", "cancelled"]);
+
+const recordShape = z.lazy(() =>
+  z.object({
+    taskId: z.string(),
+    subject: z.string(),
+    clientId: z.string(),
+    tool: z.string().nullable(),
+    /** Those that the call needed; a token without them does not get at the task. */
+    scopes: z.array(z.string()).default([]),
+    status: status(),
+    statusMessage: z.string().optional(),
+    createdAt: z.number(),
+    lastUpdatedAt: z.number(),
+    ttlMs: z.number(),
+    pollIntervalMs: z.number(),
+    /** When the process that runs it last said that it lives. */
+    aliveAt: z.number(),
+    inputRequests: z.record(z.string(), z.unknown()).optional(),
+    result: z.unknown().optional(),
+    error: z.unknown().optional(),
+  })
+);
+
+/** A stored task. Times are in milliseconds since the epoch. */
+export type TaskRecord = z.infer<typeof recordShape>;
+
+/** Reads a stored task. Throws for anything else. */
+function parseTaskRecord(value: unknown): TaskRecord {
+  return parseStored(recordShape, value, "mcp_task");
+}
+
+const inboxShape = z.lazy(() => z.object({ cancel: z.boolean(), responses: z.record(z.string(), z.unknown()) }));
+
+/** What another process left for the one that runs the task. */
+type TaskInbox = z.infer<typeof inboxShape>;
+
+/** Reads a stored inbox. Throws for anything else. */
+function parseTaskInbox(value: unknown): TaskInbox {
+  return parseStored(inboxShape, value, "mcp_task_inbox");
+}
+
+/** A task as its client sees it. */
+export interface TaskView {
+  readonly taskId: string;
+  readonly status: TaskRecord["status"];
+  readonly statusMessage?: string;
+  readonly createdAt: string;
+  readonly lastUpdatedAt: string;
+  readonly ttlMs: number;
+  readonly pollIntervalMs: number;
+  readonly inputRequests?: Questions;
+  readonly result?: unknown;
+  readonly error?: unknown;
+}
+
+/** Whether a task has ended. */
+export function isTerminal({ status }: TaskRecord): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** The client's view of a record. */
+export function toTaskView(record: TaskRecord): TaskView {
+  const { taskId, ttlMs, pollIntervalMs } = record;
+  return {
+    taskId,
+    status: record.status,
+    ...(record.statusMessage === undefined ? {} : { statusMessage: record.statusMessage }),
+    createdAt: new Date(record.createdAt).toISOString(),
+    lastUpdatedAt: new Date(record.lastUpdatedAt).toISOString(),
+    ttlMs,
+    pollIntervalMs,
+    ...(record.status === "input_required" ? { inputRequests: record.inputRequests as Questions } : {}),
+    ...(record.status === "completed" ? { result: record.result } : {}),
+    ...(record.status === "failed" ? { error: record.error } : {}),
+  };
+}
 
 /** A process that was seen to say nothing for so long runs its tasks no more. */
 export const presumedDeadMs = 30_000;
@@ -104,4 +283,56 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
       }
     },
   };
+}
+
+// How a task's record begins, and what the answer of its call makes of it.
+
+const maxErrorCharacters = 10_000;
+
+export function newTaskRecord(
+  { subject, clientId }: Principal,
+  { tool, scopes }: { readonly tool: string | null; readonly scopes: readonly string[] },
+  { now, taskTtlMs, taskPollIntervalMs }: {
+    readonly now: number;
+    readonly taskTtlMs: number;
+    readonly taskPollIntervalMs: number;
+  },
+): TaskRecord {
+  return {
+    taskId: randomText(18),
+    subject,
+    clientId,
+    tool,
+    scopes: [...scopes],
+    status: "working",
+    createdAt: now,
+    lastUpdatedAt: now,
+    aliveAt: now,
+    ttlMs: taskTtlMs,
+    pollIntervalMs: taskPollIntervalMs,
+  };
+}
+
+/** The end that the answer of a call gives its task; `null` is a cancelled one. */
+export function endOf(answer: McpAnswer | null, mayKeep: (characters: number) => boolean): Partial<TaskRecord> {
+  if (answer === null) return { status: "cancelled" };
+  if (!("body" in answer)) return failed("Internal error");
+  if (answer.body.length > maxTaskResultCharacters) {
+    return failed(
+      `The result has ${answer.body.length} characters and may have ${maxTaskResultCharacters}: ask for less`,
+    );
+  }
+  if (!mayKeep(answer.body.length)) {
+    return failed("Too many large results of tasks are kept: ask for less, or wait until earlier ones have expired");
+  }
+  const body: unknown = JSON.parse(answer.body);
+  if (isObject(body) && "result" in body) return { status: "completed", result: body["result"] };
+  const error = isObject(body) && isObject(body["error"]) ? body["error"] : {};
+  const { code = rpcErrorCode.internalError, message = "Internal error" } = error;
+  const shown = String(message).slice(0, maxErrorCharacters).toWellFormed();
+  return { status: "failed", error: { ...error, code, message: shown } };
+}
+
+function failed(message: string): Partial<TaskRecord> {
+  return { status: "failed", error: { code: rpcErrorCode.internalError, message } };
 }

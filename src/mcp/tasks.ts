@@ -2,20 +2,42 @@
  * The tasks extension (SEP-2663): calls that were handed out. A task lives in the storage; the process that runs it
  * keeps its running half and says now and then that it lives, so that another process can tell when it does not.
  */
-import type { Clock } from "../lib/clock.ts";
+import { type TaskView, newTaskRecord, isTerminal, type TaskRecord, toTaskView, createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
+import { type Clock, createPause, type Pause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { createPause, type Pause } from "../lib/pause.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
-import type { ChangeHub } from "./change_hub.ts";
 import type { Storage } from "../storage/port.ts";
 import type { McpLimits } from "./limits.ts";
-import { createKeptResults } from "./kept_results.ts";
+import { createKeptResults, createTaskFollowers, visibleState } from "./task_followers.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
-import { newTaskRecord } from "./task_ends.ts";
-import { createTaskFollowers, visibleState } from "./task_followers.ts";
-import { isTerminal, type TaskRecord, type TaskView, toTaskView } from "./task_record.ts";
-import { createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
+
+// Passes changes on to the open streams of this process.
+
+/** The lists that may change while the server runs. */
+export const listNames = ["tools", "prompts", "resources"] as const;
+
+export type OfferChange =
+  | { readonly kind: typeof listNames[number] }
+  | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
+
+export interface ChangeHub {
+  publish(change: OfferChange): void;
+  /** Calls `listener` for every change until the returned function is called. */
+  subscribe(listener: (change: OfferChange) => void): () => void;
+}
+
+export function createChangeHub(): ChangeHub {
+  const listeners = new Set<(change: OfferChange) => void>();
+  return {
+    publish(change) {
+      for (const listener of [...listeners]) listener(change);
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
 
 /** How long tasks may take to end by themselves when the server stops. */
 const lastWordsMs = 1_000;

@@ -2,9 +2,8 @@
 import type * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
-import type { ClientAbility } from "./client_capabilities.ts";
-import type { LoggingLevel } from "./log_level.ts";
-import type { Answers, AskFailure, Questions } from "./question.ts";
+import type { ClientAbility, Answers, AskFailure, Questions } from "./question.ts";
+import type { LoggingLevel } from "./jsonrpc.ts";
 
 /** A content block of a tool result (MCP schema `ContentBlock`), as every protocol revision since 2025-03-26 has it. */
 export type ContentBlock =
@@ -184,3 +183,21 @@ export function defineTool<Input extends z.ZodType>(
 ): Tool {
   return tool;
 }
+
+// What the tools of files and models say of themselves to clients that ask their person before a call.
+
+/** It changes nothing. */
+export const readingHints = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: true,
+  openWorldHint: false,
+} as const;
+
+/** It may replace or delete what is there. */
+export const changingHints = {
+  readOnlyHint: false,
+  destructiveHint: true,
+  idempotentHint: false,
+  openWorldHint: false,
+} as const;

@@ -1,7 +1,7 @@
 /** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
 import type * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { RegisteredTool } from "./tool_registry.ts";
+import type { RegisteredTool } from "./registry.ts";
 import { maxFaults, shownName, understandArguments } from "./argument_forms.ts";
 
 /** What a JSON type is called in a sentence. */

@@ -2,7 +2,7 @@
 import type { Profile } from "./profile.ts";
 import type { Revision } from "./revision.ts";
 import type { Call } from "./call.ts";
-import type { RegisteredTool } from "./tool_registry.ts";
+import type { RegisteredTool } from "./registry.ts";
 import type { ContentBlock, ToolOutcome } from "./tool.ts";
 
 /** The failure of a tool that broke its promise to match its output schema, or that threw. */

@@ -97,3 +97,93 @@ export function toFlatSchema(listed: ObjectSchema, whole: ObjectSchema = listed)
   );
   return { ...listed, properties: Object.fromEntries(properties), ...(required.length === 0 ? {} : { required }) };
 }
+
+// Values in `Mcp-Name` and `Mcp-Param-*` headers (MCP 2026-07-28, basic/transports/streamable-http: value encoding).
+
+const prefix = "=?base64?";
+const suffix = "?=";
+const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The value a header stands for: decoded when it has the base64 form, else itself; `null` when the form is broken. */
+export function decodeHeaderValue(value: string): string | null {
+  if (value.length < prefix.length + suffix.length || !value.startsWith(prefix) || !value.endsWith(suffix)) {
+    return value;
+  }
+  const base64 = value.slice(prefix.length, -suffix.length);
+  if (!canonicalBase64.test(base64)) return null;
+  try {
+    return decoder.decode(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)));
+  } catch {
+    return null; // not UTF-8
+  }
+}
+
+// Tool parameters that modern clients repeat in `Mcp-Param-*` headers (MCP 2026-07-28, server/tools: x-mcp-header).
+
+export interface HeaderParameter {
+  /** The keys that lead to its value in the arguments. */
+  readonly path: readonly string[];
+  /** The header's name, in lower case. */
+  readonly header: string;
+  readonly isInteger: boolean;
+}
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/; // RFC 9110 §5.6.2
+const decimal = /^-?\d+(\.\d+)?$/;
+
+/** Reads the declarations out of an input schema. Throws for one that clients would reject: they would hide the tool. */
+export function findHeaderParameters(schema: Readonly<Record<string, unknown>>): readonly HeaderParameter[] {
+  const found: HeaderParameter[] = [];
+  const visit = (properties: unknown, path: readonly string[]): void => {
+    if (!isObject(properties)) return;
+    for (const [key, property] of Object.entries(properties)) {
+      if (!isObject(property)) continue;
+      const here = [...path, key];
+      const name = property["x-mcp-header"];
+      if (name !== undefined) found.push(toParameter(name, property["type"], here));
+      visit(property["properties"], here);
+    }
+  };
+  visit(schema["properties"], []);
+  const declared = JSON.stringify(schema).split('"x-mcp-header":').length - 1;
+  if (declared !== found.length) throw new TypeError("x-mcp-header is allowed only on properties of properties");
+  if (new Set(found.map(({ header }) => header)).size !== found.length) {
+    throw new TypeError("x-mcp-header repeats a name");
+  }
+  return found;
+}
+
+function toParameter(name: unknown, type: unknown, path: readonly string[]): HeaderParameter {
+  if (typeof name !== "string" || !token.test(name)) {
+    throw new TypeError(`x-mcp-header of ${path.join(".")} is no token`);
+  }
+  if (type !== "string" && type !== "integer" && type !== "boolean") {
+    throw new TypeError(`x-mcp-header of ${path.join(".")} needs a string, an integer or a boolean`);
+  }
+  return { path, header: `mcp-param-${name.toLowerCase()}`, isInteger: type === "integer" };
+}
+
+/** How the headers and the arguments disagree, in words; `null` when they agree. */
+export function headerParameterFault(
+  parameters: readonly HeaderParameter[],
+  input: unknown,
+  headers: { header(name: string): string | null },
+): string | null {
+  for (const { path, header: name, isInteger } of parameters) {
+    const value = path.reduce<unknown>(
+      (node, key) => isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined,
+      input,
+    );
+    if (value === undefined || value === null) continue; // no header is expected
+    const sent = headers.header(name);
+    if (sent === null) return `the ${name} header is required, since ${path.join(".")} has a value`;
+    const decoded = decodeHeaderValue(sent);
+    if (decoded === null) return `the ${name} header is not valid base64 of UTF-8`;
+    const equal = isInteger && typeof value === "number" && decimal.test(decoded)
+      ? Number(decoded) === value
+      : decoded === String(value);
+    if (!equal) return `the ${name} header does not match ${path.join(".")}`;
+  }
+  return null;
+}

@@ -1,10 +1,10 @@
 /** Access tokens: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant. */
 import * as z from "zod";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { loadOnce } from "../lib/load_once.ts";
+import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/random_secret.ts";
-import type { Grant } from "./records/grant.ts";
+import type { Grant } from "./records.ts";
 import { parseScope } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import type { SigningKeys } from "./signing_keys.ts";

@@ -1,11 +1,10 @@
 /** What the console's pages see and change of people and of what has access. */
 import type { Log } from "../lib/log.ts";
 import type { Result } from "../lib/result.ts";
-import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./access_list.ts";
+import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
-import { invite } from "./invitation.ts";
-import { disableUser, enableUser, listUsers, setAdministrator, type UserProblem, type UserSummary } from "./manage_users.ts";
-import type { UserDirectory } from "./user_directory.ts";
+import { invite } from "./set_up.ts";
+import { disableUser, enableUser, listUsers, setAdministrator, type UserProblem, type UserSummary, type UserDirectory } from "./manage_users.ts";
 
 /** Who does something, from where. */
 interface Doer {

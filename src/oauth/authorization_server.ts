@@ -5,14 +5,13 @@ import type { Visits } from "./visits.ts";
 import { createClientDirectory } from "./client_directory.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { EndpointName, Endpoints } from "./endpoints.ts";
-import { createAgreedClock } from "../lib/agreed_clock.ts";
+import { createAgreedClock, systemTimers } from "../lib/time.ts";
 import type { Route } from "../lib/endpoint.ts";
-import { loadOnce } from "../lib/load_once.ts";
-import { systemTimers } from "../lib/timers.ts";
+import { loadOnce } from "../lib/program.ts";
 import type { CredentialKey } from "./credential_key.ts";
 import { createSigningKeys } from "./signing_keys.ts";
-import { issueSetUpLink } from "./set_up_link.ts";
-import { createUserDirectory } from "./user_directory.ts";
+import { issueSetUpLink } from "./set_up.ts";
+import { createUserDirectory } from "./manage_users.ts";
 import { createLivenessCheck, createVerifier, type Verifier } from "./verifier.ts";
 
 /** A route, and what limits its requests by address. */

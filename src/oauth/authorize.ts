@@ -1,21 +1,181 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, stores it, and shows the first page. */
-import { addressKey } from "../lib/address_key.ts";
-import { type AuthorizationError, errorLocation, errorResponse, type ResponseTarget } from "./authorization_response.ts";
+import { redirectResponse } from "../lib/page.ts";
+import { isCodeChallenge } from "./token.ts";
+import { type Client, type AuthorizationRequest, authorizationRequestLifetimeSeconds, authorizationRequests, clients } from "./records.ts";
+import { selectRedirectUri, classifyRedirectUri } from "./redirect_uri.ts";
+import { type Parameters, maxQueryCharacters, toParameters } from "./request_body.ts";
+import { knownScopes, parseScope } from "./scope.ts";
+import { addressKey } from "../lib/network.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { hiddenText } from "./hidden_text.ts";
+import { hiddenText, logStep } from "./refusal.ts";
 import { type InteractionOptions, showConsent, showSignIn } from "./interaction.ts";
-import { clientDocumentPage } from "./client_document_page.ts";
-import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
-import { logStep } from "./refusal.ts";
-import { refusedRequestPage } from "./refused_request_page.ts";
+import { clientDocumentPage } from "./consent_page.ts";
+import { type DeadEnd, errorPage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/random_secret.ts";
-import { type AuthorizationRequest, authorizationRequestLifetimeSeconds, authorizationRequests } from "./records/authorization_request.ts";
-import { type Client, clients } from "./records/client.ts";
-import { classifyRedirectUri } from "./redirect_uri.ts";
-import { maxQueryCharacters, toParameters } from "./request_body.ts";
-import { type AuthorizationProblem, authorizationProblems, validateAuthorizationRequest, type ValidAuthorizationRequest } from "./validate_authorization_request.ts";
+
+// Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's.
+
+/** Where a response goes. */
+export interface ResponseTarget {
+  readonly redirectUri: string;
+  readonly state: string | null;
+}
+
+/** Error codes of RFC 6749 §4.1.2.1, RFC 8707 §2 and OpenID Connect Core §3.1.2.6 that a client may be sent. */
+type AuthorizationError =
+  | "invalid_request"
+  | "unauthorized_client"
+  | "access_denied"
+  | "unsupported_response_type"
+  | "invalid_target"
+  | "login_required"
+  | "consent_required"
+  | "request_not_supported"
+  | "request_uri_not_supported";
+
+function locationOf(issuer: string, target: ResponseTarget, parameters: Record<string, string>): string {
+  const query = new URLSearchParams(parameters);
+  if (target.state !== null) query.set("state", target.state);
+  query.set("iss", issuer); // RFC 9207 §2
+  // The registered text is kept as it is, its own query included (RFC 6749 §3.1.2).
+  return `${target.redirectUri}${target.redirectUri.includes("?") ? "&" : "?"}${query}`;
+}
+
+/** Sends the browser back with a code; 303, since the consent form was posted. */
+export function codeResponse(issuer: string, target: ResponseTarget, code: string): Response {
+  return redirectResponse(303, locationOf(issuer, target, { code }));
+}
+
+/** Where an error is told to the client. */
+function errorLocation(
+  issuer: string,
+  target: ResponseTarget,
+  { error, description }: { readonly error: AuthorizationError; readonly description: string },
+): string {
+  return locationOf(issuer, target, { error, error_description: description });
+}
+
+/** Sends the browser back with an error. */
+export function errorResponse(
+  issuer: string,
+  target: ResponseTarget,
+  error: AuthorizationError,
+  { description, status = 302 }: { readonly description: string; readonly status?: 302 | 303 },
+): Response {
+  return redirectResponse(status, errorLocation(issuer, target, { error, description }));
+}
+
+// * The rules of the authorization endpoint, in the order that keeps it from being an open redirector: the client, then
+// its redirect URI, and only then everything that may be told to the client by redirect (RFC 6749 §4.1.2.1).
+
+interface ValidAuthorizationRequest extends ResponseTarget {
+  readonly codeChallenge: string;
+  readonly scopes: readonly string[];
+  /** `prompt=login`: the passphrase again, whatever the session says. */
+  readonly forceSignIn: boolean;
+  /** `prompt=none`: answer without showing a page (OpenID Connect Core §3.1.2.1). */
+  readonly withoutPages: boolean;
+}
+
+/** What can be wrong with a request whose client may be told: its error (RFC 6749 §4.1.2.1) and the text for it. */
+const authorizationProblems = {
+  // RFC 9101 objects would override what was checked here.
+  request_object: ["request_not_supported", "request is not supported"],
+  request_uri: ["request_uri_not_supported", "request_uri is not supported"],
+  response_type_missing: ["invalid_request", "response_type is missing"],
+  response_type_not_code: ["unsupported_response_type", "response_type must be code"],
+  response_mode_not_query: ["invalid_request", "response_mode must be query"],
+  grant_not_registered: ["unauthorized_client", "The client is not registered for the authorization code grant"],
+  code_challenge_missing: ["invalid_request", "code_challenge is missing"], // OAuth 2.1 §4.1.1
+  // An absent method would mean plain (RFC 7636 §4.3), which lets anyone who sees the request redeem the code.
+  code_challenge_not_s256: ["invalid_request", "code_challenge_method must be S256"],
+  code_challenge_malformed: ["invalid_request", "code_challenge is not an S256 challenge"],
+  foreign_resource: ["invalid_target", "The requested resource is not this server's"], // RFC 8707 §2
+  // Consent is asked on every authorization.
+  prompt_none: ["consent_required", "prompt=none cannot be satisfied"],
+} as const satisfies Readonly<Record<string, readonly [AuthorizationError, string]>>;
+
+type AuthorizationProblem = keyof typeof authorizationProblems;
+
+/** The judgement of a request. */
+type AuthorizationVerdict =
+  | { readonly kind: "valid"; readonly request: ValidAuthorizationRequest }
+  /** Tell the user and redirect nowhere. */
+  | { readonly kind: "local"; readonly reason: "redirect_uri_not_registered" }
+  | {
+    readonly kind: "redirect";
+    readonly target: ResponseTarget;
+    readonly problem: AuthorizationProblem;
+  };
+
+/** What a request is judged by. */
+interface AuthorizationRules {
+  readonly isAcceptedResource: (values: readonly string[]) => boolean;
+  readonly offeredScopes: readonly string[];
+}
+
+/** Judges the parameters of a request by a known client. */
+function validateAuthorizationRequest(
+  client: Client,
+  parameters: Parameters,
+  { isAcceptedResource, offeredScopes }: AuthorizationRules,
+): AuthorizationVerdict {
+  const requested = parameters.get("redirect_uri");
+  const redirectUri = selectRedirectUri(requested, client.redirectUris);
+  if (redirectUri === null) return { kind: "local", reason: "redirect_uri_not_registered" };
+  const target: ResponseTarget = { redirectUri, state: parameters.get("state") ?? null };
+  const problem = findProblem(client, parameters, isAcceptedResource);
+  if (problem !== null) return { kind: "redirect", target, problem };
+  const scopes = requestedScopes(client, parameters.get("scope"), offeredScopes);
+  return {
+    kind: "valid",
+    request: {
+      ...target,
+      codeChallenge: parameters.get("code_challenge") ?? "",
+      scopes,
+      forceSignIn: promptsOf(parameters).includes("login"),
+      withoutPages: promptsOf(parameters).includes("none"),
+    },
+  };
+}
+
+function findProblem(
+  client: Client,
+  parameters: Parameters,
+  isAcceptedResource: (values: readonly string[]) => boolean,
+): AuthorizationProblem | null {
+  if (parameters.get("request") !== undefined) return "request_object";
+  if (parameters.get("request_uri") !== undefined) return "request_uri";
+  const responseType = parameters.get("response_type");
+  if (responseType === undefined) return "response_type_missing";
+  if (responseType !== "code") return "response_type_not_code";
+  if ((parameters.get("response_mode") ?? "query") !== "query") return "response_mode_not_query";
+  if (!client.grantTypes.includes("authorization_code")) return "grant_not_registered";
+  const challenge = parameters.get("code_challenge");
+  if (challenge === undefined) return "code_challenge_missing";
+  if (parameters.get("code_challenge_method") !== "S256") return "code_challenge_not_s256";
+  if (!isCodeChallenge(challenge)) return "code_challenge_malformed";
+  return isAcceptedResource(parameters.getAll("resource")) ? null : "foreign_resource";
+}
+
+function promptsOf(parameters: Parameters): string[] {
+  return (parameters.get("prompt") ?? "").split(" ");
+}
+
+/**
+ * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). A request without a known one, as
+ * of clients that ask every server for `openid offline_access`, gets the default: what the client registered, or all. A
+ * client is not held to what it registered, since the user decides about each scope and clients step up to scopes that
+ * they learn of later (MCP authorization, scope challenges).
+ */
+function requestedScopes(client: Client, scope: string | undefined, offered: readonly string[]): readonly string[] {
+  const requested = knownScopes(parseScope(scope ?? ""), offered);
+  if (requested.length > 0) return requested;
+  const registered = knownScopes(client.scopes, offered);
+  return registered.length > 0 ? registered : offered;
+}
 
 /** What the endpoint needs besides what all browser endpoints share. */
 interface AuthorizeOptions extends InteractionOptions {

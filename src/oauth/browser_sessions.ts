@@ -1,11 +1,68 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
-import type { Clock } from "../lib/clock.ts";
+import { hashSecret, randomSecret, equalInConstantTime } from "../lib/random_secret.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
-import { createCookies } from "./cookies.ts";
-import { hashSecret, randomSecret } from "../lib/random_secret.ts";
-import { browserSessions } from "./records/browser_session.ts";
-import { knownBrowsers } from "./records/marks.ts";
-import type { Account, UserDirectory } from "./user_directory.ts";
+import { browserSessions, knownBrowsers } from "./records.ts";
+import type { Account, UserDirectory } from "./manage_users.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Limits } from "./context.ts";
+import type { DeadEnd } from "./error_page.ts";
+import { readForm } from "./request_body.ts";
+
+// The cookies: some tie pages to the browser they were sent to, one is the signed-in session.
+
+/** Reads and writes the cookies of one installation. */
+interface Cookies {
+  /** What the browser is known by, the lasting cookie first. */
+  readBrowsers(request: Request): readonly string[];
+  readSession(request: Request): string | null;
+  /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
+  setBrowser(value: string, tabMaxAgeSeconds: number): readonly string[];
+  setSession(value: string, maxAgeSeconds: number): string;
+  clearSession(): string;
+}
+
+const browserMaxAgeSeconds = 31_536_000;
+const maxBrowserCookies = 8;
+
+/** `__Host-` and Secure where the issuer is https (RFC 6265bis §4.1.3.2); plain http happens on loopback only. */
+function createCookies(issuer: string): Cookies {
+  const secure = issuer.startsWith("https:");
+  const prefix = secure ? "__Host-" : "";
+  const browserName = `${prefix}portcullis-browser`;
+  const sessionName = `${prefix}portcullis-session`;
+  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+  return {
+    readBrowsers(request) {
+      const tabs = readCookies(request, (name) => name.startsWith(`${browserName}-`));
+      const values = [...readCookies(request, (name) => name === browserName), ...tabs];
+      return [...new Set(values)].slice(0, maxBrowserCookies);
+    },
+    readSession: (request) => readCookies(request, (name) => name === sessionName)[0] ?? null,
+    setBrowser: (value, tabMaxAgeSeconds) => [
+      `${browserName}=${value}; Max-Age=${browserMaxAgeSeconds}; ${attributes}`,
+      `${browserName}-${tabNameOf(value)}=${value}; Max-Age=${tabMaxAgeSeconds}; ${attributes}`,
+    ],
+    setSession: (value, maxAgeSeconds) => `${sessionName}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`,
+    clearSession: () => `${sessionName}=; Max-Age=0; ${attributes}`,
+  };
+}
+
+/** A name that two tabs do not share; it is no part of the secret. */
+function tabNameOf(value: string): string {
+  return hashSecret(value).slice(0, 8);
+}
+
+/** The values of the cookies with such a name that have the shape of our secrets. */
+function readCookies(request: Request, isNamed: (name: string) => boolean): string[] {
+  return (request.headers.get("cookie") ?? "").split(";").flatMap((pair) => {
+    const separator = pair.indexOf("=");
+    if (separator < 0 || !isNamed(pair.slice(0, separator).trim())) return [];
+    const value = pair.slice(separator + 1).trim();
+    return /^[A-Za-z0-9_-]{43}$/.test(value) ? [value] : [];
+  });
+}
 
 const maxSessionSeconds = 28_800;
 const maxSharedSessionSeconds = 600;
@@ -112,4 +169,35 @@ export function createBrowsers(options: {
       return cookies.clearSession();
     },
   };
+}
+
+// Forms of our own pages: another site can neither post one nor make one.
+
+/** Reads a posted form. Browsers say where a form came from: another site's is refused unread. */
+export async function readBrowserForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, DeadEnd>> {
+  const site = request.headers.get("sec-fetch-site");
+  if (site !== null && site !== "same-origin" && site !== "none") {
+    await request.body?.cancel();
+    return failure("foreign_form");
+  }
+  const form = await readForm(request, limits);
+  return form.ok ? success(form.value) : failure("malformed_request");
+}
+
+/** The token that a page for this browser carries. */
+export function csrfToken(secrets: SecretBox, browser: Browser): string {
+  return tokenOf(secrets, browser.hash);
+}
+
+function tokenOf(secrets: SecretBox, browserHash: string): string {
+  return secrets.authenticate("form", browserHash);
+}
+
+export function isCsrfToken(secrets: SecretBox, browser: Browser, token: string): boolean {
+  return browser.hashes.some((hash) => equalInConstantTime(token, tokenOf(secrets, hash)));
+}
+
+/** Why a form without the right token is refused: without any cookie, no token can be right. */
+export function foreignForm(browser: Browser): "cookie_missing" | "foreign_form" {
+  return browser.isNew ? "cookie_missing" : "foreign_form";
 }

@@ -1,13 +1,179 @@
 /** Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
-import { addressKey } from "../lib/address_key.ts";
-import type { Clock } from "../lib/clock.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import { assertionType, type AssertionVerifier, clientIdOfAssertion } from "./client_assertion.ts";
+import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "@panva/jose";
+import { boundedMap } from "../lib/bounded_map.ts";
+import type { Clock } from "../lib/time.ts";
 import type { ClientDirectory } from "./client_directory.ts";
-import { matchesHash } from "../lib/random_secret.ts";
-import type { Client } from "./records/client.ts";
+import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
+import type { FetchDocument } from "./document_fetcher.ts";
+import { type Client, usedAssertions } from "./records.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Storage } from "../storage/port.ts";
+import { hashSecret, matchesHash } from "../lib/random_secret.ts";
+import { addressKey } from "../lib/network.ts";
 import type { Parameters } from "./request_body.ts";
 import type { RefusalReason } from "./refusal.ts";
+
+// Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri.
+
+/** Looks the keys of a client up. `anew` asks for them again, because the known ones did not fit. */
+type KeysOfClient = (
+  client: Client,
+  options: { readonly anew: boolean; readonly asker: string },
+) => Promise<PublicJwks | null>;
+
+const keySetFreshMs = 600_000;
+/** Keys that fit no signature are fetched again after this long at the earliest. */
+const keySetRetryMs = 60_000;
+const maxKeySets = 200;
+/** While a jwks_uri cannot be read, what was last read there counts for so long. */
+const unreadableMs = 86_400_000;
+
+interface KeySet {
+  readonly jwks: PublicJwks | null;
+  readonly fetchedAt: number;
+  /** When these very keys were there. */
+  readonly seenAt: number;
+}
+
+export function createClientKeys(options: {
+  /** Only differences are used. */
+  readonly clock: Clock;
+  readonly fetchDocument: FetchDocument | undefined;
+  readonly directory: ClientDirectory;
+}): KeysOfClient {
+  const { clock, fetchDocument, directory } = options;
+  const sets = boundedMap<string, KeySet>(maxKeySets);
+
+  const fetchKeys = async (uri: string, anew: boolean, asker: string): Promise<PublicJwks | null> => {
+    const known = sets.get(uri);
+    const age = known === undefined ? Infinity : clock() - known.fetchedAt;
+    // A client that signs with nonsense must not make us fetch for every request.
+    if (known !== undefined && age < (anew ? keySetRetryMs : keySetFreshMs)) return known.jwks;
+    const fetched = await fetchDocument?.(uri, asker);
+    const now = clock();
+    const isStillGood = known !== undefined && now < known.seenAt + unreadableMs;
+    const jwks = fetched?.ok ? parsePublicJwks(fetched.value.json) : isStillGood ? known.jwks : null;
+    sets.set(uri, { jwks, fetchedAt: now, seenAt: fetched?.ok ? now : known?.seenAt ?? -Infinity });
+    return jwks;
+  };
+  return async (client, { anew, asker }) => {
+    // Keys of a metadata document rotate with the document.
+    const current = client.origin === "metadata_document" ? await directory.findForKeys(client.id, asker) : client;
+    if (current === null) return null;
+    return current.jwksUri === null ? current.jwks : await fetchKeys(current.jwksUri, anew, asker);
+  };
+}
+
+// Client authentication by signed assertion, `private_key_jwt` (RFC 7521 §4.2, RFC 7523 §3).
+
+/** The only `client_assertion_type` there is (RFC 7523 §2.2). */
+const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/** Signature algorithms that assertions may use: asymmetric ones only, so that no public key serves as an HMAC secret. */
+export const assertionAlgorithms: readonly string[] = [
+  "EdDSA",
+  "ES256",
+  "ES384",
+  "ES512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "RS256",
+  "RS384",
+  "RS512",
+];
+
+/** Why an assertion is refused. */
+type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";
+
+/** Checks an assertion of a client, and uses it up. */
+type AssertionVerifier = (
+  client: Client,
+  assertion: string,
+  asker: string,
+) => Promise<Result<Client, AssertionProblem>>;
+
+const maxAssertionLength = 8_192;
+const maxLifetimeSeconds = 600;
+const clockToleranceSeconds = 10;
+
+/** The client that an assertion says it is from; not yet proven. `null` when it is no JWT that names one. */
+function clientIdOfAssertion(assertion: string): string | null {
+  if (assertion.length > maxAssertionLength) return null;
+  try {
+    const { sub } = decodeJwt(assertion);
+    return typeof sub === "string" && sub !== "" ? sub : null;
+  } catch {
+    return null; // not a JWT
+  }
+}
+
+/** Builds the verifier. `audiences` are the issuer and the URLs of the endpoints that take assertions. */
+export function createAssertionVerifier(options: {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly audiences: readonly string[];
+  readonly keysOf: KeysOfClient;
+}): AssertionVerifier {
+  const { storage, clock, audiences, keysOf } = options;
+
+  const verify = async (client: Client, assertion: string, jwks: PublicJwks): Promise<JWTPayload | null> => {
+    try {
+      const { payload } = await jwtVerify(assertion, createLocalJWKSet({ keys: jwks.keys as never }), {
+        algorithms: [...assertionAlgorithms],
+        issuer: client.id, // RFC 7523 §3 rule 1
+        subject: client.id, // rule 2
+        audience: [...audiences], // rule 3
+        requiredClaims: ["exp", "jti"], // rules 4 and 7
+        currentDate: new Date(clock()),
+        clockTolerance: clockToleranceSeconds,
+      });
+      return payload;
+    } catch {
+      return null; // no key fits, or a rule is broken; the client is not told which
+    }
+  };
+  return async (client, assertion, asker) => {
+    if (assertion.length > maxAssertionLength || !hasAcceptableType(assertion)) {
+      return failure("invalid_client_assertion");
+    }
+    const known = await keysOf(client, { anew: false, asker });
+    let payload = known === null ? null : await verify(client, assertion, known);
+    if (payload === null) {
+      const renewed = await keysOf(client, { anew: true, asker });
+      if (renewed !== null && renewed !== known) payload = await verify(client, assertion, renewed);
+    }
+    if (payload === null || !isOrdinary(payload, clock())) return failure("invalid_client_assertion");
+    const { jti = "", exp = 0 } = payload;
+    const id = hashSecret(`${client.id}\n${jti}`);
+    // RFC 7523 §3 rule 7: one assertion, one use; of parallel ones in any process the first wins.
+    const keptUntil = (exp + clockToleranceSeconds + 1) * 1_000;
+    const isFirst = await storage.commit({
+      checks: [{ key: usedAssertions.key(id), version: null }],
+      puts: [usedAssertions.put(id, { clientId: client.id }, keptUntil)],
+    });
+    // By a clock that has jumped meanwhile, the mark of an earlier use may have expired, as it then has itself.
+    if (keptUntil <= clock()) return failure("invalid_client_assertion");
+    return isFirst ? success(client) : failure("replayed_client_assertion");
+  };
+}
+
+/** Another kind of JWT that the same key signed, such as an access token, is no assertion (RFC 8725 §3.11). */
+function hasAcceptableType(assertion: string): boolean {
+  try {
+    const { typ } = decodeProtectedHeader(assertion);
+    return typ === undefined || ["jwt", "client-authentication+jwt"].includes(typ.toLowerCase());
+  } catch {
+    return false; // not a JWT
+  }
+}
+
+/** One audience, so that it was not meant for another server too, and a life short enough to remember its use. */
+function isOrdinary({ aud, exp, iat, jti }: JWTPayload, now: number): boolean {
+  const seconds = now / 1_000;
+  return (typeof aud === "string" || aud?.length === 1) && typeof jti === "string" && jti !== "" && exp !== undefined &&
+    exp <= seconds + maxLifetimeSeconds + clockToleranceSeconds && (iat ?? 0) <= seconds + clockToleranceSeconds;
+}
 
 /** How a client says who it is. */
 type Credentials =

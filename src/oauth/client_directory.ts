@@ -1,17 +1,14 @@
 /** Finds clients: in storage, or by the metadata document at the URL that is their id. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { authorizationCodeLifetimeSeconds } from "./records/authorization_code.ts";
-import { authorizationRequestLifetimeSeconds } from "./records/authorization_request.ts";
+import { authorizationCodeLifetimeSeconds, authorizationRequestLifetimeSeconds, type Stored, unchanged, type Client, clients } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
-import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata_document.ts";
+import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { FetchDocument } from "./document_fetcher.ts";
-import { hiddenText } from "./hidden_text.ts";
+import { hiddenText } from "./refusal.ts";
 import type { DocumentProblem } from "./public_document.ts";
-import { type Stored, unchanged } from "./records/record_family.ts";
-import { type Client, clients } from "./records/client.ts";
 
 /** Why there is no client of an id. */
 type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;

@@ -1,17 +1,137 @@
 /** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
-import { readBrowserForm } from "./own_form.ts";
-import type { SignedIn } from "./browser_sessions.ts";
-import { clients, clientStillThere, unusedClientId, unusedClients } from "./records/client.ts";
+import { type SignedIn, type Browser, readBrowserForm } from "./browser_sessions.ts";
+import { type InteractionOptions, pathsOf, type Pending, proofOf, findPending, showConsent, showSignIn, signedInByPage, signedInFor } from "./interaction.ts";
+import { hashSecret, randomId } from "../lib/random_secret.ts";
+import { servicenowOfferPage } from "./consent_page.ts";
+import { goToInstancePage } from "./servicenow_page.ts";
+import { approvedRequestLifetimeSeconds, authorizationRequests, unchanged, answeredRequests, type AuthorizationRequest, clients, clientStillThere, unusedClientId, unusedClients, conflict, retryOnConflict, authorizationCodeLifetimeSeconds, authorizationCodes } from "./records.ts";
+import { usesServicenow } from "../lib/scopes.ts";
+import type { Clock } from "../lib/time.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { Put, Storage, Batch } from "../storage/port.ts";
+import { codeResponse, errorResponse, type ResponseTarget } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { findPending, type InteractionOptions, type Pending, showConsent, showSignIn, signedInByPage, signedInFor } from "./interaction.ts";
-import { approvedScopes, keepApproval, needsLink, showOffer, visitInstance } from "./link_offer.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { logStep } from "./refusal.ts";
-import { hashSecret, randomId } from "../lib/random_secret.ts";
-import { conflict, retryOnConflict, unchanged } from "./records/record_family.ts";
-import { authorizationCodeLifetimeSeconds, authorizationCodes } from "./records/authorization_code.ts";
-import { codeOf, decisionResponse, rememberDecision, repeatDecision } from "./repeated_decision.ts";
-import type { Batch } from "../storage/port.ts";
+
+// * Between consent and the way back to a client that may use ServiceNow: the offer to link an account there first. The
+// approval waits in the request, and the code is made when the person goes on, so that its short life begins then.
+
+/** What this person has allowed already, with the credential that they still have. */
+function approvedScopes({ request: { approved } }: Pending, { account }: SignedIn): readonly string[] | null {
+  if (approved?.userId !== account.id || approved.credentialHash !== account.credentialHash) return null;
+  return approved.scopes;
+}
+
+/** Whether a client with these scopes would be told to come back with a linked account. */
+async function needsLink(
+  { servicenow }: InteractionOptions,
+  scopes: readonly string[],
+  { account }: SignedIn,
+): Promise<boolean> {
+  if (servicenow === undefined || !usesServicenow(scopes)) return false;
+  return (await servicenow.instance.status(account.id)).state !== "linked";
+}
+
+/** Stores the approval; `false` when the request was changed or answered in the meantime. */
+async function keepApproval(
+  { storage, clock }: InteractionOptions,
+  { handle, request, stored }: Pending,
+  { account: { id: userId, credentialHash } }: SignedIn,
+  scopes: readonly string[],
+): Promise<boolean> {
+  const value = { ...request, approved: { userId, credentialHash, scopes: [...scopes] } };
+  const expiresAt = clock() + approvedRequestLifetimeSeconds * 1_000;
+  return await storage.commit({
+    checks: [unchanged(stored)],
+    puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)],
+  });
+}
+
+function showOffer(options: InteractionOptions, pending: Pending, signedIn: SignedIn): Response {
+  return servicenowOfferPage({
+    action: pathsOf(options.issuer).consent,
+    handle: pending.handle,
+    userId: signedIn.account.id,
+    proof: proofOf(options, pending, signedIn.account),
+    clientName: pending.client.name,
+    instanceOrigin: options.servicenow?.instance.origin ?? "",
+  });
+}
+
+/** Sends the browser to the instance; the way back leads to the request again. */
+async function visitInstance(
+  { servicenow }: Required<Pick<InteractionOptions, "servicenow">>,
+  { handle, request: { browserHash } }: Pending,
+  { account }: SignedIn,
+): Promise<Response> {
+  const purpose = { kind: "link", subject: account.id, next: handle } as const;
+  const { url } = await servicenow.instance.begin({ browser: browserHash, purpose });
+  return goToInstancePage(url);
+}
+
+// * A decision that a browser sends twice: by a double click, a held Enter key, or its own retry. It shows the answer to
+// the second, so that has to be the same redirect. The code in it is derived, not stored; it can still be redeemed once.
+
+const repeatSeconds = 30;
+
+interface RepeatOptions {
+  readonly issuer: string;
+  readonly storage: Storage;
+  readonly secrets: SecretBox;
+}
+
+/** The one code of a request. Only the page has the handle, and only we the key. */
+function codeOf(secrets: SecretBox, handle: string): string {
+  return `pca_${secrets.authenticate("authorization-code", handle)}`;
+}
+
+/** The answer to a decision. */
+function decisionResponse(
+  { issuer, secrets }: Pick<RepeatOptions, "issuer" | "secrets">,
+  { handle, target, isAllowed }: {
+    readonly handle: string;
+    readonly target: ResponseTarget;
+    readonly isAllowed: boolean;
+  },
+): Response {
+  return isAllowed
+    ? codeResponse(issuer, target, codeOf(secrets, handle))
+    : errorResponse(issuer, target, "access_denied", { description: "The user denied access", status: 303 });
+}
+
+/** What a commit that uses a request up stores, so that the same decision can be answered again. */
+function rememberDecision(
+  { handle, request, form, isAllowed }: {
+    readonly handle: string;
+    readonly request: AuthorizationRequest;
+    readonly form: URLSearchParams;
+    readonly isAllowed: boolean;
+  },
+  clock: Clock,
+): Put {
+  const { browserHash, redirectUri, state } = request;
+  const answered = { browserHash, decisionHash: decisionHash(form), redirectUri, state, isAllowed };
+  return answeredRequests.put(hashSecret(handle), answered, clock() + repeatSeconds * 1_000);
+}
+
+/** The answer that the same browser got to the same decision on the same page; `null` for anything else. */
+async function repeatDecision(
+  options: RepeatOptions,
+  browser: Browser,
+  form: URLSearchParams,
+): Promise<Response | null> {
+  const handle = form.get("request") ?? "";
+  const answered = handle === "" ? null : await answeredRequests.read(options.storage, hashSecret(handle));
+  if (answered === null || !browser.hashes.includes(answered.value.browserHash)) return null;
+  if (answered.value.decisionHash !== decisionHash(form)) return null;
+  return decisionResponse(options, { handle, target: answered.value, isAllowed: answered.value.isAllowed });
+}
+
+function decisionHash(form: URLSearchParams): string {
+  const parts = ["account", "proof", "decision"].map((name) => form.get(name));
+  return hashSecret(JSON.stringify([...parts, ...form.getAll("scope").sort()]));
+}
 
 export function createConsentEndpoint(options: InteractionOptions): Endpoint {
   const { log, limits, browsers } = options;

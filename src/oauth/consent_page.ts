@@ -1,10 +1,12 @@
 /** The page where a user decides what a client may do. */
-import { durationWords } from "../lib/duration_words.ts";
-import { type Html, html } from "../lib/html.ts";
+import { durationWords } from "../lib/time.ts";
+import { type Html, html, pageResponse } from "../lib/page.ts";
 import { scopeCatalogue, type ScopeDefinition } from "../lib/scopes.ts";
-import { pageResponse } from "../lib/page.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
 import { nativeApplicationOf } from "./redirect_uri.ts";
+import type { ClientDocumentProblem } from "./client_metadata.ts";
+import type { DocumentProblem } from "./public_document.ts";
+import { messagePage } from "./error_page.ts";
 
 export interface ConsentPage {
   readonly action: string;
@@ -160,3 +162,87 @@ export function consentPage(page: ConsentPage): Response {
 // Enter in a box presses the form's first submit button (HTML, "Implicit submission"). This one closes the dialog that
 // the form is in, and it is in none.
 const noDefaultButton = html`<button type="submit" formmethod="dialog" hidden></button>`;
+
+// The page after consent: link an account at the instance now, or later.
+
+export function servicenowOfferPage(page: {
+  readonly action: string;
+  readonly handle: string;
+  readonly userId: string;
+  readonly proof: string;
+  readonly clientName: string;
+  readonly instanceOrigin: string;
+}): Response {
+  return pageResponse({
+    title: "Link your ServiceNow account",
+    formsLeave: true,
+    body: html`
+      <h1>Link your ServiceNow account</h1>
+      <p>You allowed “${page.clientName}” to use ServiceNow. It acts there as you, with your own rights only, so it
+        needs your account at <strong class="mono">${new URL(page.instanceOrigin).host}</strong>.</p>
+      <p class="quiet">You sign in to ServiceNow and come back here, and then to the application. Until an account is
+        linked, the application cannot use ServiceNow.</p>
+      <form method="post" action="${page.action}">
+        <input type="hidden" name="request" value="${page.handle}">
+        <input type="hidden" name="account" value="${page.userId}">
+        <input type="hidden" name="proof" value="${page.proof}">
+        <div class="actions">
+          <button type="submit" name="decision" value="link">Link your ServiceNow account now</button>
+          <button type="submit" name="decision" value="later" class="plain">Later</button>
+        </div>
+      </form>
+    `,
+  });
+}
+
+// The page for a client ID that is a URL, where the metadata published there cannot be used.
+
+// One text for every network failure: told apart, a refused private address and a closed port would let a stranger map
+// this server's network (SSRF as an oracle). The log has the difference.
+const unreachable = {
+  title: "This application could not be looked up",
+  problem: "Its client ID is a URL, and we could not fetch the metadata published there.",
+  advice:
+    "Try again in a minute. If the problem persists, tell the operator of this server: the log gives the reason. A server without internet access can let applications register instead.",
+};
+const unusable = (problem: string) => ({
+  title: "This application's metadata cannot be used",
+  problem: `Its client ID is a URL, and the metadata published there breaks a rule: ${problem}`,
+  advice: "Only the publisher of the application can correct this. Send them this message.",
+});
+const notADocument = unusable("it must be a small JSON document, served with status 200 and a JSON media type.");
+
+const texts = {
+  unresolvable_host: unreachable,
+  forbidden_address: unreachable,
+  connection_failed: unreachable,
+  timed_out: unreachable,
+  too_many_fetches: unreachable,
+  forbidden_url: unreachable,
+  // From here on the address is public and its certificate valid: the details are public anyway.
+  malformed_response: notADocument,
+  response_too_large: notADocument,
+  host_unavailable: notADocument,
+  unexpected_status: notADocument,
+  unexpected_content_type: notADocument,
+  not_json: notADocument,
+  malformed_document: unusable(
+    "it needs client_id, client_name and redirect_uris, and every member must have the right type.",
+  ),
+  client_id_mismatch: unusable("its client_id must be exactly the URL where it is published."),
+  secret_in_document: unusable("a public document must not hold a client_secret."),
+  unsupported_document_authentication: unusable("token_endpoint_auth_method must be none or private_key_jwt."),
+  unsupported_document_grant: unusable("it must allow the grant type authorization_code and the response type code."),
+  unusable_redirect_uri: unusable(
+    "at least one of its redirect_uris must be https, or http on 127.0.0.1, [::1] or localhost, and none may have a fragment, credentials or a scheme that browsers execute.",
+  ),
+  unusable_keys: unusable(
+    "jwks may contain only public keys; private_key_jwt needs either jwks or an https jwks_uri.",
+  ),
+} as const satisfies Record<ClientDocumentProblem | DocumentProblem, typeof unreachable>;
+
+/** The page of a problem. */
+export function clientDocumentPage(reason: keyof typeof texts): Response {
+  const { title, problem, advice } = texts[reason];
+  return messagePage({ status: 400, title, paragraphs: [problem, advice] });
+}

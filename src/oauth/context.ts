@@ -1,9 +1,7 @@
 /** The options of the authorization server. */
-import type { Clock } from "../lib/clock.ts";
-import type { AgreedClock } from "../lib/agreed_clock.ts";
+import type { Clock, AgreedClock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
-import type { Timers } from "../lib/timers.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/port.ts";
 import type { FetchDocument } from "./document_fetcher.ts";
 import type { ServicenowUse } from "./servicenow_port.ts";

@@ -8,10 +8,7 @@ import type { AccessTokens } from "./access_token.ts";
 import type { Browsers } from "./browser_sessions.ts";
 import { checkSecret, readCredentials } from "./client_authentication.ts";
 import { hashSecret } from "../lib/random_secret.ts";
-import { authorizationCodes } from "./records/authorization_code.ts";
-import { clients } from "./records/client.ts";
-import { grants } from "./records/grant.ts";
-import { signInLinks } from "./records/marks.ts";
+import { authorizationCodes, clients, grants, signInLinks } from "./records.ts";
 import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 

@@ -1,39 +1,29 @@
 /** What people and clients ask of the authorization server: its endpoints, and what the console's pages use of it. */
 import { type Administration, createAdministration } from "./administration.ts";
-import { createAuthorizationCodeGrant } from "./authorization_code_grant.ts";
+import { createAuthorizationCodeGrant, createClientCredentialsGrant, createRefreshTokenGrant, createTokenEndpoint, type GrantType, type GrantTypeName } from "./token.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import { createBrowsers } from "./browser_sessions.ts";
-import { createAssertionVerifier } from "./client_assertion.ts";
-import { createClientKeys } from "./client_keys.ts";
-import { createClientAuthenticator } from "./client_authentication.ts";
-import { createClientCredentialsGrant } from "./client_credentials_grant.ts";
+import { createAssertionVerifier, createClientKeys, createClientAuthenticator } from "./client_authentication.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Timers } from "../lib/timers.ts";
-import type { AgreedClock } from "../lib/agreed_clock.ts";
+import type { Timers, AgreedClock } from "../lib/time.ts";
 import { createCredentialKey, type CredentialKey } from "./credential_key.ts";
 import { createVisits, type Visits } from "./visits.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
-import { createInvitationEndpoint } from "./invitation.ts";
-import { createIntrospectEndpoint } from "./introspect.ts";
+import { createInvitationEndpoint, createSetUpEndpoint } from "./set_up.ts";
+import { createIntrospectEndpoint, createRevokeEndpoint } from "./introspect.ts";
 import { createJwksEndpoint, createMetadataEndpoint } from "./server_metadata.ts";
 import { createPasswordHasher } from "./password_hash.ts";
-import { createPasswordThrottle } from "./password_throttle.ts";
-import { createRefreshTokenGrant } from "./refresh_token_grant.ts";
+import { createPasswordThrottle } from "./verify_passphrase.ts";
 import { createRegisterEndpoint } from "./register.ts";
-import { createResourceCheck } from "./resource_indicator.ts";
-import { createRevokeEndpoint } from "./revoke.ts";
-import { usualScopes } from "./scope.ts";
-import { createServicenowLinkEndpoint } from "./servicenow_link.ts";
-import { createServicenowCallback, signInAtInstance } from "./servicenow_sign_in.ts";
-import { createSetUpEndpoint } from "./set_up.ts";
+import { createResourceCheck, usualScopes } from "./scope.ts";
+import { createServicenowLinkEndpoint, createServicenowCallback, signInAtInstance } from "./servicenow_sign_in.ts";
 import { createSignInEndpoint } from "./sign_in.ts";
 import type { AccessTokens } from "./access_token.ts";
 import type { SigningKeys } from "./signing_keys.ts";
-import { createTokenEndpoint, type GrantType, type GrantTypeName } from "./token.ts";
-import type { UserDirectory } from "./user_directory.ts";
+import type { UserDirectory } from "./manage_users.ts";
 import type { createLivenessCheck } from "./verifier.ts";
 
 export type EndpointName =

@@ -1,6 +1,33 @@
 /** The page for a redirect that must not happen, and for every other dead end. */
-import { html } from "../lib/html.ts";
-import { deadEnd, messagePage } from "./message_page.ts";
+import { type Html, html, pageResponse } from "../lib/page.ts";
+
+// A page that says something and asks nothing.
+
+interface MessagePage {
+  readonly status: number;
+  readonly title: string;
+  readonly paragraphs: readonly string[];
+  /** What follows, a link for example. */
+  readonly more?: Html;
+}
+
+export function messagePage({ status, title, paragraphs, more }: MessagePage): Response {
+  const body = html`
+    <h1>${title}</h1>
+    ${paragraphs.map((text) => html`<p>${text}</p>`)}
+    ${more}
+  `;
+  return pageResponse({ title, status, body });
+}
+
+/** What a page says where a request ends, and its status. */
+export function deadEnd(
+  title: string,
+  advice: string,
+  status = 403,
+): { readonly status: number; readonly title: string; readonly advice: string } {
+  return { status, title, advice };
+}
 
 const dead = {
   malformed_request: deadEnd(
@@ -77,4 +104,34 @@ export function methodNotAllowedPage(...allowed: readonly string[]): Response {
   const response = errorPage("method_not_allowed");
   response.headers.set("allow", allowed.join(", "));
   return response;
+}
+
+// The page for an invalid request by an application that no user has approved here: the user decides whether to go back.
+
+interface RefusedRequestPage {
+  readonly clientName: string;
+  /** Where its metadata is published; `null` for one that registered itself. */
+  readonly domain: string | null;
+  /** What is wrong with its request. */
+  readonly problem: string;
+  /** The redirect that tells the application. */
+  readonly location: string;
+}
+
+/** Shows where the redirect leads without following it: otherwise this server would be an open redirector. */
+export function refusedRequestPage({ clientName, domain, problem, location }: RefusedRequestPage): Response {
+  const title = "This request cannot be granted";
+  const origin = domain === null
+    ? html`, which registered itself under that name,`
+    : html`, published by <strong>${domain}</strong>,`;
+  return pageResponse({
+    title,
+    status: 400,
+    body: html`
+      <h1>${title}</h1>
+      <p><strong>${clientName}</strong>${origin} sent a request that this server refuses: ${problem}.</p>
+      <p>No user has approved this application here. If you did not just come from it, close this page.</p>
+      <p><a href="${location}">Go back to ${new URL(location).host || (domain ?? clientName)}</a></p>
+    `,
+  });
 }

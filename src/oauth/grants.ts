@@ -1,13 +1,271 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in user's name, revoking it, and leaving. */
-import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./own_form.ts";
-import type { Browser } from "./browser_sessions.ts";
-import { endAccess, idIn, tokensOf } from "./access_list.ts";
+import type { Log } from "../lib/log.ts";
+import type { Storage } from "../storage/port.ts";
+import { clients, type Grant, grants, revokeGrant, subjectGrants, operatorTokens } from "./records.ts";
+import type { OperatorTokenSummary } from "./operator_token.ts";
+import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
+import { durationWords, dateAndTime } from "../lib/time.ts";
+import { type Html, html, pageResponse, seeOther } from "../lib/page.ts";
+import { scopeCatalogue } from "../lib/scopes.ts";
+import type { ServicenowStatus } from "./servicenow_port.ts";
+import { csrfToken, foreignForm, isCsrfToken, readBrowserForm, type Browser } from "./browser_sessions.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
-import { grantsPage, signedOutPage } from "./grants_page.ts";
-import { seeOther } from "../lib/page.ts";
-import { type Grant, grants, subjectGrants } from "./records/grant.ts";
+
+// What has access: living grants and tokens of the command line, and ending one.
+
+/** Grants, and as many tokens, that are read for one page. */
+const maxRead = 1_000;
+
+/** How far the name of a client can be trusted: as it says itself, as the owner of a domain says, or the operator. */
+export type Vouching =
+  | { readonly by: "none" }
+  | { readonly by: "domain"; readonly domain: string }
+  | { readonly by: "operator" };
+
+/** A grant as lists show it. */
+export interface ListedGrant
+  extends
+    Pick<Grant, "id" | "subject" | "clientId" | "clientName" | "redirectHost" | "scopes" | "createdAt" | "address"> {
+  /** When it was last used to get a token. */
+  readonly renewedAt: number;
+}
+
+export interface AccessList {
+  readonly grants: readonly ListedGrant[];
+  readonly tokens: readonly OperatorTokenSummary[];
+  /** There are more than are listed. */
+  readonly isCut: boolean;
+}
+
+/** The text, if it has the form of an id of ours. */
+export function idIn(text: string | null): string | null {
+  return text !== null && /^[0-9a-f]{32}$/.test(text) ? text : null;
+}
+
+/** What is alive of a user, or of everyone (`null`), newest first. */
+export async function listAccess(
+  { storage, users }: { readonly storage: Storage; readonly users: UserDirectory },
+  userId: string | null,
+): Promise<AccessList> {
+  const found = await accessListGrantsOf(storage, userId);
+  const subjects = foundOnce(users);
+  const isLive = await Promise.all(found.map((grant) => isLiveGrant(subjects, grant)));
+  const living = found.filter((_, index) => isLive[index]);
+  const tokens = await tokensOf({ storage, users }, userId);
+  return {
+    grants: living.map((grant) => ({ ...grant, renewedAt: grant.refresh?.lastUsedAt ?? grant.createdAt })).sort((
+      a,
+      b,
+    ) => b.renewedAt - a.renewedAt || (a.id < b.id ? 1 : -1)),
+    tokens,
+    isCut: found.length >= maxRead,
+  };
+}
+
+/** Looks each user up once, however many grants they have. */
+function foundOnce(users: UserDirectory): Pick<UserDirectory, "find"> {
+  const found = new Map<string, ReturnType<UserDirectory["find"]>>();
+  return {
+    find(id) {
+      const account = found.get(id) ?? users.find(id);
+      found.set(id, account);
+      return account;
+    },
+  };
+}
+
+async function accessListGrantsOf(storage: Storage, userId: string | null): Promise<Grant[]> {
+  if (userId === null) return (await grants.list(storage, { limit: maxRead })).map(({ value }) => value);
+  const index = await subjectGrants.list(storage, { below: [userId], limit: maxRead });
+  const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));
+  return stored.flatMap((entry) => entry === null ? [] : [entry.value]);
+}
+
+/** Who vouches for the names of these clients, by their ids. */
+export async function vouchingFor(
+  storage: Storage,
+  clientIds: readonly string[],
+): Promise<ReadonlyMap<string, Vouching>> {
+  const ids = [...new Set(clientIds)];
+  return new Map(
+    await Promise.all(
+      ids.map(async (id) => [id, vouchingOf(id, (await clients.read(storage, id))?.value.origin)] as const),
+    ),
+  );
+}
+
+function vouchingOf(clientId: string, origin: string | undefined): Vouching {
+  if (origin === "operator") return { by: "operator" };
+  const url = origin === "registered" ? null : URL.parse(clientId);
+  return url?.protocol === "https:" ? { by: "domain", domain: url.host } : { by: "none" };
+}
+
+/** The living tokens that the command line made for a user, or for all, newest first. */
+async function tokensOf(
+  { storage, users }: { readonly storage: Storage; readonly users: UserDirectory },
+  userId: string | null,
+): Promise<OperatorTokenSummary[]> {
+  const stored = await operatorTokens.list(storage, { limit: maxRead });
+  const own = stored.flatMap(({ value }) => userId === null || value.userId === userId ? [value] : []);
+  const areLive = await Promise.all(own.map((token) => users.isLiveToken(token)));
+  return own.filter((_, index) => areLive[index]).map(({ tokenHash: _hash, userEpoch: _epoch, ...summary }) => summary)
+    .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
+}
+
+/** What to end, and who asks; `of` is whose things they may end, `null` for anyone's. */
+interface EndRequest {
+  readonly grantId: string | null;
+  readonly tokenId: string | null;
+  readonly of: string | null;
+  readonly by: string;
+  readonly address: string;
+}
+
+/** Ends a grant or a token at once; `false` when there is none that the person may end. */
+export async function endAccess(
+  { storage, log }: { readonly storage: Storage; readonly log: Log },
+  { grantId, tokenId, of, by, address }: EndRequest,
+): Promise<boolean> {
+  const grant = grantId === null ? null : await grants.read(storage, grantId);
+  if (grantId !== null && grant !== null && (of === null || grant.value.subject === of)) {
+    await revokeGrant(storage, grantId);
+    const { clientId: client, subject: user } = grant.value;
+    log.write("audit", "grant_revoked", { ...whoEnded(user, by), grant: grantId, client, address });
+    return true;
+  }
+  const token = tokenId === null ? null : await operatorTokens.read(storage, tokenId);
+  if (token === null || (of !== null && token.value.userId !== of)) return false;
+  if (await storage.consume(token.key) === null) return false;
+  log.write("audit", "operator_token_revoked", { ...whoEnded(token.value.userId, by), token: tokenId, address });
+  return true;
+}
+
+function whoEnded(user: string, by: string): { reason: string; user: string; by?: string } {
+  return user === by ? { reason: "by_user", user } : { reason: "by_administrator", user, by };
+}
+
+// The page where a user sees and revokes what has access in their name, and signs out.
+
+interface GrantsPage {
+  readonly action: string;
+  readonly signOutAction: string;
+  readonly homePath: string;
+  /** `null` where there is no console. */
+  /** The link page and what it would say; `null` where there is no instance. */
+  readonly servicenow: { readonly path: string; readonly status: ServicenowStatus } | null;
+  readonly csrf: string;
+  readonly userName: string;
+  readonly grants: readonly Grant[];
+  /** Access tokens made for this user at the command line. */
+  readonly tokens: readonly OperatorTokenSummary[];
+  /** Where the next part of the list is. */
+  readonly next: string | null;
+  /** Whether this is a later part of the list. */
+  readonly isContinued: boolean;
+  /** Lifetime of an access token: an application in use asks for another at least this often. */
+  readonly tokenSeconds: number;
+  /** Something was revoked just now. */
+  readonly hasRevoked: boolean;
+}
+
+function scopeList(scopes: readonly string[]): Html {
+  const words = scopeCatalogue.filter(({ name }) => scopes.includes(name)).map((scope) => scope.words);
+  return html`<ul class="plain">${words.map((text) => html`<li>${text}</li>`)}</ul>`;
+}
+
+function revokeForm(
+  { action, csrf }: GrantsPage,
+  { field, id }: { readonly field: "grant" | "token"; readonly id: string },
+): Html {
+  return html`
+    <form method="post" action="${action}">
+      <input type="hidden" name="csrf" value="${csrf}">
+      <input type="hidden" name="${field}" value="${id}">
+      <button type="submit" class="plain small" aria-describedby="${field}-${id}">Revoke</button>
+    </form>
+  `;
+}
+
+function grantItem(grant: Grant, page: GrantsPage): Html {
+  const renewed = grant.refresh?.lastUsedAt ?? grant.createdAt;
+  return html`
+    <li class="grant">
+      <h2 id="grant-${grant.id}">${grant.clientName}</h2>
+      ${scopeList(grant.scopes)}
+      <p class="quiet">Allowed on ${dateAndTime(grant.createdAt)}${grant.redirectHost !== null &&
+        html`, via <span class="mono">${grant.redirectHost}</span>`}.<br>
+        Last requested a token on ${dateAndTime(renewed)}${grant.address !== undefined &&
+          html`, from <span class="mono">${grant.address}</span>`}.</p>
+      ${revokeForm(page, { field: "grant", id: grant.id })}
+    </li>
+  `;
+}
+
+function tokenItem(token: OperatorTokenSummary, page: GrantsPage): Html {
+  return html`
+    <li class="grant">
+      <h2 id="token-${token.id}">${token.name === "" ? "Unnamed token" : token.name}</h2>
+      ${scopeList(token.scopes)}
+      <p class="quiet">Created at the command line on ${dateAndTime(token.createdAt)}.<br>
+        Expires on ${dateAndTime(token.expiresAt)}.</p>
+      ${revokeForm(page, { field: "token", id: token.id })}
+    </li>
+  `;
+}
+
+function applications({ grants, next, isContinued }: GrantsPage, items: readonly Html[]): Html {
+  if (grants.length === 0 && next === null) {
+    return isContinued ? html`<p>This is the end of the list.</p>` : html`<p>No application has access.</p>`;
+  }
+  return html`<ul class="plain">${items}</ul>${next !== null && html`<p><a href="${next}">More applications</a></p>`}`;
+}
+
+function servicenowLine({ path, status }: NonNullable<GrantsPage["servicenow"]>): Html {
+  return status.state === "linked"
+    ? html`<p>Your ServiceNow account is ${status.account.name} (${status.account.userName}).
+      <a href="${path}">Change it, or unlink it</a></p>`
+    : html`<p>No ServiceNow account works for you here. <a href="${path}">Link your ServiceNow account</a></p>`;
+}
+
+function grantsPage(page: GrantsPage): Response {
+  const { grants, tokens, userName, signOutAction, csrf } = page;
+  return pageResponse({
+    title: "Access",
+    body: html`
+      <h1>Access</h1>
+      <p class="quiet">Signed in as <strong>${userName}</strong>. Revoking takes effect at once.</p>
+      ${page.hasRevoked ? html`<p class="note good" role="status">Access revoked.</p>` : null}
+      ${applications(page, grants.map((grant) => grantItem(grant, page)))}
+      ${grants.length > 0 &&
+        html`<p class="hint">An access token lasts ${durationWords(page.tokenSeconds)}: an application in use
+        requests one at least that often.</p>`}
+      ${page.isContinued ? html`<p><a href="${page.action}">Back to the start of the list</a></p>` : null}
+      ${page.servicenow && servicenowLine(page.servicenow)}
+      ${tokens.length === 0 ? null : html`
+        <h2>Tokens for scripts</h2>
+        <ul class="plain">${tokens.map((token) => tokenItem(token, page))}</ul>
+      `}
+      <form method="post" action="${signOutAction}">
+        <input type="hidden" name="csrf" value="${csrf}">
+        <div class="actions"><button type="submit" class="plain">Sign out</button></div>
+      </form>
+      <p class="hint"><a href="${page.homePath}">How to connect an application</a></p>
+    `,
+  });
+}
+
+function signedOutPage(signInPath: string, cookie: string): Response {
+  return pageResponse({
+    title: "Signed out",
+    cookies: [cookie],
+    body: html`
+      <h1>You are signed out</h1>
+      <p>Applications keep the access you allowed. <a href="${signInPath}">Sign in</a> to revoke it.</p>
+    `,
+  });
+}
 
 const grantsPerPage = 100;
 

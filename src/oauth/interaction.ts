@@ -1,17 +1,14 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
-import type { Browser, Browsers, SignedIn } from "./browser_sessions.ts";
+import { type Browser, type Browsers, type SignedIn, csrfToken } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { type ConsentPage, consentPage } from "./consent_page.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInPage, signInPage } from "./sign_in_page.ts";
-import { csrfToken } from "./own_form.ts";
 import { equalInConstantTime, hashSecret } from "../lib/random_secret.ts";
-import type { Stored } from "./records/record_family.ts";
-import { type AuthorizationRequest, authorizationRequests } from "./records/authorization_request.ts";
-import type { Client } from "./records/client.ts";
+import { type Stored, type AuthorizationRequest, authorizationRequests, type Client } from "./records.ts";
 import { usesServicenow } from "../lib/scopes.ts";
 import { refreshIdleLifetimeSeconds } from "./refresh_token.ts";
-import type { Account, UserDirectory } from "./user_directory.ts";
+import type { Account, UserDirectory } from "./manage_users.ts";
 
 /** What the browser endpoints share. */
 export interface InteractionOptions extends

@@ -3,12 +3,11 @@ import type { AccessTokens } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Client } from "./records/client.ts";
-import { grants } from "./records/grant.ts";
+import { type Client, grants, revokeGrant, revokedTokens } from "./records.ts";
 import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./refresh_token.ts";
-import { jsonResponse, refuseLogged, wrongMethod } from "./refusal.ts";
+import { jsonResponse, refuseLogged, wrongMethod, noStore } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
-import { isLiveGrant, type UserDirectory } from "./user_directory.ts";
+import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import type { LivenessCheck } from "./verifier.ts";
 
 interface IntrospectOptions
@@ -94,4 +93,77 @@ async function describeRefreshToken(
     iss: issuer,
     exp: Math.floor(Math.min(family.endsAt, idleEnd) / 1_000),
   };
+}
+
+// `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing.
+
+interface RevokeOptions
+  extends Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
+  readonly authenticateClient: ClientAuthenticator;
+  readonly accessTokens: AccessTokens;
+}
+
+type Outcome =
+  | {
+    readonly kind: "revoked";
+    readonly what: "grant" | "access_token";
+    readonly grantId: string;
+    readonly subject: string;
+  }
+  | { readonly kind: "nothing" }
+  | { readonly kind: "foreign" };
+
+export function createRevokeEndpoint(options: RevokeOptions): Endpoint {
+  const { log, limits, authenticateClient } = options;
+  return async (request, peer) => {
+    if (request.method !== "POST") return wrongMethod("POST");
+    const fields = { address: peer.address };
+    const parameters = await readParameters(request, limits);
+    if (!parameters.ok) return refuseLogged(log, "revocation", parameters.error, fields);
+    const client = await authenticateClient(request, parameters.value, peer.address);
+    if (!client.ok) return refuseLogged(log, "revocation", client.error, fields);
+    const clientFields = { client: client.value.id, ...fields };
+    const token = parameters.value.get("token");
+    if (token === undefined) return refuseLogged(log, "revocation", "missing_token", clientFields);
+    const outcome = token.startsWith("pcr_")
+      ? await revokeRefreshToken(options, client.value, token)
+      : await revokeAccessToken(options, client.value, token);
+    // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
+    if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", clientFields);
+    if (outcome.kind === "revoked") {
+      const { what, grantId, subject } = outcome;
+      log.write("audit", "revocation", { outcome: "revoked", what, grant: grantId, user: subject, ...clientFields });
+    } else log.write("audit", "revocation", { outcome: "nothing_to_revoke", ...clientFields });
+    return new Response(null, { headers: noStore });
+  };
+}
+
+/** RFC 7009 §2.1: with a refresh token the whole grant ends, its access tokens included. */
+async function revokeRefreshToken(
+  { storage, secrets, clock, lifetimes }: RevokeOptions,
+  client: Client,
+  text: string,
+): Promise<Outcome> {
+  const presented = parseRefreshToken(text);
+  const stored = presented === null ? null : await grants.read(storage, presented.grantId);
+  const family = stored?.value.refresh ?? null;
+  if (presented === null || stored === null || family === null) return { kind: "nothing" };
+  const verdict = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
+  if (verdict.kind === "forged") return { kind: "nothing" };
+  if (stored.value.clientId !== client.id) return { kind: "foreign" };
+  await revokeGrant(storage, stored.value.id);
+  return { kind: "revoked", what: "grant", grantId: stored.value.id, subject: stored.value.subject };
+}
+
+async function revokeAccessToken(
+  { storage, clock, accessTokens }: RevokeOptions,
+  client: Client,
+  token: string,
+): Promise<Outcome> {
+  const verified = await accessTokens.verify(token);
+  if (!verified.ok) return { kind: "nothing" };
+  const { clientId, tokenId, grantId, subject, expiresAt } = verified.value;
+  if (clientId !== client.id) return { kind: "foreign" };
+  await storage.commit({ puts: [revokedTokens.put(tokenId, { revokedAt: clock() }, expiresAt)] });
+  return { kind: "revoked", what: "access_token", grantId, subject };
 }

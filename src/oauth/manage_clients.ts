@@ -3,11 +3,10 @@ import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import { cleanClientName } from "./client_metadata.ts";
-import { parsePublicJwks } from "./jwks.ts";
+import { parsePublicJwks } from "./signing_keys.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";
-import { type Client, clients, unusedClientId, unusedClients } from "./records/client.ts";
-import { deleteGrants, grants } from "./records/grant.ts";
+import { type Client, clients, unusedClientId, unusedClients, deleteGrants, grants } from "./records.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** What `clients create` asks for. */

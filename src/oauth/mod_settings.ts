@@ -1,6 +1,5 @@
 /** Settings of clients, sign-in and tokens. */
-import { parseChoice, parseInteger, parsePasswordHash, parseStrongSecret, parseSwitch } from "../lib/parsers.ts";
-import { day, optional, required, year } from "../lib/setting.ts";
+import { parseChoice, parseInteger, parsePasswordHash, parseStrongSecret, parseSwitch, day, optional, required, year } from "../lib/settings.ts";
 
 /** The verifier accepts no longer ones. */
 export const maxAccessTokenLifetimeSeconds = day;

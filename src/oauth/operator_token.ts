@@ -3,9 +3,7 @@ import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
-import { conflict, retryOnConflict, type Stored, unchanged } from "./records/record_family.ts";
-import { type OperatorToken, operatorTokens } from "./records/operator_token.ts";
-import { ownerId, type User, users } from "./records/user.ts";
+import { conflict, retryOnConflict, type Stored, unchanged, type OperatorToken, operatorTokens, ownerId, type User, users } from "./records.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** The `clientId` of principals that come from operator tokens. */

@@ -2,10 +2,149 @@
  * Hashes of passphrases, as PHC strings, with a cap on how many are made at once: Argon2id, or scrypt where the runtime
  * has no Argon2id.
  */
-import { argon2id, hasArgon2id } from "./argon2id.ts";
+import { randomBytes, equalInConstantTime } from "../lib/random_secret.ts";
+import { nodeCrypto } from "../lib/program.ts";
 import { isCommonPassphrase } from "./common_passphrase.ts";
-import { equalInConstantTime } from "../lib/random_secret.ts";
-import { scrypt } from "./scrypt.ts";
+
+// What a function that hashes passphrases has to offer; its hashes are PHC strings, which say how they were made.
+
+/** One such function. The secret is the normalised passphrase as UTF-8. */
+interface PasswordAlgorithm {
+  /** Hashes with a fresh salt and the costs of today. */
+  hash(secret: Uint8Array<ArrayBuffer>): Promise<string>;
+  /** Reads a PHC string of this algorithm with sensible costs; `null` for any other text. */
+  parse(phc: string): ParsedHash | null;
+}
+
+/** A PHC string taken apart. */
+interface ParsedHash {
+  /** In base64 without padding, as in the string. */
+  readonly hash: string;
+  /** The hash of another secret with the same salt, costs and length. */
+  readonly again: (secret: Uint8Array<ArrayBuffer>) => Promise<string>;
+}
+
+/** Base64 as PHC strings have it: without padding. */
+function toPhcBase64(bytes: Uint8Array): string {
+  return bytes.toBase64({ omitPadding: true });
+}
+
+// Argon2id (RFC 9106) as PHC strings: what passphrases are hashed with wherever the runtime has it.
+
+/**
+ * OWASP's first choice for Argon2id. Of its equals this one alone is above 32 MiB, from where on glibc gives the memory
+ * of each hash back to the system: at 19 MiB, version 2.36 kept nearly all of it, and the process grew with every try.
+ */
+const costs = { memoryKibibytes: 47_104, passes: 1, parallelism: 1 } as const;
+const hashBytes = 32;
+const phcPattern =
+  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
+
+interface Parameters {
+  readonly memoryKibibytes: number;
+  readonly passes: number;
+  readonly parallelism: number;
+  readonly salt: Uint8Array<ArrayBuffer>;
+}
+
+/** Argon2id. */
+const argon2id: PasswordAlgorithm = {
+  parse(phc) {
+    const match = phcPattern.exec(phc);
+    if (match === null) return null;
+    const [, memory = "", passes = "", parallelism = "", salt = "", hash = ""] = match;
+    const parameters = {
+      memoryKibibytes: Number(memory),
+      passes: Number(passes),
+      parallelism: Number(parallelism),
+      salt: new Uint8Array(Buffer.from(salt, "base64")),
+    };
+    // A gibibyte and 32 passes are far beyond sense; more would let a setting stop the server.
+    const isSane = parameters.memoryKibibytes >= 8 * parameters.parallelism &&
+      parameters.memoryKibibytes <= 1_048_576 &&
+      parameters.passes >= 1 && parameters.passes <= 32 && parameters.parallelism >= 1;
+    if (!isSane) return null;
+    const bytes = Buffer.from(hash, "base64").byteLength;
+    return { hash, again: (secret) => derive(secret, parameters, bytes) };
+  },
+  async hash(secret) {
+    const salt = randomBytes(16);
+    const hash = await derive(secret, { ...costs, salt }, hashBytes);
+    const { memoryKibibytes, passes, parallelism } = costs;
+    return `$argon2id$v=19$m=${memoryKibibytes},t=${passes},p=${parallelism}$${toPhcBase64(salt)}$${hash}`;
+  },
+};
+
+let availability: Promise<boolean> | undefined;
+
+/** Whether this runtime has Argon2id: it came to Deno later than the versions that some hosts run. */
+export function hasArgon2id(): Promise<boolean> {
+  const least = { memoryKibibytes: 8, passes: 1, parallelism: 1, salt: new Uint8Array(16) };
+  availability ??= derive(new Uint8Array(), least, hashBytes).then(() => true, () => false);
+  return availability;
+}
+
+async function derive(secret: Uint8Array<ArrayBuffer>, parameters: Parameters, bytes: number): Promise<string> {
+  const { memoryKibibytes, passes, parallelism, salt } = parameters;
+  const key = await crypto.subtle.importKey("raw-secret", secret, "Argon2id", false, ["deriveBits"]);
+  // TypeScript's library does not know the parameters of WICG "modern algorithms" yet.
+  const algorithm = { name: "Argon2id", nonce: salt, memory: memoryKibibytes, passes, parallelism } as Algorithm;
+  return toPhcBase64(new Uint8Array(await crypto.subtle.deriveBits(algorithm, key, bytes * 8)));
+}
+
+// scrypt (RFC 7914) as PHC strings: what passphrases are hashed with where the runtime has no Argon2id.
+
+const scryptCosts = { logCost: 17, blockSize: 8, parallelism: 1 } as const; // OWASP's first choice for scrypt: 128 MiB
+const scryptHashBytes = 32;
+const maxMemoryBytes = 2 ** 30;
+const scryptPhcPattern = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
+
+interface ScryptParameters {
+  /** The binary logarithm of the cost N. */
+  readonly logCost: number;
+  readonly blockSize: number;
+  readonly parallelism: number;
+  readonly salt: Uint8Array;
+}
+
+export const scrypt: PasswordAlgorithm = {
+  parse(phc) {
+    const match = scryptPhcPattern.exec(phc);
+    if (match === null) return null;
+    const [, logCost = "", blockSize = "", parallelism = "", salt = "", hash = ""] = match;
+    const parameters = {
+      logCost: Number(logCost),
+      blockSize: Number(blockSize),
+      parallelism: Number(parallelism),
+      salt: Buffer.from(salt, "base64"),
+    };
+    const { logCost: ln, blockSize: r, parallelism: p } = parameters;
+    // More would let a setting stop the server.
+    const isSane = ln >= 1 && r >= 1 && p >= 1 && p <= 16 && 128 * 2 ** ln * r <= maxMemoryBytes;
+    if (!isSane) return null;
+    const bytes = Buffer.from(hash, "base64").byteLength;
+    return { hash, again: (secret) => scryptDerive(secret, parameters, bytes) };
+  },
+  async hash(secret) {
+    const salt = randomBytes(16);
+    const hash = await scryptDerive(secret, { ...scryptCosts, salt }, scryptHashBytes);
+    const { logCost, blockSize, parallelism } = scryptCosts;
+    return `$scrypt$ln=${logCost},r=${blockSize},p=${parallelism}$${toPhcBase64(salt)}$${hash}`;
+  },
+};
+
+function scryptDerive(secret: Uint8Array, { logCost, blockSize, parallelism, salt }: ScryptParameters, bytes: number) {
+  const options = { N: 2 ** logCost, r: blockSize, p: parallelism, maxmem: 2 * maxMemoryBytes };
+  return new Promise<string>((resolve, reject) =>
+    nodeCrypto().scrypt(
+      secret,
+      salt,
+      bytes,
+      options,
+      (error, hash) => error === null ? resolve(toPhcBase64(hash)) : reject(error),
+    )
+  );
+}
 
 /** Passphrases are at least this many characters long. */
 export const minPassphraseCharacters = 12;

@@ -4,6 +4,7 @@
  */
 import type { Peer, ReportedStep } from "../lib/endpoint.ts";
 import type { Log, LogFields, LogLevel } from "../lib/log.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 
 interface WireError {
   readonly error: string;
@@ -161,4 +162,14 @@ export function wrongMethod(...allowed: readonly string[]): Response {
     status: 405,
     headers: { allow: allowed.join(", ") },
   });
+}
+
+// What the log says in the place of a text from a caller: a passphrase or a token may have been sent in any field.
+
+const shownCharacters = 8;
+
+/** Its length and a MAC, by which equal texts are known again; a plain hash would let a passphrase be guessed. */
+export function hiddenText(secrets: SecretBox, text: string): string {
+  const mac = secrets.authenticate("log-text", text);
+  return `(${text.length} characters, ${mac.slice(0, shownCharacters)})`;
 }

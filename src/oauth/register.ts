@@ -1,17 +1,55 @@
 /** Dynamic client registration (RFC 7591). */
-import { failure, type Result, success } from "../lib/result.ts";
 import type { AuthorizationServerOptions, Registration } from "./context.ts";
+import { type Client, clients, unusedClientId, unusedClients, conflict, retryOnConflict, unchanged } from "./records.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { calledAddressesAreHttps, cleanClientName, type ClientMetadata, parseClientMetadata } from "./client_metadata.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
-import { holdsSecretKey, parsePublicJwks } from "./jwks.ts";
+import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
-import type { Client } from "./records/client.ts";
 import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
 import { readJsonBody } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";
-import { storeRegisteredClient } from "./store_registered_client.ts";
+
+// Keeps registered clients within bounds: unused ones expire, and make room for new ones; used ones are never touched.
+
+/** Registered clients that no user has approved yet. */
+const maxUnusedClients = 1_000;
+const unusedClientLifetimeSeconds = 2_592_000;
+/** An unused client younger than this is not evicted to make room. */
+const unusedClientGraceSeconds = 3_600;
+
+/** Stores a new client. `false` when too many unused ones are too young to be evicted. */
+function storeRegisteredClient(
+  { storage, limits = {}, clock }: Pick<AuthorizationServerOptions, "storage" | "limits" | "clock">,
+  client: Client,
+): Promise<boolean> {
+  const { maxUnusedClients: max = maxUnusedClients } = limits;
+  return retryOnConflict(async () => {
+    const now = clock();
+    const expiresAt = now + unusedClientLifetimeSeconds * 1_000;
+    const puts = [
+      clients.put(client.id, client, expiresAt),
+      unusedClients.put(unusedClientId(client), { clientId: client.id }, expiresAt),
+    ];
+    const unused = await unusedClients.list(storage, { limit: max });
+    const oldest = unused[0];
+    if (unused.length < max || oldest === undefined) {
+      await storage.commit({ puts });
+      return true;
+    }
+    const victim = await clients.read(storage, oldest.value.clientId);
+    // A flood of registrations must not push out a client whose user is just reading the consent page.
+    if (victim !== null && now - victim.value.registeredAt < unusedClientGraceSeconds * 1_000) return false;
+    const evicted = await storage.commit({
+      checks: [unchanged(oldest), ...(victim === null ? [] : [unchanged(victim)])],
+      deletes: [oldest.key, ...(victim === null ? [] : [victim.key])],
+      puts,
+    });
+    return evicted ? true : conflict;
+  });
+}
 
 const maxRedirectUris = 20;
 const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;

@@ -1,5 +1,5 @@
 /** The authorization server's metadata (RFC 8414 §2): exactly what exists, and no more. */
-import { assertionAlgorithms } from "./client_assertion.ts";
+import { assertionAlgorithms } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { wrongMethod } from "./refusal.ts";

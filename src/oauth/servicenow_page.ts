@@ -1,10 +1,8 @@
 /** The pages about a user's ServiceNow account. */
-import { type Html, html } from "../lib/html.ts";
-import type { LinkHealth, VisitRefusal } from "./servicenow_port.ts";
-import { accountName, linkProblem } from "./link_words.ts";
-import { pageResponse } from "../lib/page.ts";
-import { dateAndTime } from "../lib/date_and_time.ts";
-import { deadEnd, messagePage } from "./message_page.ts";
+import { type Html, html, pageResponse } from "../lib/page.ts";
+import { type LinkHealth, type VisitRefusal, accountName, linkProblem } from "./servicenow_port.ts";
+import { dateAndTime } from "../lib/time.ts";
+import { deadEnd, messagePage } from "./error_page.ts";
 
 interface ServicenowLinkPage {
   readonly action: string;

@@ -2,21 +2,22 @@
  * Signing in by an account of the ServiceNow instance: the way there, and `/servicenow/callback`, which accepts users
  * back. Only the browser that was sent may return (CVE-2026-27124), and its user still has to consent.
  */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { accountPageIn, findPending, type InteractionOptions, pathOfPage, pathOfRequest, pathsOf, type SignInElsewhere } from "./interaction.ts";
+import { accountPageIn, findPending, type InteractionOptions, pathOfPage, pathOfRequest, pathsOf, type SignInElsewhere, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { redirectResponse, seeOther } from "../lib/page.ts";
-import { servicenowProblemPage } from "./servicenow_page.ts";
+import { servicenowProblemPage, goToInstancePage, servicenowLinkPage } from "./servicenow_page.ts";
 import { randomId } from "../lib/random_secret.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters } from "./request_body.ts";
-import { noPassphrase, users } from "./records/user.ts";
+import { noPassphrase, users } from "./records.ts";
 import type { FinishedVisit, InstanceSignIn } from "./servicenow_port.ts";
+import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
-export interface InstanceOptions extends InteractionOptions {
+interface InstanceOptions extends InteractionOptions {
   readonly instance: InstanceSignIn;
 }
 
@@ -109,4 +110,45 @@ async function addUser(
     passwordChangedAt: now,
   };
   await storage.commit({ checks: [{ key: users.key(id), version: null }], puts: [users.put(id, user)] });
+}
+
+// `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it.
+
+export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint {
+  const { instance, browsers, secrets, limits, log, issuer } = options;
+  const { servicenowLink, grants } = pathsOf(issuer);
+  return async (request, peer) => {
+    if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const browser = browsers.identify(request);
+    const signedIn = await browsers.signedIn(request);
+    if (signedIn === null) {
+      const purpose = { kind: "account", browser, next: "servicenowLink" } as const;
+      return request.method === "GET"
+        ? await showSignIn(options, purpose, { cookies: browser.cookies })
+        : seeOther(servicenowLink);
+    }
+    const { account } = signedIn;
+    if (request.method === "GET") {
+      return servicenowLinkPage({
+        action: servicenowLink,
+        grantsPath: grants,
+        csrf: csrfToken(secrets, browser),
+        userName: account.displayName,
+        instanceOrigin: instance.origin,
+        health: (await instance.health(account.id))[0] ?? null,
+        cookies: browser.cookies,
+      });
+    }
+    const form = await readBrowserForm(request, limits);
+    if (!form.ok) return errorPage(form.error);
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
+    if (form.value.get("action") === "unlink") {
+      const unlinked = await instance.unlink(account.id);
+      log.write("audit", "servicenow_unlink", { user: account.id, unlinked, address: peer.address });
+      return seeOther(servicenowLink);
+    }
+    const purpose = { kind: "link", subject: account.id } as const;
+    const { url } = await instance.begin({ browser: browser.hash, purpose });
+    return goToInstancePage(url);
+  };
 }

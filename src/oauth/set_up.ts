@@ -1,17 +1,17 @@
 /** `/setup`: the first start. The holder of the console's link chooses the owner's passphrase, once. */
-import { readBrowserForm } from "./own_form.ts";
-import type { AuthorizationServerOptions } from "./context.ts";
+import { readBrowserForm, type Browser, type Browsers } from "./browser_sessions.ts";
+import type { AuthorizationServerOptions, AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
-import { setUpDonePage, setUpPage } from "./set_up_page.ts";
+import { setUpDonePage, setUpPage } from "./sign_in_page.ts";
 import { seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
-import { matchesHash, randomId } from "../lib/random_secret.ts";
-import { type Stored, unchanged } from "./records/record_family.ts";
-import { type SetUpCode, setUpCodes } from "./records/set_up_code.ts";
-import { ownerId, users } from "./records/user.ts";
-import type { UserDirectory } from "./user_directory.ts";
+import { matchesHash, randomId, hashSecret, randomSecret } from "../lib/random_secret.ts";
+import { type Stored, unchanged, type SetUpCode, setUpCodes, ownerId, users, invitations, signInLinks } from "./records.ts";
+import { type UserDirectory, addUser, existingUserProblem, newUserProblem, resetUser, type UserProblem, noSuchUser } from "./manage_users.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { Storage } from "../storage/port.ts";
 
 const repeatSeconds = 30;
 
@@ -128,4 +128,134 @@ async function isRepeated({ storage, passwords }: SetUpOptions, code: string, pa
   if (used === null || !matchesHash(code, used.value.codeHash)) return false;
   const owner = await users.read(storage, ownerId);
   return owner !== null && await passwords.verify(passphrase, owner.value.passwordHash) === true;
+}
+
+// The one-time link to `/setup`, with which the first person becomes the owner.
+
+const setUpLinkLifetimeMs = 600_000;
+
+type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock"> & {
+  readonly users: UserDirectory;
+};
+
+/**
+ * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
+ * link that is still good is given again, for installations of several instances.
+ */
+export async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
+  const { issuer, storage, secrets, clock } = options;
+  for (;;) {
+    if (await options.users.hasOwner()) return null;
+    const found = await setUpCodes.read(storage, "current");
+    const seed = isShared && found !== null ? found.value.seed : randomId();
+    const code = secrets.authenticate("set-up-link", seed);
+    const issued = await storage.commit({
+      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
+      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
+    });
+    if (issued) return `${issuer}/setup?code=${code}`;
+  }
+}
+
+// * `/invitation`: the holder of a link that an administrator made chooses the passphrase of a new user, or a new one of
+// a user who is there. The link works once, for three days.
+
+const lifetimeMs = 3 * 86_400_000;
+
+type Invitation = Exclude<Awaited<ReturnType<typeof invitations.read>>, null>;
+
+/** Makes the code of a link: for a name that is free (`new`), or for a user who is there (`reset`). */
+export async function invite(
+  { storage, clock }: AdministrationOptions,
+  { userId, kind, by }: { readonly userId: string; readonly kind: "new" | "reset"; readonly by: string },
+): Promise<Result<string, UserProblem>> {
+  const problem = await (kind === "new" ? newUserProblem : existingUserProblem)({ storage }, userId);
+  if (problem !== null) return failure(problem);
+  const code = `pci_${randomSecret()}`;
+  const epoch = kind === "reset" ? (await users.read(storage, userId))?.value.epoch : undefined;
+  const invitation = { userId, kind, by, ...(epoch === undefined ? {} : { epoch }) };
+  await storage.commit({ puts: [invitations.put(hashSecret(code), invitation, clock() + lifetimeMs)] });
+  return success(code);
+}
+
+/** The invitation of a code, while its maker is an administrator and its user is as they were. */
+async function readInvitation(storage: Storage, code: string): Promise<Invitation | null> {
+  const found = await invitations.read(storage, hashSecret(code));
+  if (found === null) return null;
+  const { userId, by = ownerId, epoch } = found.value;
+  const maker = by === ownerId ? null : await users.read(storage, by);
+  if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return null;
+  return epoch === undefined || (await users.read(storage, userId))?.value.epoch === epoch ? found : null;
+}
+
+export function createInvitationEndpoint(
+  options: Pick<AuthorizationServerOptions, "issuer" | "storage" | "clock" | "log" | "limits">,
+): Endpoint {
+  const { issuer, storage, log, limits } = options;
+  const show = (code: string, { value: { userId } }: Invitation, problem?: string): Response =>
+    setUpPage({
+      action: `${pathsOf(issuer).home}invitation`,
+      code,
+      userName: userId,
+      minCharacters: minPassphraseCharacters,
+      ...(problem === undefined ? {} : { problem }),
+    });
+  return async (request, { address }) => {
+    if (request.method === "GET") {
+      const code = new URL(request.url).searchParams.get("code") ?? "";
+      const found = await readInvitation(storage, code);
+      return found === null ? errorPage("invitation_invalid") : show(code, found);
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, limits);
+    if (!form.ok) return errorPage(form.error);
+    const code = form.value.get("code") ?? "";
+    const passphrase = form.value.get("passphrase") ?? "";
+    const found = await readInvitation(storage, code);
+    if (found === null) {
+      log.write("audit", "invitation", { outcome: "refused", reason: "invitation_invalid", address });
+      return errorPage("invitation_invalid");
+    }
+    const problem = passphraseProblem(passphrase) ??
+      (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
+    if (problem !== null) return show(code, found, problem);
+    // Used up first: of two that post it at once, one gets the user.
+    if (await storage.consume(found.key) === null) return errorPage("invitation_invalid");
+    const { userId, kind } = found.value;
+    const done = await (kind === "new" ? addUser : resetUser)(options, { name: userId, passphrase });
+    log.write("audit", "invitation", { outcome: done.ok ? kind : "refused", user: userId, address });
+    return done.ok ? seeOther(pathsOf(issuer).grants) : errorPage("invitation_invalid");
+  };
+}
+
+// * A link from the command line that lets one browser past the delays which guessing elsewhere causes. It makes the
+// browser a known one but signs no user in: the passphrase is still required, and wrong ones are delayed by browser.
+
+const signInLinkLifetimeMs = 600_000;
+
+/** Makes the code of a link for a user; the owner may have none stored (OWNER_PASSWORD_HASH). */
+export async function createSignInCode(
+  { storage, clock }: AdministrationOptions,
+  userId: string,
+): Promise<Result<string, UserProblem>> {
+  const user = userId === "" ? null : await users.read(storage, userId);
+  if (user === null && userId !== ownerId) return failure(noSuchUser(userId));
+  if (user?.value.disabled) {
+    return failure({ field: "name", message: `${userId} is disabled; \`users enable ${userId}\` comes first` });
+  }
+  const code = `pcl_${randomSecret()}`;
+  await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + signInLinkLifetimeMs)] });
+  return success(code);
+}
+
+/** Uses the code up: the browser is known from then on. The user's name, or `null` for a code that is not good. */
+export async function openSignInLink(
+  { storage, browsers }: { readonly storage: Storage; readonly browsers: Browsers },
+  browser: Browser,
+  code: string,
+): Promise<string | null> {
+  const link = await signInLinks.read(storage, hashSecret(code));
+  if (link === null || await storage.consume(link.key) === null) return null;
+  await browsers.know(browser, link.value.userId);
+  return link.value.userId;
 }

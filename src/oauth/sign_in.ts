@@ -1,16 +1,14 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
-import type { Browser } from "./browser_sessions.ts";
-import { isCsrfToken, readBrowserForm } from "./own_form.ts";
+import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { type AccountPage, accountPageIn, findPending, type InteractionOptions, pathOfPage, pathOfRequest, showSignIn, type SignInPurpose } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { seeOther } from "../lib/page.ts";
 import type { PasswordHasher } from "./password_hash.ts";
-import type { PasswordThrottle } from "./password_throttle.ts";
+import { type PasswordThrottle, verifyPassphrase } from "./verify_passphrase.ts";
 import { logStep } from "./refusal.ts";
-import { ownerId } from "./records/user.ts";
-import { openSignInLink } from "./sign_in_link.ts";
-import { verifyPassphrase } from "./verify_passphrase.ts";
+import { ownerId } from "./records.ts";
+import { openSignInLink } from "./set_up.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
 interface SignInOptions extends InteractionOptions {

@@ -1,11 +1,15 @@
 /** The Ed25519 keys that sign access tokens: made on first use, rotated with overlap, published as a JWK set. */
+import * as z from "zod";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { loadOnce } from "../lib/load_once.ts";
+import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/random_secret.ts";
-import { currentSigningKey, type SigningKey, signingKeys, signingKidAt } from "./records/signing_key.ts";
-import { conflict, retryOnConflict } from "./records/record_family.ts";
+import { currentSigningKey, type SigningKey, signingKeys, signingKidAt, conflict, retryOnConflict, unchanged } from "./records.ts";
+import { isObject, parseJson } from "../lib/json.ts";
+import type { Clock } from "../lib/time.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { Storage } from "../storage/port.ts";
 
-export type SigningKeyOptions = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock">;
+type SigningKeyOptions = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock">;
 
 /** A public key as RFC 7517 publishes it. */
 interface PublishedKey {
@@ -26,12 +30,12 @@ export interface SigningKeys {
 }
 
 /** What private halves are sealed for. */
-export const sealPurpose = "signing-key";
+const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
 const loadJose = loadOnce(() => import("@panva/jose"));
 
 /** Makes a key and keeps it nowhere. */
-export async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Promise<SigningKey> {
+async function makeSigningKey({ secrets, clock }: SigningKeyOptions): Promise<SigningKey> {
   const { exportJWK, generateKeyPair } = await loadJose();
   const { publicKey, privateKey } = await generateKeyPair("EdDSA", { crv: "Ed25519", extractable: true });
   const kid = randomId();
@@ -99,4 +103,193 @@ export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
       return stored.map(({ value: { kid, publicJwk } }) => ({ ...publicJwk, kid, use: "sig", alg: "EdDSA" }));
     },
   };
+}
+
+// JWK sets that clients give us (RFC 7517): public signature keys and nothing else.
+
+// Private members are not listed, so that they are dropped or refused below, never stored.
+const keySchema = z.lazy(() => {
+  const text = z.string().min(1).max(2_000);
+  const common = {
+    kid: z.string().max(200).optional(),
+    alg: z.string().max(20).optional(),
+    use: z.literal("sig").optional(),
+  };
+  return z.discriminatedUnion("kty", [
+    z.object({ kty: z.literal("RSA"), n: text.min(342), e: text, ...common }), // 2048 bits at least
+    z.object({ kty: z.literal("EC"), crv: z.enum(["P-256", "P-384", "P-521"]), x: text, y: text, ...common }),
+    z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: text, ...common }),
+  ]);
+});
+
+const jwksSchema = z.lazy(() => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1).max(20) }));
+const secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
+const looseSetSchema = z.lazy(() => z.object({ keys: z.array(z.unknown()) }));
+
+/** Whether a JWK set, given as JSON text or as a value, holds a private or symmetric key: no public place for one. */
+export function holdsSecretKey(source: unknown): boolean {
+  const parsed = looseSetSchema.safeParse(typeof source === "string" ? parseJson(source) : source);
+  return parsed.success &&
+    parsed.data.keys.some((key) =>
+      isObject(key) && (key["kty"] === "oct" || secretMembers.some((name) => Object.hasOwn(key, name)))
+    );
+}
+
+/** A set of public keys as it is stored. */
+export interface PublicJwks {
+  keys: Record<string, unknown>[];
+}
+
+/**
+ * The usable keys of a JWK set, given as JSON text or as a value; `null` when it is no set, holds none that can be
+ * used, or holds a secret key, which its owner then has to replace.
+ */
+export function parsePublicJwks(source: unknown): PublicJwks | null {
+  const parsed = jwksSchema.safeParse(typeof source === "string" ? parseJson(source) : source);
+  if (!parsed.success) return null;
+  if (holdsSecretKey(parsed.data)) return null;
+  const keys = parsed.data.keys.flatMap((key) => {
+    const known = keySchema.safeParse(key);
+    return known.success ? [known.data] : [];
+  });
+  return keys.length === 0 ? null : { keys };
+}
+
+// A change of the master key, for signing keys: their private halves sealed anew.
+
+/** The longest life of an access token, and so of a key that signs no more. */
+const longestOverlapMs = 86_400_000;
+
+/** Seals what opens with `from` under `to`, and says how many. May be repeated, and interrupted at any point. */
+export async function resealSigningKeys(
+  { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<number> {
+  const current = (await currentSigningKey.read(storage, "kid"))?.value;
+  const { kid: active, next } = current ?? {};
+  let resealed = 0;
+  for await (const stored of signingKeys.all(storage)) {
+    const { kid, sealedPrivateJwk } = stored.value;
+    if (await to.open(sealPurpose, sealedPrivateJwk, kid) !== null) continue;
+    const opened = await from.open(sealPurpose, sealedPrivateJwk, kid);
+    if (opened === null) continue; // sealed under a lost key: it still verifies, and no longer signs
+    // What ends keeps an end; nothing tells which it had, and a later one only keeps a public key for longer.
+    const endsAfter = kid === next?.kid || (kid === active && next === undefined)
+      ? undefined
+      : Math.max(clock(), next?.signsFrom ?? 0) + longestOverlapMs;
+    const value = { ...stored.value, sealedPrivateJwk: await to.seal(sealPurpose, opened, kid) };
+    const committed = await storage.commit({
+      checks: [unchanged(stored)],
+      puts: [signingKeys.put(kid, value, endsAfter)],
+    });
+    if (committed) resealed++;
+  }
+  return resealed;
+}
+
+// * The life of signing keys: published, so that verifiers learn it; active; retired, until the last token that it signed
+// has ended; gone. A key that may have leaked is withdrawn at once instead.
+
+/** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
+const newKeyLeadSeconds = 900;
+
+export interface RotationPace {
+  /** How long a key verifies after the next one signs: the life of an access token. */
+  readonly overlapSeconds: number;
+  readonly leadSeconds?: number;
+}
+
+/** What became of a rotation. */
+export type Rotation =
+  /** The new key is in the JWK set, and signs from then on. */
+  | {
+    readonly kind: "published";
+    readonly kid: string;
+    readonly signsFrom: number;
+    /** When the key before it verifies no more; `null` when there was none. */
+    readonly previousUntil: number | null;
+  }
+  /** Nothing was changed: another new key waits for its time already. */
+  | { readonly kind: "under_way"; readonly kid: string; readonly signsFrom: number };
+
+/** One key as lists show it. */
+export interface SigningKeyState {
+  readonly kid: string;
+  readonly state: "published" | "active" | "retired";
+  readonly createdAt: number;
+  /** When a published key begins to sign, and the active one ends; `null` while nothing is planned. */
+  readonly changesAt: number | null;
+}
+
+/** Another instance's clock may be this far behind, and sign with the old key for so much longer. */
+const clockToleranceMs = 300_000;
+const maxWithdrawnKeys = 90; // one batch
+
+/** Publishes a new key, which signs when `leadSeconds` are over; a first key signs at once. One commit says it all. */
+export function rotateSigningKeys(
+  options: SigningKeyOptions,
+  { overlapSeconds, leadSeconds = newKeyLeadSeconds }: RotationPace,
+): Promise<Rotation> {
+  const { storage, clock } = options;
+  return retryOnConflict(async (): Promise<Rotation | typeof conflict> => {
+    const current = await currentSigningKey.read(storage, "kid");
+    const now = clock();
+    const next = current?.value.next;
+    if (next !== undefined && next.signsFrom > now) return { kind: "under_way", ...next };
+    const key = await makeSigningKey(options);
+    const kid = current === null ? key.kid : signingKidAt(current.value, now);
+    const signsFrom = current === null ? now : now + leadSeconds * 1_000;
+    const previousUntil = signsFrom + overlapSeconds * 1_000 + clockToleranceMs;
+    const previous = current === null ? null : await signingKeys.read(storage, kid);
+    const rotated = await storage.commit({
+      checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
+      puts: [
+        ...(previous === null ? [] : [signingKeys.put(kid, previous.value, previousUntil)]),
+        signingKeys.put(key.kid, key),
+        currentSigningKey.put("kid", current === null ? { kid } : { kid, next: { kid: key.kid, signsFrom } }),
+      ],
+    });
+    return rotated
+      ? { kind: "published", kid: key.kid, signsFrom, previousUntil: previous === null ? null : previousUntil }
+      : conflict;
+  });
+}
+
+/**
+ * Makes a key that signs at once and withdraws all others, for when one may be in other hands: every access token ends
+ * now, since none can be told from a forged one. Clients get new ones for their refresh tokens.
+ */
+export function replaceSigningKeys(
+  options: SigningKeyOptions,
+): Promise<{ readonly kid: string; readonly withdrawn: readonly string[] }> {
+  const { storage } = options;
+  return retryOnConflict(async () => {
+    const current = await currentSigningKey.read(storage, "kid");
+    const present = await signingKeys.list(storage, { limit: maxWithdrawnKeys });
+    const key = await makeSigningKey(options);
+    const replaced = await storage.commit({
+      checks: [current === null ? { key: currentSigningKey.key("kid"), version: null } : unchanged(current)],
+      puts: [signingKeys.put(key.kid, key), currentSigningKey.put("kid", { kid: key.kid })],
+      deletes: present.map((stored) => stored.key),
+    });
+    return replaced ? { kid: key.kid, withdrawn: present.map(({ value }) => value.kid) } : conflict;
+  });
+}
+
+/** The keys that there are, and in which part of their life each is. */
+export async function listSigningKeys(
+  { storage, clock }: Pick<SigningKeyOptions, "storage" | "clock">,
+): Promise<SigningKeyState[]> {
+  const current = await currentSigningKey.read(storage, "kid");
+  if (current === null) return [];
+  const active = signingKidAt(current.value, clock());
+  const { next } = current.value;
+  const waiting = next === undefined || next.kid === active ? null : next;
+  const present = await signingKeys.list(storage, { limit: maxWithdrawnKeys });
+  return present.map(({ value: { kid, createdAt } }) => ({
+    kid,
+    createdAt,
+    state: kid === active ? "active" : kid === waiting?.kid ? "published" : "retired",
+    changesAt: kid === active || kid === waiting?.kid ? waiting?.signsFrom ?? null : null,
+  }));
 }

@@ -2,14 +2,20 @@
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { hiddenText } from "./hidden_text.ts";
-import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
-import type { Result } from "../lib/result.ts";
-import type { Client } from "./records/client.ts";
+import { hiddenText, jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
+import { type Result, failure, success } from "../lib/result.ts";
+import { type Client, clientStillThere, conflict, retryOnConflict, type Stored, unchanged, type AuthorizationCode, authorizationCodes, type Grant, putsOfGrant, revokeGrant, grants } from "./records.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
+import { matchesHash, hashSecret, randomId } from "../lib/random_secret.ts";
+import type { AgreedClock } from "../lib/time.ts";
+import type { AccessTokens } from "./access_token.ts";
+import { isSameRedirectUri } from "./redirect_uri.ts";
+import { grantExpiresAt, startRefreshFamily, judgeRefreshToken, parseRefreshToken, type RefreshFamily, refreshTokenOf, rotateRefreshFamily } from "./refresh_token.ts";
+import { type Account, type UserDirectory, isLiveGrant } from "./manage_users.ts";
+import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** What a grant type answers on success (RFC 6749 §5.1). */
-export interface IssuedTokens {
+interface IssuedTokens {
   readonly grantId: string;
   readonly subject: string;
   readonly accessToken: string;
@@ -66,4 +72,252 @@ export function createTokenEndpoint(
       scope: scopes.join(" "),
     });
   };
+}
+
+// Proof Key for Code Exchange (RFC 7636), S256 only.
+
+/** Whether the text can be an S256 challenge: 32 bytes as base64url without padding (RFC 7636 §4.2). */
+export function isCodeChallenge(text: string): boolean {
+  return /^[A-Za-z0-9_-]{43}$/.test(text);
+}
+
+/** Whether the verifier is well formed (RFC 7636 §4.1) and hashes to the challenge (§4.6). */
+export function verifyCodeVerifier(verifier: string, challenge: string): boolean {
+  if (!/^[A-Za-z0-9._~-]{43,128}$/.test(verifier)) return false;
+  return matchesHash(verifier, challenge);
+}
+
+// The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens.
+
+interface GrantTypeOptions
+  extends Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes" | "resource"> {
+  /** For the grace of refresh tokens, which may be sent to two instances. */
+  readonly agreedClock: AgreedClock;
+  readonly users: UserDirectory;
+  readonly accessTokens: AccessTokens;
+  readonly isAcceptedResource: (values: readonly string[]) => boolean;
+}
+
+export function createAuthorizationCodeGrant(options: GrantTypeOptions): GrantType {
+  const { storage, clock, log, users } = options;
+  return (client, parameters, { address }) =>
+    retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
+      const code = parameters.get("code");
+      if (code === undefined) return failure("missing_code");
+      const stored = await authorizationCodes.read(storage, hashSecret(code));
+      if (stored === null) return failure("unknown_code");
+      // The code is consumed only once it is proven to be this client's: a stranger must not burn it.
+      const problem = findProblem(options, stored.value, client, parameters);
+      if (problem !== null) return failure(problem);
+      if (stored.value.redeemedAt !== null) {
+        // RFC 6749 §4.1.2: a second use means that the code leaked; every token issued for it is revoked.
+        const revoked = await revokeGrant(storage, stored.value.grantId);
+        if (revoked !== null) {
+          log.write("audit", "grant_revoked", {
+            reason: "replayed_code",
+            grant: stored.value.grantId,
+            user: stored.value.userId,
+            client: client.id,
+          });
+        }
+        return failure("replayed_code");
+      }
+      if (stored.value.expiresAt <= clock()) return failure("expired_code");
+      const account = await users.find(stored.value.userId);
+      if (account?.credentialHash !== stored.value.credentialHash) return failure("user_not_active");
+      return await redeem(options, stored, { client, account, address });
+    });
+}
+
+function findProblem(
+  { isAcceptedResource }: GrantTypeOptions,
+  code: AuthorizationCode,
+  client: Client,
+  parameters: Parameters,
+): RefusalReason | null {
+  if (code.clientId !== client.id) return "code_of_another_client";
+  const redirectUri = parameters.get("redirect_uri");
+  // RFC 6749 §4.1.3; OAuth 2.1 §10.2 lets clients leave it out, since PKCE does what it was for.
+  if (redirectUri !== undefined && !isSameRedirectUri(redirectUri, code.redirectUri)) return "redirect_uri_mismatch";
+  if (!isAcceptedResource(parameters.getAll("resource"))) return "resource_mismatch";
+  const verifier = parameters.get("code_verifier");
+  if (verifier === undefined) return "missing_code_verifier";
+  return verifyCodeVerifier(verifier, code.codeChallenge) ? null : "wrong_code_verifier";
+}
+
+/** Marks the code as used and stores the grant, together; the code's mark lives as long as the grant may. */
+async function redeem(
+  { storage, secrets, clock, lifetimes, accessTokens }: GrantTypeOptions,
+  stored: Stored<AuthorizationCode>,
+  { client, account, address }: { client: Client; account: Account; address: string },
+): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
+  const code = stored.value;
+  const clientCheck = await clientStillThere(storage, client);
+  // The approval stored the client, whatever kind it is of.
+  if (clientCheck === null || clientCheck.version === null) return failure("unknown_client");
+  const now = clock();
+  const refresh = client.grantTypes.includes("refresh_token")
+    ? startRefreshFamily(secrets, code.grantId, { now, lifetimes })
+    : null;
+  const grant: Grant = {
+    id: code.grantId,
+    subject: code.userId,
+    kind: "user",
+    credentialHash: account.credentialHash,
+    clientId: client.id,
+    clientName: client.name,
+    redirectHost: new URL(code.redirectUri).host,
+    scopes: code.scopes,
+    resource: code.resource,
+    createdAt: now,
+    address,
+    refresh: refresh?.family ?? null,
+  };
+  const { token } = await accessTokens.issue(grant, grant.scopes);
+  const markUntil = Math.max(grant.refresh?.endsAt ?? 0, grantExpiresAt(grant.refresh, now, lifetimes));
+  const committed = await storage.commit({
+    // The user too: a passphrase change ends everything that was approved under the old one.
+    checks: [unchanged(stored), account.unchanged, clientCheck],
+    puts: [
+      { key: stored.key, value: { ...code, redeemedAt: now }, expiresAt: markUntil },
+      ...putsOfGrant(grant, grantExpiresAt(grant.refresh, now, lifetimes)),
+    ],
+  });
+  if (!committed) return conflict;
+  return success({
+    grantId: grant.id,
+    subject: grant.subject,
+    accessToken: token,
+    refreshToken: refresh?.token ?? null,
+    scopes: grant.scopes,
+  });
+}
+
+// The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made.
+
+export function createClientCredentialsGrant(
+  { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeOptions,
+): GrantType {
+  return async (client, parameters) => {
+    if (client.origin !== "operator" || client.authentication === "none") return failure("grant_type_not_registered");
+    const scope = parameters.get("scope");
+    const scopes = scope === undefined ? client.scopes : knownScopes(parseScope(scope));
+    if (scopes.length === 0 || !isWithinScopes(parseScope(scope ?? ""), client.scopes)) {
+      return failure("scope_exceeds_client");
+    }
+    if (!isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
+    const now = clock();
+    const clientCheck = await clientStillThere(storage, client);
+    if (clientCheck === null) return failure("unknown_client");
+    const grant: Grant = {
+      id: randomId(),
+      subject: client.id, // RFC 9068 §2.2: no person is involved
+      kind: "client",
+      credentialHash: null,
+      clientId: client.id,
+      clientName: client.name,
+      redirectHost: null,
+      scopes,
+      resource,
+      createdAt: now,
+      refresh: null, // RFC 6749 §4.4.3
+    };
+    const { token } = await accessTokens.issue(grant, scopes);
+    const puts = putsOfGrant(grant, grantExpiresAt(null, now, lifetimes));
+    // Records of operators' clients change by removal only.
+    if (!await storage.commit({ checks: [clientCheck], puts })) return failure("unknown_client");
+    return success({ grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken: null, scopes });
+  };
+}
+
+// The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse.
+
+export function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
+  const { storage, secrets, clock, agreedClock, log, lifetimes } = options;
+  return (client, parameters, { address }) =>
+    retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
+      const text = parameters.get("refresh_token");
+      if (text === undefined) return failure("missing_refresh_token");
+      const presented = parseRefreshToken(text);
+      const stored = presented === null ? null : await grants.read(storage, presented.grantId);
+      const family = stored?.value.refresh ?? null;
+      if (presented === null || stored === null || family === null) return failure("unknown_refresh_token");
+      if (stored.value.clientId !== client.id) return failure("refresh_token_of_another_client");
+      for (const { at } of family.rotations) agreedClock.catchUp(at);
+      const verdict = judgeRefreshToken(secrets, presented, family, {
+        now: clock(),
+        graceNow: agreedClock.now(),
+        lifetimes,
+      });
+      switch (verdict.kind) {
+        case "forged":
+          return failure("unknown_refresh_token");
+        case "expired":
+          return failure("expired_refresh_token");
+        case "reused": {
+          // RFC 9700 §4.14.2: one of the two holders stole the token, and it is unknown which.
+          await revokeGrant(storage, presented.grantId);
+          const { id, subject } = stored.value;
+          log.write("audit", "grant_revoked", {
+            reason: "reused_refresh_token",
+            grant: id,
+            user: subject,
+            client: client.id,
+          });
+          return failure("reused_refresh_token");
+        }
+        case "current":
+        case "grace": {
+          const scopes = narrowedScopes(stored.value, parameters);
+          if (scopes === null) return failure("scope_exceeds_grant");
+          if (!options.isAcceptedResource(parameters.getAll("resource"))) return failure("resource_mismatch");
+          if (!await isLiveGrant(options.users, stored.value)) return failure("user_not_active");
+          const generation = verdict.kind === "grace" ? verdict.generation : null;
+          return await answer(options, { stored, family, client, scopes, generation, address });
+        }
+      }
+    });
+}
+
+/**
+ * RFC 6749 §6: the same scope or a narrower one, for this access token only. Unknown names are left out, as at the
+ * authorization endpoint: clients repeat the scope that they asked for there.
+ */
+function narrowedScopes(grant: Grant, parameters: Parameters): string[] | null {
+  const requested = knownScopes(parseScope(parameters.get("scope") ?? ""));
+  if (requested.length === 0) return grant.scopes;
+  return isWithinScopes(requested, grant.scopes) ? requested : null;
+}
+
+/** Issues tokens; rotates unless `generation` says which successor was given before. */
+async function answer(
+  { storage, secrets, clock, agreedClock, lifetimes, accessTokens }: GrantTypeOptions,
+  { stored, family, client, scopes, generation, address }: {
+    stored: Stored<Grant>;
+    family: RefreshFamily;
+    client: Client;
+    scopes: string[];
+    generation: number | null;
+    address: string;
+  },
+): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
+  const grant = stored.value;
+  const clientCheck = await clientStillThere(storage, client);
+  if (clientCheck === null) return failure("unknown_client");
+  const { token: accessToken } = await accessTokens.issue(grant, scopes);
+  const common = { grantId: grant.id, subject: grant.subject, accessToken, scopes };
+  if (generation !== null) {
+    return success({ ...common, refreshToken: refreshTokenOf(secrets, grant.id, family.salt, generation) });
+  }
+  const now = clock();
+  const rotated = rotateRefreshFamily(secrets, grant.id, family, {
+    now,
+    graceNow: agreedClock.now(),
+    lifetimes,
+  });
+  const committed = await storage.commit({
+    checks: [unchanged(stored), clientCheck],
+    puts: putsOfGrant({ ...grant, address, refresh: rotated.family }, grantExpiresAt(rotated.family, now, lifetimes)),
+  });
+  return committed ? success({ ...common, refreshToken: rotated.token }) : conflict;
 }

@@ -3,10 +3,9 @@ import type { Peer } from "../lib/endpoint.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import type { PasswordHasher } from "./password_hash.ts";
-import type { PasswordThrottle } from "./password_throttle.ts";
-import { verifyPassphrase } from "./verify_passphrase.ts";
+import { type PasswordThrottle, verifyPassphrase } from "./verify_passphrase.ts";
 import { type ConsolePage, type InteractionOptions, showSignIn } from "./interaction.ts";
-import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./own_form.ts";
+import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 
 /** A signed-in person, on a page. */
 export interface Visitor {

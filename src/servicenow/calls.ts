@@ -1,16 +1,25 @@
 /** Calls in a user's own name: their token, their share of calls, and a second try when the instance ended the token. */
 import type * as z from "zod";
-import type { Admission } from "../lib/admission.ts";
+import type { LinkedAccess, ServicenowLinks } from "./links.ts";
+import type { Admission } from "../lib/join_next.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { InstanceAccount } from "./link_record.ts";
-import type { ServicenowLinks } from "./links.ts";
-import type { Caller } from "./caller.ts";
-import { maxReplyBytes, parseResult, type UpstreamFailure } from "./reply.ts";
-import type { Send } from "./send.ts";
-import type { UpstreamReply, UpstreamRequest } from "./transport.ts";
+import type { InstanceAccount } from "./link_store.ts";
+import { maxReplyBytes, parseResult, type UpstreamFailure, type Send, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
+
+// Who calls, and until when.
+
+export interface Caller {
+  /** The `sub` of the caller's token here. */
+  readonly subject: string;
+  readonly signal: AbortSignal;
+  /** When the last request of the call has to be answered, on the clock of the calls. */
+  readonly deadline?: number;
+  /** The token of a call that asks several times: all of it is done as one account. */
+  readonly held?: { current: LinkedAccess };
+}
 
 /** A request, or how to make it for the account that it is made for. */
 type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);

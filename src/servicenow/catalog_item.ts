@@ -1,13 +1,12 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { locate } from "./find_record.ts";
-import { oneLine, plainText, wordsOf } from "./plain_text.ts";
-import { maxReplyBytes } from "./reply.ts";
-import type { Person } from "./person_cache.ts";
-import type { CatalogItem, ItemQuestion } from "./catalog_port.ts";
+import { oneLine, plainText, wordsOf } from "./field_values.ts";
+import { maxReplyBytes } from "./transport.ts";
+import type { CatalogItem, ItemQuestion } from "./port.ts";
 import { resolveReference } from "./references.ts";
 import { askJson } from "./calls.ts";
 

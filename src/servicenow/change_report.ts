@@ -1,13 +1,11 @@
 /** What became of a change: what the instance took, what it dropped, and what it changed besides. */
 import { failure } from "../lib/result.ts";
 import { knownTable } from "./known_tables.ts";
-import { isSecretField } from "./field_access.ts";
+import { isSecretField } from "./table_access.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import { displayValue, storedValue } from "./field_values.ts";
-import type { RecordFields } from "./port.ts";
-import { linkTo, nameOf, shownValue } from "./shown_record.ts";
-import { cutText, plainText } from "./plain_text.ts";
-import type { ChangeReport, FieldChange } from "./changes_port.ts";
+import { displayValue, storedValue, cutText, plainText } from "./field_values.ts";
+import type { RecordFields, ChangeReport, FieldChange } from "./port.ts";
+import { linkTo, nameOf, shownValue } from "./selection.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 
 const maxShownCharacters = 300;

@@ -4,16 +4,15 @@
  */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import { isSecretField, mayShowField } from "./field_access.ts";
+import { isSecretField, mayShowField } from "./table_access.ts";
 import { knownTable } from "./known_tables.ts";
-import { toQueryValue } from "./query_value.ts";
+import { toQueryValue } from "./conditions.ts";
 import { closestWord } from "../lib/closest_word.ts";
 import { listsOfPeople, usualColumns, usualLists, usualReferences, usualType } from "./usual_columns.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { storedValue } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
-import type { Person } from "./person_cache.ts";
 import { askJson } from "./calls.ts";
 
 export interface Column {

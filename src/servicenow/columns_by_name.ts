@@ -1,11 +1,10 @@
 /** The column that a caller means: by its name, its label, or through references (`caller_id.department`). */
 import { closestWord } from "../lib/closest_word.ts";
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { type Column, columnsOf, possibleColumn, type TableColumns } from "./columns.ts";
 import { storedValue } from "./field_values.ts";
-import type { Person } from "./person_cache.ts";
 
 /** A column and how to reach it from the table. */
 export interface FoundColumn {

@@ -1,14 +1,11 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { type ServicenowFailure, invalidInput } from "./failure.ts";
-import type { RecordCount, RecordCountRequest } from "./desk_port.ts";
-import type { RecordFields } from "./port.ts";
-import type { Person } from "./person_cache.ts";
+import type { RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
 import { readOn } from "./read_on.ts";
-import { readSelection, select, type Selection } from "./selection.ts";
-import { shownValue } from "./shown_record.ts";
+import { readSelection, select, type Selection, shownValue } from "./selection.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
 import { askJson } from "./calls.ts";

@@ -1,17 +1,15 @@
 /** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
-import type { RecordFields } from "./port.ts";
+import { type RecordFields, type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./port.ts";
 import { columnNamed } from "./columns_by_name.ts";
 import { findRecord } from "./find_record.ts";
-import { shownValue } from "./shown_record.ts";
-import type { Person } from "./person_cache.ts";
+import { shownValue } from "./selection.ts";
 import { finishedReport, plannedReport } from "./change_report.ts";
-import { type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./changes_port.ts";
 import { columnsOf } from "./columns.ts";
-import { datesOf } from "./person_dates.ts";
+import { datesOf } from "./dates.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;

@@ -1,10 +1,9 @@
 /** A table as the person sees it: the true names of its fields, what they hold, and which values they take. */
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { DescribedField, TableDescription } from "./desk_port.ts";
+import type { DescribedField, TableDescription } from "./port.ts";
 import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
-import type { Person } from "./person_cache.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
 

@@ -1,9 +1,7 @@
 /** The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../mcp/tool.ts";
-import type { CatalogItem, ItemQuestion } from "./catalog_port.ts";
-import type { DescribedField, TableDescription } from "./desk_port.ts";
-import type { ServicenowRecords } from "./port.ts";
+import type { CatalogItem, ItemQuestion, DescribedField, TableDescription, ServicenowRecords } from "./port.ts";
 import { describeNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, given, toTextOutcome } from "./outcome_tool.ts";
 

@@ -1,25 +1,21 @@
 /** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Result } from "../lib/result.ts";
 import type { TableAccess } from "./table_access.ts";
-import type { CallAs } from "./calls.ts";
+import type { CallAs, Caller } from "./calls.ts";
 import { readItem } from "./catalog_item.ts";
 import { orderFromCatalog } from "./order.ts";
-import { addNote } from "./add_note.ts";
+import { addNote, createRecord, updateRecord } from "./write_record.ts";
 import { decideApproval } from "./decide_approval.ts";
-import { createRecord, updateRecord } from "./write_record.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { ServicenowInstance } from "./instance.ts";
 import type { ServicenowLinks } from "./links.ts";
-import type { Caller } from "./caller.ts";
 import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
 import { attachFile, fetchFile, fetchNamedFile } from "./record_files.ts";
 import { searchRecords } from "./search.ts";
-import { createTableApi } from "./table_api.ts";
+import { createTableApi, createPersonCache, type Person, type DeskParts } from "./table_api.ts";
 import { describeTable } from "./describe.ts";
-import { createPersonCache, type Person } from "./person_cache.ts";
-import type { DeskParts } from "./desk_parts.ts";
 import type { Desk } from "./port.ts";
 
 /** ServiceNow's agents give up after 30 s. */

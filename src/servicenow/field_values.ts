@@ -1,6 +1,9 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
 import * as z from "zod";
 import type { FieldValue, RecordFields } from "./port.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import type { ServicenowFailure } from "./failure.ts";
+import type { TableDefinition } from "./tables.ts";
 
 /**
  * A record as the Table API gives it, parsed to fields in the same order. A journal has no value of its own: its
@@ -44,4 +47,117 @@ export function displayValue(record: RecordFields, name: string): string {
   const field = record[name];
   if (field === undefined || field === null) return "";
   return typeof field === "object" ? field.display_value : String(field);
+}
+
+// What names a record: a sys_id, or a number as users know it. Checked before anything is sent.
+
+/** A record's name, by its kind of name. */
+export type RecordId =
+  | { readonly by: "sys_id"; readonly value: string }
+  | { readonly by: "number"; readonly value: string };
+
+/** A sys_id: 32 hexadecimal digits, in lower case. */
+export function parseSysId(text: string): Result<string, ServicenowFailure> {
+  return /^[0-9a-f]{32}$/i.test(text)
+    ? success(text.toLowerCase())
+    : failure({ reason: "invalid_record_id", expected: "32 hexadecimal digits" });
+}
+
+/**
+ * Whether a stored reference can be a sys_id. People can store any text where one belongs; in a query it would be more
+ * than a value.
+ */
+export function isStoredSysId(text: string): boolean {
+  return /^[\w-]{1,32}$/.test(text);
+}
+
+/** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
+export function parseRecordId({ numberPrefix }: TableDefinition, text: string): Result<RecordId, ServicenowFailure> {
+  const sysId = parseSysId(text);
+  if (sysId.ok) return success({ by: "sys_id", value: sysId.value });
+  if (numberPrefix === null) return sysId;
+  const number = text.toUpperCase();
+  if (number.startsWith(numberPrefix) && /^\d{4,12}$/.test(number.slice(numberPrefix.length))) {
+    return success({ by: "number", value: number });
+  }
+  return failure({
+    reason: "invalid_record_id",
+    expected: `32 hexadecimal digits, or a number such as ${numberPrefix}0010001`,
+  });
+}
+
+// A record as JSON text that cannot pass for something else on a terminal or a page.
+
+// Everything that reorders what is read, ends a line or moves a cursor (Trojan Source, CVE-2021-42574).
+const misleading = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** JSON with two-space indent. Misleading characters are written as escapes, which leaves the value what it is. */
+export function toRecordText(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(
+    misleading,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
+// Text of records as plain text: no markup, nothing that misleads on a terminal or hides from a reader.
+
+// No element holds another's `<`: otherwise text of many `<p` would take the square of its length.
+// What reorders, hides or moves what is read (Trojan Source, CVE-2021-42574; tag characters).
+const plainTextMisleading =
+  /(?![\t\n])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|article)\b[^<>]*>/gi;
+const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(?:<\/\1\s*>|$)/gi;
+const activeElement =
+  /<(?:script|style|iframe|object|embed|(?:a|img|svg|form|input|button|link|meta|base|video|audio)\b[^<>=]*=)/i;
+/** Most values: nothing in them can be markup, a mark or misleading. */
+const plainWords = /^[ -;=?-Z\\^-~]*$/;
+const entities: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: " ",
+};
+
+/** Line ends as `\n`; what misleads becomes visible as `\u{202e}`. */
+export function plainText(text: string): string {
+  return text.toWellFormed().replaceAll("\r\n", "\n").replaceAll("\r", "\n")
+    .replace(plainTextMisleading, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
+}
+
+/** The words of a field or a journal entry; `[code]` is how journals mark HTML (product documentation "Journal fields"). */
+export function wordsOf(text: string): string {
+  if (plainWords.test(text)) return text.trim();
+  const bare = text.replace(/\[\/?code\]/gi, "");
+  return bare !== text || isHtml(text) ? htmlToText(bare) : plainText(text).trim();
+}
+
+/** A name that cannot pass for more than one line of an answer. */
+export function oneLine(text: string): string {
+  return plainText(text).replace(/\s+/g, " ").trim();
+}
+
+/** The words of an HTML text, a line for each block. Links lose their addresses. */
+export function htmlToText(html: string): string {
+  const bare = html.replace(/<!--[^]*?(?:-->|$)/g, "").replace(withContent, "").replace(/\s+/g, " ")
+    .replace(blocks, "\n").replace(/<[a-z/!][^<>]*>/gi, "");
+  const decoded = bare.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z]{2,6}));/gi, (whole, decimal, hex, name) => {
+    if (name !== undefined) return entities[String(name).toLowerCase()] ?? whole;
+    const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal);
+    return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+  });
+  return plainText(decoded.replace(/ *\n[ \n]*/g, "\n").trim());
+}
+
+/** Whether a text is HTML rather than words with angle brackets in them: it is made of elements, or has active ones. */
+function isHtml(text: string): boolean {
+  return (/^\s*<[a-z][^<>]*>/i.test(text) && /<\/[a-z]+\s*>|<br\s*\/?>/i.test(text)) ||
+    activeElement.test(text);
+}
+
+/** The first characters of a text, and how many are left. */
+export function cutText(text: string, maxCharacters: number): string {
+  if (text.length <= maxCharacters) return text;
+  return `${text.slice(0, maxCharacters).toWellFormed()}… (${text.length - maxCharacters} more characters)`;
 }

@@ -1,14 +1,11 @@
 /** The record that a caller names: by number, sys_id, link or name. */
 import { failure, type Result, success } from "../lib/result.ts";
 import { knownTable, tableOfNumber } from "./known_tables.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { storedValue } from "./field_values.ts";
-import type { RecordName } from "./desk_port.ts";
-import type { RecordFields } from "./port.ts";
-import { anyOf } from "./query_value.ts";
-import { parseSysId } from "./record_id.ts";
-import type { Person } from "./person_cache.ts";
+import { storedValue, parseSysId } from "./field_values.ts";
+import type { RecordName, RecordFields } from "./port.ts";
+import { anyOf } from "./conditions.ts";
 import { resolveReference } from "./references.ts";
 
 /** A record with all that the person may see of it, or with the fields asked for. */

@@ -3,11 +3,10 @@ import * as z from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { showName } from "../files/workspace/file_display.ts";
-import { reportLines } from "./change_lines_tool.ts";
-import type { AttachmentFiles } from "./files_tool.ts";
-import { saveAttachment } from "./fetch_attachment_tool.ts";
+import { reportLines } from "./write_tools.ts";
+import { type AttachmentFiles, saveAttachment } from "./attach_tool.ts";
 import { answerWith, callerOf, given, toFailureOutcome } from "./outcome_tool.ts";
-import { fieldLines } from "./record_lines_tool.ts";
+import { fieldLines } from "./get_record_tool.ts";
 
 const text = (): z.ZodOptional<z.ZodString> => z.string().optional();
 

@@ -1,17 +1,50 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import { type Result, success } from "../lib/result.ts";
-import { readAnswers } from "./read_answers.ts";
-import type { DeskParts } from "./desk_parts.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { storedValue } from "./field_values.ts";
-import type { RecordView, RecordViewRequest } from "./desk_port.ts";
-import type { Person } from "./person_cache.ts";
+import type { DeskParts, Person } from "./table_api.ts";
+import { type ServicenowFailure, invalidInput } from "./failure.ts";
+import { displayValue, storedValue, oneLine, wordsOf } from "./field_values.ts";
+import type { JournalEntry, RecordFields, RecordView, RecordViewRequest } from "./port.ts";
+import { readAnswers } from "./resolve_answers.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
-import { journalFields, readJournal } from "./journal.ts";
 import { listFiles } from "./record_files.ts";
 import { readRelated } from "./related.ts";
 import { chosenFields } from "./search.ts";
-import { toShownRecord } from "./shown_record.ts";
+import { toShownRecord } from "./selection.ts";
+
+// Comments and work notes, one entry at a time, with their author and date as the instance stored them.
+
+/** The newest are kept. */
+const maxEntries = 50;
+
+const journalFields: readonly string[] = ["comments", "work_notes"];
+
+/**
+ * The newest entries first. Where the instance keeps its table of entries from the person, the text that it shows for
+ * the whole journal is one entry: to split it would let one author write in another's name.
+ */
+async function readJournal(
+  { tableApi }: DeskParts,
+  { sysId, record }: { readonly sysId: string; readonly record: RecordFields },
+  person: Person,
+): Promise<Result<readonly JournalEntry[], ServicenowFailure>> {
+  const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
+  const fields = ["element", "value", "sys_created_on", "sys_created_by"];
+  const found = await tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }, person);
+  if (!found.ok && found.error.reason !== "forbidden" && found.error.reason !== "rejected") return found;
+  const entries = found.ok ? found.value.rows : [];
+  if (entries.length > 0) {
+    return success(entries.map((entry) => ({
+      audience: storedValue(entry, "element") === "comments" ? "caller" : "team",
+      author: oneLine(storedValue(entry, "sys_created_by")),
+      at: `${storedValue(entry, "sys_created_on")} UTC`,
+      text: wordsOf(storedValue(entry, "value")),
+    })));
+  }
+  return success(journalFields.flatMap((field): readonly JournalEntry[] => {
+    const text = wordsOf(displayValue(record, field));
+    return text === "" ? [] : [{ audience: field === "comments" ? "caller" : "team", author: null, at: null, text }];
+  }));
+}
 
 const maxIncluded = 8;
 

@@ -4,17 +4,20 @@
  */
 import * as z from "zod";
 import { hashSecret, matchesHash, randomSecret } from "../lib/random_secret.ts";
-import { parseStored } from "../lib/storage_fault.ts";
-import type { Clock } from "../lib/clock.ts";
+import { parseStored } from "../lib/system_fault.ts";
+import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/servicenow_port.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { instanceUrl, type ServicenowInstance } from "./instance.ts";
-import type { InstanceAccount } from "./link_record.ts";
+import { type InstanceAccount, linkKey } from "./link_store.ts";
 import type { ServicenowLinks } from "./links.ts";
 import type { InstanceClient, TokenEndpoint } from "./token_endpoint.ts";
+import type { Log } from "../lib/log.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
+import type { Linking } from "./port.ts";
 
 interface LinkFlowOptions {
   readonly instance: ServicenowInstance;
@@ -123,4 +126,40 @@ function pendingKey(state: string): StorageKey {
 function onlyValue(parameters: URLSearchParams, name: string): string | null {
   const [value, ...more] = parameters.getAll(name);
   return value === undefined || value === "" || more.length > 0 ? null : value;
+}
+
+// A call that waits until its person has linked an account, on whatever instance of the server they do that.
+
+/** Less than the 60 seconds after which most clients give up. */
+const linkPatienceMs = 45_000;
+
+export function createLinking(
+  { links, storage, log, linkUrl: url, linkMs = linkPatienceMs }: {
+    readonly links: ServicenowLinks;
+    readonly storage: Storage;
+    readonly log: Log;
+    readonly linkUrl: string;
+    readonly linkMs?: number;
+  },
+): Linking {
+  const isLinked = async (subject: string): Promise<boolean> => (await links.status(subject)).state === "linked";
+  return {
+    url,
+    isLinked,
+    async whenLinked(subject, signal) {
+      const done = Promise.withResolvers<void>();
+      const giveUp = AbortSignal.any([signal, AbortSignal.timeout(linkMs)]);
+      const watch = watchEntries(storage, [linkKey(subject)], async () => {
+        if (await isLinked(subject)) done.resolve();
+      }, { log });
+      const stop = (): void => done.resolve();
+      giveUp.addEventListener("abort", stop, { once: true });
+      if (giveUp.aborted) stop();
+      watch.look();
+      await done.promise.finally(() => {
+        watch.stop();
+        giveUp.removeEventListener("abort", stop);
+      });
+    },
+  };
 }

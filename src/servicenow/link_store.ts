@@ -1,11 +1,85 @@
 /** Reads and writes stored links; the only place that seals and opens them. */
+import * as z from "zod";
+import { parseStored } from "../lib/system_fault.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { StorageKey, Put, Storage, StoredEntry, VersionCheck } from "../storage/port.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
-import type { Put, Storage, StoredEntry, VersionCheck } from "../storage/port.ts";
 import type { ServicenowInstance } from "./instance.ts";
 import type { LinkHealth } from "../oauth/servicenow_port.ts";
-import { linkedAccount, linkKey, linkPrefix, type LinkRecord, type LinkSecrets, noRefreshToken, parseLinkRecord, sealedLink } from "./link_record.ts";
+import { pagesBelow } from "../lib/stored_entries.ts";
+
+// * The stored link between a user here and an account at the instance. Its secrets are sealed with the user and the
+// instance as context: a row copied to another user's key does not open.
+
+const linkRecordSchema = z.object({
+  /** The instance's origin: a link to one instance is never used with another. */
+  instance: z.string(),
+  /** `null` once the instance has refused the refresh token: the tokens are gone, the fact stays. */
+  sealed: z.string().nullable(),
+  linkedAt: z.number(),
+  /** Absent in links of earlier versions. */
+  renewedAt: z.number().optional(),
+  /** Why the tokens are gone. */
+  refused: z.object({ at: z.number(), said: z.string().nullable(), sealedAccount: z.string() }).optional(),
+});
+
+type LinkRecord = z.output<typeof linkRecordSchema>;
+
+const accountSchema = z.object({ sysId: z.string(), userName: z.string(), name: z.string() });
+
+const linkSecretsSchema = z.object({
+  accessToken: z.string(),
+  refreshToken: z.string().nullable(),
+  expiresAt: z.number(),
+  /** From when on the access token is renewed. */
+  refreshAt: z.number(),
+  account: accountSchema,
+});
+
+export type LinkSecrets = z.output<typeof linkSecretsSchema>;
+
+export type InstanceAccount = LinkSecrets["account"];
+
+/** In place of the instance's word, where there was nothing to ask it with. */
+export const noRefreshToken = "no_refresh_token";
+
+const linkPrefix: StorageKey = ["servicenow_link"];
+
+/** Where the link of a user is; `subject` is the `sub` of their tokens. */
+export function linkKey(subject: string): StorageKey {
+  return [...linkPrefix, subject];
+}
+
+/** Parses a stored link. Throws when it is none. */
+export function parseLinkRecord(value: unknown): LinkRecord {
+  return parseStored(linkRecordSchema, value, "servicenow_link");
+}
+
+/** Seals one kind of secret of a link, and opens it again. */
+interface Seal<T> {
+  seal(secrets: SecretBox, subject: string, instance: string, value: T): Promise<string>;
+  /** `null` when it was sealed under another key, for another user or another instance. */
+  open(secrets: SecretBox, subject: string, instance: string, sealed: string): Promise<T | null>;
+}
+
+function sealFor<T>(purpose: string, schema: z.ZodType<T>): Seal<T> {
+  const contextOf = (subject: string, instance: string): string => JSON.stringify([instance, subject]);
+  return {
+    seal: (secrets, subject, instance, value) =>
+      secrets.seal(purpose, JSON.stringify(value), contextOf(subject, instance)),
+    async open(secrets, subject, instance, sealed) {
+      const text = await secrets.open(purpose, sealed, contextOf(subject, instance));
+      return text === null ? null : parseStored(schema, JSON.parse(text), "servicenow_link");
+    },
+  };
+}
+
+/** What a link holds. */
+export const sealedLink: Seal<LinkSecrets> = sealFor("servicenow-link", linkSecretsSchema);
+
+/** Whose link it was, once its tokens are gone. */
+const linkedAccount: Seal<InstanceAccount> = sealFor("servicenow-link-account", accountSchema);
 
 /** A link as it was read, with the condition that it is still so. */
 interface StoredLink {
@@ -99,4 +173,64 @@ export function createLinkStore(options: {
       return healths;
     },
   };
+}
+
+// Key rotation: seals every stored link anew under another master key, while the server runs.
+
+interface ResealReport {
+  readonly resealed: number;
+  /** Already under the new key, or without tokens. */
+  readonly upToDate: number;
+  /** Under neither key: these users have to link their accounts again. */
+  readonly unreadable: number;
+}
+
+/** Seals what opens with `from` under `to`. May be repeated, and interrupted at any point. */
+export async function resealLinks(
+  storage: Storage,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<ResealReport> {
+  const report = { resealed: 0, upToDate: 0, unreadable: 0 };
+  for await (const page of pagesBelow(storage, linkPrefix)) {
+    for (const entry of page) report[await resealEntry(storage, entry, { from, to })] += 1;
+  }
+  return report;
+}
+
+async function resealEntry(
+  storage: Storage,
+  listed: StoredEntry,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<keyof ResealReport> {
+  let entry: StoredEntry | null = listed;
+  while (entry !== null) {
+    const { key, version } = entry;
+    const subject = key.at(-1) ?? "";
+    const record = parseLinkRecord(entry.value);
+    if (record.sealed === null) return await resealAccount(storage, entry, { from, to });
+    if (await sealedLink.open(to, subject, record.instance, record.sealed) !== null) return "upToDate";
+    const link = await sealedLink.open(from, subject, record.instance, record.sealed);
+    if (link === null) return "unreadable";
+    const value = { ...record, sealed: await sealedLink.seal(to, subject, record.instance, link) };
+    if (await storage.commit({ checks: [{ key, version }], puts: [{ key, value }] })) return "resealed";
+    entry = await storage.get(key); // changed in the meantime
+  }
+  return "upToDate"; // unlinked in the meantime
+}
+
+/** Whose account a refused link was: without it, the fact of the refusal stays. */
+async function resealAccount(
+  storage: Storage,
+  { key, version, value }: StoredEntry,
+  { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
+): Promise<keyof ResealReport> {
+  const subject = key.at(-1) ?? "";
+  const { instance, refused, ...record } = parseLinkRecord(value);
+  const account = refused && await linkedAccount.open(from, subject, instance, refused.sealedAccount);
+  if (!refused || !account) return "upToDate";
+  const sealedAccount = await linkedAccount.seal(to, subject, instance, account);
+  const resealed = { ...record, instance, refused: { ...refused, sealedAccount } };
+  // Where it changed in the meantime, the person has just linked an account, under the new key.
+  await storage.commit({ checks: [{ key, version }], puts: [{ key, value: resealed }] });
+  return "upToDate";
 }

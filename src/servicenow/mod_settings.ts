@@ -1,7 +1,6 @@
 /** Settings under the heading ServiceNow. */
-import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText } from "../lib/parsers.ts";
-import { optional, required } from "../lib/setting.ts";
-import { defaultTables, parseTableList } from "./table_list.ts";
+import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText, optional, required } from "../lib/settings.ts";
+import { defaultTables, parseTableList } from "./tables.ts";
 
 export const servicenowSettings = {
   instance: optional({

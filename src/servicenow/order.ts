@@ -1,16 +1,13 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import { parseValueLines } from "./value_lines.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import { parseValueLines } from "./resolve_values.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { storedValue } from "./field_values.ts";
-import type { RecordFields } from "./port.ts";
-import { plainText } from "./plain_text.ts";
-import { linkTo, shownValue } from "./shown_record.ts";
-import type { Person } from "./person_cache.ts";
+import { storedValue, plainText } from "./field_values.ts";
+import type { RecordFields, Cart, CatalogItem, OrderReport, OrderRequest } from "./port.ts";
+import { linkTo, shownValue } from "./selection.ts";
 import { readItem } from "./catalog_item.ts";
-import type { Cart, CatalogItem, OrderReport, OrderRequest } from "./catalog_port.ts";
 import { resolveAnswers, type ResolvedAnswers } from "./resolve_answers.ts";
 import { resolveReference } from "./references.ts";
 import { askJson } from "./calls.ts";

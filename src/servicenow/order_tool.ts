@@ -1,11 +1,11 @@
 /** The tool `servicenow_order`: orders from the service catalog. */
 import * as z from "zod";
-import { defineTool, type Tool } from "../mcp/tool.ts";
-import type { OrderReport } from "./catalog_port.ts";
-import type { ServicenowRecords } from "./port.ts";
-import { orderNames } from "./argument_names_tool.ts";
+import { defineTool, type Tool, type ToolContext } from "../mcp/tool.ts";
+import type { OrderReport, ServicenowRecords, Linking } from "./port.ts";
+import { orderNames, approveNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, dryRunParameter, given } from "./outcome_tool.ts";
-import { oneLine } from "./record_lines_tool.ts";
+import { oneLine } from "./get_record_tool.ts";
+import { answerWithReport } from "./write_tools.ts";
 
 const maxQuantity = 100;
 
@@ -66,4 +66,60 @@ function cartLines({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked:
   if (lines.length === 0) return wasAsked ? ["The cart is empty"] : [];
   const each = lines.map((line) => `- ${line.quantity} × ${oneLine(line.name)} ${oneLine(line.price)}`);
   return total === "" ? each : [...each, `total ${oneLine(total)}`];
+}
+
+// The tool `servicenow_approve`: the person's own decision on what waits for it.
+
+export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_approve",
+    title: "Approve or reject in ServiceNow",
+    description:
+      "Gives the user's own decision, or as a delegate. What waits: servicenow_search sysapproval_approver, approver=me, " +
+      "state=Requested.",
+    scopes: ["servicenow:write"],
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    aliases: approveNames,
+    places: ["sysapproval_approver"],
+    input: z.object({
+      id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
+      decision: z.enum(["approve", "reject"]),
+      comment: z.string().optional().describe("Required to reject"),
+      dry_run: dryRunParameter(),
+    }),
+    async run({ id, decision, comment, dry_run: dryRun }, context) {
+      const request = { id, decision, comment: given(comment), dryRun };
+      return await answerWithReport(servicenow, servicenow.desk.decide(request, callerOf(context)));
+    },
+  });
+}
+
+// * A person who has linked no account is asked to, before the tool does anything, where the client can open a page for
+// them. The call goes on once they have; other clients get the tool's refusal, which names the page.
+
+export function askToLink(tool: Tool, linking: Linking): Tool {
+  const run: Tool["run"] = async (input, context) => {
+    if (!await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
+    return await tool.run(input, context);
+  };
+  return {
+    ...tool,
+    run: (input, context) => context.supports("url_elicitation") ? run(input, context) : tool.run(input, context),
+  };
+}
+
+async function waitForLink(linking: Linking, context: ToolContext): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.signal, context.answerNow, stop.signal]);
+  const message = "Link your ServiceNow account: the agent acts there as you, with your rights only.";
+  const page = { method: "elicitation/create", params: { mode: "url", message, url: linking.url } } as const;
+  await context.handOut();
+  context.progress({ progress: 0, message: `Waiting for a ServiceNow account at ${linking.url}` });
+  const linked = linking.whenLinked(context.principal.subject, signal);
+  // To accept is to open the page: the link itself is what the call waits for.
+  const asked = context.ask({ link: page }).then((answers) => {
+    if (answers.ok && answers.value.link.action !== "accept") stop.abort();
+    return linked;
+  });
+  await Promise.race([linked, asked]).finally(() => stop.abort());
 }

@@ -1,11 +1,357 @@
 /** What tools and resources may do with an instance. Every call is made in the caller's own name, under their rights. */
 import type { Result } from "../lib/result.ts";
-import type { Caller } from "./caller.ts";
-import type { DeskCatalog } from "./catalog_port.ts";
-import type { DeskChanges } from "./changes_port.ts";
-import type { DeskReads } from "./desk_port.ts";
-import type { FailureWords, ServicenowFailure } from "./failure.ts";
+import type { ServicenowFailure, FailureWords } from "./failure.ts";
+import type { Caller } from "./calls.ts";
 import type { RecordKind } from "./tables.ts";
+
+// The service catalog: what an item asks, and orders.
+
+/** A question of a catalog item. */
+export interface ItemQuestion {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: "text" | "yes_no" | "checkbox" | "choice" | "reference" | "list" | "date" | "date_time" | "masked";
+  readonly mandatory: boolean;
+  readonly reference: string | null;
+  readonly choices: readonly { readonly value: string; readonly label: string }[];
+  readonly initial: string;
+}
+
+export interface CatalogItem {
+  readonly sysId: string;
+  readonly name: string;
+  readonly about: string;
+  readonly price: string;
+  /** Whether it makes a record of some table instead of a request. */
+  readonly isProducer: boolean;
+  readonly questions: readonly ItemQuestion[];
+}
+
+export interface OrderRequest {
+  readonly action: "order" | "add_to_cart" | "show_cart" | "submit_cart";
+  /** Name, sys_id or link of the item; not needed for the cart as a whole. */
+  readonly item?: string | undefined;
+  /** `name=value` lines, or a JSON object; `requested_for` names another person. */
+  readonly answers?: string | undefined;
+  readonly quantity: number;
+  readonly dryRun: boolean;
+}
+
+interface CartLine {
+  readonly name: string;
+  readonly quantity: string;
+  readonly price: string;
+}
+
+export interface Cart {
+  readonly lines: readonly CartLine[];
+  /** As the instance shows it. */
+  readonly total: string;
+}
+
+/** What was ordered, or what would be. */
+export interface OrderReport {
+  readonly dryRun: boolean;
+  readonly item: CatalogItem | null;
+  readonly answers: readonly { readonly label: string; readonly value: string }[];
+  readonly requestedFor: string | null;
+  /** What the instance made of it; `null` where nothing was ordered yet. */
+  readonly made: { readonly number: string; readonly link: string } | null;
+  readonly cart: Cart | null;
+  readonly quantity: number;
+  /** Numbers of the requested items, each with how many and its stage. */
+  readonly items: readonly string[];
+  /** What the whole costs, as the instance shows it; empty where it costs nothing. */
+  readonly total: string;
+  /** People whose approval the order waits for. */
+  readonly approvers: readonly string[];
+}
+
+type Answer<T> = Promise<Result<T, ServicenowFailure>>;
+
+interface DeskCatalog {
+  describeItem(item: string, caller: Caller): Answer<CatalogItem>;
+  order(request: OrderRequest, caller: Caller): Answer<OrderReport>;
+}
+
+// The jobs of a service desk, each in the caller's own name: what goes in and what comes out, in people's words.
+
+/** Records of one search. */
+export const maxSearchResults = 50;
+/** A file that is fetched. It is written as it arrives. */
+export const maxFetchedBytes = 67_108_864;
+/** A file that is sent, which is held in memory: a second try with a new token needs it again. */
+export const maxSentBytes = 16_777_216;
+
+/** A field by its true name, and what people see of it. */
+export interface ShownField {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** A record as people see it. */
+export interface ShownRecord {
+  readonly table: string;
+  readonly sysId: string;
+  /** Its number, or what people call it. */
+  readonly name: string;
+  /** The fields that the name is made of. */
+  readonly namedBy: readonly string[];
+  readonly link: string;
+  readonly fields: readonly ShownField[];
+}
+
+/** What to look for, in people's words. All of it has to hold. */
+export interface RecordSearch {
+  readonly table: string;
+  /** Each word has to be in one of the fields with text. */
+  readonly words?: string;
+  /** Conditions, one a line. */
+  readonly where?: string;
+  /** The usual ones when absent. */
+  readonly fields?: readonly string[];
+  readonly orderBy?: string;
+  readonly limit: number;
+  /** From the page before. */
+  readonly cursor?: string;
+}
+
+export interface RecordPage {
+  readonly table: string;
+  readonly records: readonly ShownRecord[];
+  /** The conditions as they were understood. */
+  readonly understood: readonly string[];
+  /** Where the next page starts; `null` on the last one. */
+  readonly cursor: string | null;
+  /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
+  readonly total: number | null;
+}
+
+export interface RecordCountRequest extends Pick<RecordSearch, "table" | "words" | "where"> {
+  readonly groupBy?: string;
+}
+
+export interface RecordCount {
+  readonly table: string;
+  readonly understood: readonly string[];
+  /** Records that the person may see. */
+  readonly count: number;
+  /** Whether all were counted. */
+  readonly isWhole: boolean;
+  /** The instance's own count where not all were counted. It may include records that the person may not see. */
+  readonly instanceCount?: number | null;
+  readonly groups: readonly { readonly name: string; readonly size: number }[] | null;
+}
+
+/** A record: a number, a link, or with `table` a sys_id or a name. */
+export interface RecordName {
+  readonly id: string;
+  readonly table?: string | undefined;
+}
+
+export interface RecordViewRequest extends RecordName {
+  /** Without them, those that hold something of interest; `*` is all. */
+  readonly fields?: readonly string[] | undefined;
+  readonly include?: readonly string[];
+}
+
+export interface JournalEntry {
+  readonly audience: "team" | "caller";
+  /** The user name; `null` where the entry is the whole journal as the instance shows it. */
+  readonly author: string | null;
+  readonly at: string | null;
+  readonly text: string;
+}
+
+export interface RelatedRecords {
+  readonly kind: string;
+  readonly records: readonly ShownRecord[];
+  readonly isCut: boolean;
+  /** What a reader should know of the list. */
+  readonly note?: string;
+}
+
+/** An answer that was given with an order. */
+interface ItemAnswer {
+  /** The number of the item; `null` where the record is or belongs to one. */
+  readonly item: string | null;
+  readonly label: string;
+  readonly value: string;
+}
+
+export interface ItemAnswers {
+  readonly answers: readonly ItemAnswer[];
+  /** Whether there are more. */
+  readonly isCut: boolean;
+}
+
+export interface RecordView {
+  readonly record: ShownRecord;
+  /** Grows with each change of the record. */
+  readonly version: string;
+  readonly journal: readonly JournalEntry[] | null;
+  readonly files: readonly Attachment[] | null;
+  /** `hidden`: ServiceNow keeps them from the person. */
+  readonly answers: ItemAnswers | "hidden" | "unavailable" | null;
+  readonly related: readonly RelatedRecords[];
+}
+
+export interface DescribedField {
+  readonly name: string;
+  readonly label: string;
+  readonly type: string;
+  readonly reference: string | null;
+  readonly mandatory: boolean;
+  readonly readOnly: boolean;
+  readonly choices: readonly { readonly value: string; readonly label: string }[];
+  readonly choicesLeft: number;
+}
+
+export interface TableDescription {
+  readonly table: string;
+  readonly writable: boolean;
+  /** `records`: the person may not read the dictionary, so that types and mandatory fields are partly unknown. */
+  readonly source: "dictionary" | "records";
+  readonly fields: readonly DescribedField[];
+  readonly fieldsLeft: number;
+}
+
+/** What is known of a file on a record. */
+export interface Attachment {
+  readonly sysId: string;
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly sizeBytes: number;
+}
+
+/** A file on its way: it has to be read to its end, or cancelled. */
+export interface AttachmentContent extends Attachment {
+  /** Throws where it does not arrive whole. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+  cancel(): Promise<void>;
+  /** What cut the file, if `error` is what `pieces` threw for it. */
+  failureOf(error: unknown): ServicenowFailure | null;
+}
+
+interface NewAttachment {
+  readonly fileName: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array<ArrayBuffer>;
+}
+
+type DeskPortAnswer<T> = Promise<Result<T, ServicenowFailure>>;
+
+export interface FileRequest extends RecordName {
+  /** Of the file; its record's only one when absent. */
+  readonly name: string | undefined;
+}
+
+/** What reads. */
+interface DeskReads {
+  search(search: RecordSearch, caller: Caller): DeskPortAnswer<RecordPage>;
+  count(request: RecordCountRequest, caller: Caller): DeskPortAnswer<RecordCount>;
+  get(request: RecordViewRequest, caller: Caller): DeskPortAnswer<RecordView>;
+  describe(
+    request: { readonly table: string; readonly field?: string | undefined },
+    caller: Caller,
+  ): DeskPortAnswer<TableDescription>;
+  /** The file of a record by its name, or its only one. */
+  fetchFile(request: FileRequest, caller: Caller): DeskPortAnswer<AttachmentContent>;
+  /** A file by its own sys_id. */
+  fetchFileById(attachmentId: string, caller: Caller): DeskPortAnswer<AttachmentContent>;
+  /** The tables that the operator opened. */
+  readonly tables: readonly string[];
+}
+
+// The changes that a service desk makes, and what the instance did with them.
+
+/** Free text that is sent to the instance. */
+export const maxTextCharacters = 20_000;
+
+export interface FieldChange {
+  readonly name: string;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** A change as planned, or as it came out. */
+export interface ChangeReport {
+  /** Nothing was sent. */
+  readonly dryRun: boolean;
+  readonly table: string;
+  /** The record's number or name; `null` for a new one that is only planned. */
+  readonly name: string | null;
+  readonly link: string | null;
+  /** As asked for: planned, or taken by the instance. */
+  readonly changes: readonly FieldChange[];
+  /** Asked for, and not what the record says now: dropped by an access rule, or changed by a business rule. */
+  readonly notTaken: readonly {
+    readonly name: string;
+    readonly wanted: string;
+    /** `null` where the instance does not show the field. */
+    readonly now: string | null;
+    /** Whether it may have been taken: the record changed, and the field is not shown. */
+    readonly isUnknown: boolean;
+  }[];
+  /** What the instance changed besides. */
+  readonly alsoChanged: readonly FieldChange[];
+  /** In words: what else there is to know. */
+  readonly notes: readonly string[];
+  /** Of the record afterwards. */
+  readonly version: string | null;
+  /** What is sent, whole, and the version of the record that it was made from. */
+  readonly madeFrom: string;
+}
+
+/** `dryRun`: say what would be sent, and send nothing. */
+interface Change {
+  readonly dryRun: boolean;
+}
+
+export interface CreateRequest extends Change {
+  readonly table: string;
+  /** `name=value` lines, or a JSON object. */
+  readonly values: string;
+  /** A record that the new one comes from. */
+  readonly from?: string | undefined;
+}
+
+export interface UpdateRequest extends Change, RecordName {
+  readonly values: string;
+  /** The version that the caller has seen. */
+  readonly ifVersion?: string | undefined;
+}
+
+export interface NoteRequest extends Change, RecordName {
+  readonly audience: "team" | "caller";
+  readonly text: string;
+}
+
+export interface ApprovalRequest extends Change, RecordName {
+  readonly decision: "approve" | "reject";
+  readonly comment?: string | undefined;
+}
+
+export interface AttachRequest extends Change, RecordName {
+  readonly file: NewAttachment;
+}
+
+export interface AttachReport {
+  /** The record's number or name. */
+  readonly record: string;
+  /** `null` for a dry run. */
+  readonly file: Attachment | null;
+}
+
+type ChangesPortAnswer<T> = Promise<Result<T, ServicenowFailure>>;
+
+interface DeskChanges {
+  create(request: CreateRequest, caller: Caller): ChangesPortAnswer<ChangeReport>;
+  update(request: UpdateRequest, caller: Caller): ChangesPortAnswer<ChangeReport>;
+  addNote(request: NoteRequest, caller: Caller): ChangesPortAnswer<ChangeReport>;
+  decide(request: ApprovalRequest, caller: Caller): ChangesPortAnswer<ChangeReport>;
+  attach(request: AttachRequest, caller: Caller): ChangesPortAnswer<AttachReport>;
+}
 
 /** A field as agents see it: stored value and display value where they differ. */
 export type FieldValue = string | number | boolean | null | {

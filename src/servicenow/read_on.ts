@@ -5,8 +5,7 @@
 import { type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { RecordFields } from "./port.ts";
-import type { Person } from "./person_cache.ts";
-import type { RowsRequest, TableApi } from "./table_api.ts";
+import type { Person, RowsRequest, TableApi } from "./table_api.ts";
 
 /** Where reading begins. */
 export interface ReadingPlace {

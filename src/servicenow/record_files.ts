@@ -1,17 +1,14 @@
 /** Files on records: listed, fetched and added under the person's rights. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { type Attachment, type AttachmentContent, type FileRequest, maxFetchedBytes, maxSentBytes } from "./desk_port.ts";
-import { hasFixedFields } from "./field_access.ts";
-import { parseSysId } from "./record_id.ts";
-import type { Person } from "./person_cache.ts";
-import { oneLine } from "./plain_text.ts";
+import { type Attachment, type AttachmentContent, type FileRequest, maxFetchedBytes, maxSentBytes, type AttachReport, type AttachRequest } from "./port.ts";
+import { hasFixedFields } from "./table_access.ts";
+import { parseSysId, oneLine } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
-import type { AttachReport, AttachRequest } from "./changes_port.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
-import { nameOf } from "./shown_record.ts";
+import { nameOf } from "./selection.ts";
 import { askJson } from "./calls.ts";
 
 const maxListed = 100;

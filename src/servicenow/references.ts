@@ -1,15 +1,12 @@
 /** The record that a name means: a person, a group, a configuration item. A name that means several is an error. */
 import { type Result, success } from "../lib/result.ts";
 import { knownTable, namingFields, tableOfNumber } from "./known_tables.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { displayValue, storedValue } from "./field_values.ts";
+import { displayValue, storedValue, isStoredSysId, cutText, oneLine } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
-import { isStoredSysId } from "./record_id.ts";
-import { cutText, oneLine } from "./plain_text.ts";
 import { readOn } from "./read_on.ts";
-import { anyOf, toQueryValue } from "./query_value.ts";
-import type { Person } from "./person_cache.ts";
+import { anyOf, toQueryValue } from "./conditions.ts";
 
 /** A record by its sys_id, and what to call it in an answer. */
 export interface Reference {

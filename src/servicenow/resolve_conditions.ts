@@ -1,18 +1,14 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
 import { type Result, success } from "../lib/result.ts";
 import { knownTable, tableNameOf } from "./known_tables.ts";
-import type { DeskParts } from "./desk_parts.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { choicesOfColumn, type ColumnChoices, distinctChoices, listChoices, notAmongKnown, unlistedChoice, valuesOfChoice } from "./choices.ts";
+import { choicesOfColumn, type ColumnChoices, distinctChoices, listChoices, notAmongKnown, unlistedChoice, valuesOfChoice, resolvedStates } from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
-import { resolvedStates } from "./usual_choices.ts";
-import type { Person } from "./person_cache.ts";
 import { myGroups, type Reference, resolveReference } from "./references.ts";
 import { findColumn, type FoundColumn } from "./columns_by_name.ts";
-import type { Condition } from "./conditions.ts";
-import { datesOf } from "./person_dates.ts";
-import { anyOf, toQueryValue } from "./query_value.ts";
-import { booleanTerm, type Comparison, type Term, termsOf, textTerm } from "./terms.ts";
+import { type Condition, anyOf, toQueryValue, booleanTerm, type Comparison, type Term, termsOf, textTerm } from "./conditions.ts";
+import { datesOf } from "./dates.ts";
 
 /** Terms of a query, and the same in words: what was understood. */
 interface ResolvedConditions {

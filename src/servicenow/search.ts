@@ -1,17 +1,74 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
+import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import { mayShowField } from "./field_access.ts";
-import { knownTable, namingFields } from "./known_tables.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { type ServicenowFailure, invalidInput } from "./failure.ts";
-import { maxSearchResults, type RecordPage, type RecordSearch } from "./desk_port.ts";
+import { type RecordPage, type RecordSearch, maxSearchResults } from "./port.ts";
+import { htmlToText, oneLine } from "./field_values.ts";
+import { parseWords, select, linkTo, readSelection, type Selection, textColumns, toShownRecord } from "./selection.ts";
+import { askJson } from "./calls.ts";
+import { mayShowField } from "./table_access.ts";
+import { knownTable, namingFields } from "./known_tables.ts";
 import { type ReadingPlace, readOn } from "./read_on.ts";
-import type { DeskParts } from "./desk_parts.ts";
-import type { Person } from "./person_cache.ts";
-import { searchArticles } from "./knowledge_search.ts";
-import { readSelection, select, type Selection, textColumns } from "./selection.ts";
-import { toShownRecord } from "./shown_record.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
+
+// Articles by relevance, from the Knowledge API: published ones that the person may read.
+
+const article = z.object({
+  id: z.string().regex(/^(kb_knowledge:)?[0-9a-f]{32}$/),
+  number: z.string().nullish(),
+  title: z.string().nullish(),
+  snippet: z.string().nullish(),
+});
+const articles = z.object({ articles: z.array(article) });
+
+/** Answers by words; conditions narrow them. Fails as `not_found` or `rejected` where an instance has no such API. */
+async function searchArticles(
+  parts: DeskParts,
+  search: RecordSearch & { readonly words: string; readonly offset: number },
+  person: Person,
+): Promise<Result<RecordPage, ServicenowFailure>> {
+  const { where } = search;
+  const words = parseWords(search.words);
+  if (!words.ok) return words;
+  const narrowed = await select(parts, { table: "kb_knowledge", ...(where === undefined ? {} : { where }) }, person);
+  if (!narrowed.ok) return narrowed;
+  const { query: filter, understood } = narrowed.value;
+  const parsed = await askJson(parts.callAs, person, {
+    path: "/api/sn_km_api/knowledge/articles",
+    query: {
+      // Words alone: an instance puts them into an encoded query.
+      query: words.value.join(" ").replaceAll("^", " ").trim(),
+      language: "all",
+      limit: String(search.limit),
+      offset: String(search.offset),
+      ...(filter === "" ? {} : { filter }),
+    },
+  }, articles);
+  if (!parsed.ok) return parsed;
+  const found = parsed.value.articles.slice(0, search.limit);
+  return success({
+    table: "kb_knowledge",
+    understood: [`with the words ${search.words.trim().slice(0, 200)}`, ...understood],
+    total: null,
+    cursor: found.length < search.limit ? null : String(search.offset + found.length),
+    records: found.map(({ id, number, title, snippet }) => {
+      const sysId = id.replace(/^kb_knowledge:/, "");
+      return {
+        table: "kb_knowledge",
+        sysId,
+        name: oneLine(number ?? sysId),
+        namedBy: ["number"],
+        link: linkTo(parts.instance.origin, "kb_knowledge", sysId),
+        fields: [
+          { name: "short_description", value: oneLine(title ?? "") },
+          { name: "snippet", value: htmlToText(snippet ?? "") },
+        ],
+      };
+    }),
+  });
+}
 
 /** Requests for one page. */
 const maxRequests = 4;

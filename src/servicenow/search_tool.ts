@@ -1,12 +1,58 @@
 /** The tool `servicenow_search`: records by words and conditions in people's words. Encoded queries are never accepted. */
 import * as z from "zod";
+import { given, callerOf, contentWarning, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
 import { defineTool, type Tool } from "../mcp/tool.ts";
-import { maxSearchResults } from "./desk_port.ts";
-import type { ServicenowRecords } from "./port.ts";
-import { searchNames } from "./argument_names_tool.ts";
-import { conditionParameters, whereOf, whereParameter } from "./conditions_tool.ts";
-import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
-import { listLines } from "./record_lines_tool.ts";
+import { maxSearchResults, type ServicenowRecords } from "./port.ts";
+import { searchNames, countNames } from "./argument_names_tool.ts";
+import { listLines } from "./get_record_tool.ts";
+
+// Conditions as parameters: lines in `where`, and columns that agents guess as parameters of their own.
+
+const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
+  "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +
+    "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
+).meta({ written: "lines" });
+
+const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
+
+/** Understood and not listed; each stands for a line of `where`. */
+const conditionParameters = {
+  number: unlisted(),
+  state: unlisted(),
+  priority: unlisted(),
+  category: unlisted(),
+  active: z.boolean().optional().meta({ unlisted: true }),
+  assigned_to: unlisted(),
+  assignment_group: unlisted(),
+  caller: unlisted(),
+  cmdb_ci: unlisted(),
+  updated_after: unlisted(),
+  updated_before: unlisted(),
+};
+
+type Conditions =
+  & { readonly where?: string | undefined; readonly active?: boolean | undefined }
+  & {
+    readonly [Name in Exclude<keyof typeof conditionParameters, "active">]?: string | undefined;
+  };
+
+const comparedNames = (Object.keys(conditionParameters) as (keyof typeof conditionParameters)[])
+  .filter((name) => name !== "active" && name !== "updated_after" && name !== "updated_before");
+
+/** All conditions as lines. */
+function whereOf(input: Conditions): string | undefined {
+  const lines = given(input.where) === undefined ? [] : [input.where ?? ""];
+  for (const name of comparedNames) {
+    const value = given(input[name])?.replaceAll(/\s+/g, " ");
+    if (value !== undefined) lines.push(`${name} = ${value}`);
+  }
+  if (input.active !== undefined) lines.push(`active = ${input.active}`);
+  for (const [name, sign] of [["updated_after", ">="], ["updated_before", "<="]] as const) {
+    const value = given(input[name])?.replaceAll(/\s+/g, " ");
+    if (value !== undefined) lines.push(`sys_updated_on ${sign} ${value}`);
+  }
+  return lines.length === 0 ? undefined : lines.join("\n");
+}
 
 const defaultLimit = 10;
 
@@ -66,6 +112,48 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
             limit > maxSearchResults ? ` (limit is at most ${maxSearchResults})` : ""
           }`,
         ]),
+      ]);
+    },
+  });
+}
+
+// The tool `servicenow_count`: how many records the person may see, all or by group.
+
+const maxGroups = 50;
+
+export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_count",
+    title: "Count ServiceNow records",
+    description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
+    scopes: ["servicenow:read"],
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    aliases: countNames,
+    input: z.object({
+      table: z.string(),
+      words: z.string().optional().meta({ written: "text" }),
+      where: z.string().optional().meta({ written: "lines" }),
+      group_by: z.string().optional().describe("Field"),
+      ...conditionParameters,
+    }),
+    async run(input, context) {
+      const request = {
+        table: input.table,
+        ...present({ words: given(input.words), where: whereOf(input), groupBy: given(input.group_by) }),
+      };
+      const counted = await servicenow.desk.count(request, callerOf(context));
+      if (!counted.ok) return toFailureOutcome(servicenow, counted.error);
+      const { table, understood, count, isWhole, instanceCount, groups } = counted.value;
+      const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+      const more = instanceCount === undefined || instanceCount === null
+        ? "How many more is not known"
+        : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
+      const shown = groups?.slice(0, maxGroups) ?? [];
+      return toTextOutcome([
+        `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}`,
+        ...shown.map(({ name, size }) => `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}`),
+        ...(groups !== null && groups.length > maxGroups ? [`and ${groups.length - maxGroups} smaller groups`] : []),
+        ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
       ]);
     },
   });

@@ -1,29 +1,23 @@
 /** Everything that this server does with one ServiceNow instance, put together. */
-import type { Admission } from "../lib/admission.ts";
-import type { Clock } from "../lib/clock.ts";
+import type { Admission } from "../lib/join_next.ts";
+import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import type { SecretBox } from "../lib/secret_box.ts";
+import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/port.ts";
 import { createTableAccess } from "./table_access.ts";
-import { defaultTables } from "./table_list.ts";
+import { defaultTables } from "./tables.ts";
 import { createCallAs } from "./calls.ts";
 import { describeFailure } from "./failure.ts";
 import { createDesk } from "./desk.ts";
-import { createFetchOnce } from "./fetch_once.ts";
+import { createFetchOnce, createSend, createTransport, type Fetch } from "./transport.ts";
 import { parseInstance } from "./instance.ts";
 import type { InstanceSignIn } from "../oauth/servicenow_port.ts";
-import { createLinkFlow } from "./link_flow.ts";
+import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
-import { createServicenowLinks, type ServicenowLinks } from "./links.ts";
-import { pause } from "../lib/pause.ts";
+import { createServicenowLinks, type ServicenowLinks, askWhoAmI } from "./links.ts";
 import type { ServicenowRecords } from "./port.ts";
-import { createRecordReader } from "./resource_reader.ts";
-import { createLinking } from "./wait_for_link.ts";
-import { createSend } from "./send.ts";
-import { systemTimers } from "../lib/timers.ts";
+import { createRecordReader } from "./resources.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
-import { createTransport, type Fetch } from "./transport.ts";
-import { askWhoAmI } from "./who_am_i.ts";
 
 /** What an instance is used with. */
 export interface ServicenowOptions {

@@ -1,15 +1,37 @@
 /** The Table API: rows of one table, read and written in a person's own name. */
 import * as z from "zod";
-import { failure, type Result, success } from "../lib/result.ts";
-import { askJson, type CallAs } from "./calls.ts";
-import type { ServicenowFailure } from "./failure.ts";
-import { recordSchema, storedValue } from "./field_values.ts";
 import type { ServicenowInstance } from "./instance.ts";
-import type { Caller } from "./caller.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { askJson, type CallAs, type Caller } from "./calls.ts";
+import type { ServicenowFailure } from "./failure.ts";
+import { recordSchema, storedValue, isStoredSysId } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
-import { isStoredSysId } from "./record_id.ts";
-import { maxReplyBytes, parseResult } from "./reply.ts";
-import { nextOffset } from "./next_offset.ts";
+import { maxReplyBytes, parseResult } from "./transport.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
+import type { Clock } from "../lib/time.ts";
+import type { InstanceAccount } from "./link_store.ts";
+import type { TableAccess } from "./table_access.ts";
+
+// Where the next page of a list starts.
+
+/**
+ * Where `rel="next"` leads (RFC 8288 §3). Only the offset is taken from it: the address is never followed, and has to
+ * be the instance's own.
+ */
+function nextOffset(link: string | null, { origin }: ServicenowInstance, offset: number): number | null {
+  for (const part of (link ?? "").split(/,\s*(?=<)/)) {
+    const [, target = ""] = /^\s*<([^>]*)>\s*;\s*rel="?next"?\s*$/.exec(part) ?? [];
+    const url = URL.parse(target, origin);
+    if (target === "" || url === null || url.origin !== origin) continue;
+    const next = toCount(url.searchParams.get("sysparm_offset"));
+    if (next !== null && next > offset) return next;
+  }
+  return null;
+}
+
+function toCount(text: string | null): number | null {
+  return text !== null && /^\d{1,10}$/.test(text) ? Number(text) : null;
+}
 
 /** Which rows, in what form. Without `fields`, all that the person may see. */
 export interface RowsRequest {
@@ -123,4 +145,58 @@ export function createTableApi(
     update: (table, sysId, values, caller) => write("PATCH", `/api/now/table/${table}/${sysId}`, values, caller),
   };
   return api;
+}
+
+// What a person was told of an instance's tables, kept for ten minutes and for that person alone.
+
+const keptMs = 600_000;
+/** Characters of everything that is kept. */
+const maxCharacters = 16_777_216;
+
+/** A caller, and the account under which the instance knows them. */
+export interface Person extends Caller {
+  readonly account: InstanceAccount;
+}
+
+type Remember = <T>(
+  person: Person,
+  name: readonly string[],
+  load: () => Promise<Result<T, ServicenowFailure>>,
+) => Promise<Result<T, ServicenowFailure>>;
+
+/** Failures are not kept. `clock` is read for differences only. */
+export function createPersonCache(clock: Clock): Remember {
+  interface Entry {
+    readonly value: unknown;
+    readonly until: number;
+    readonly characters: number;
+  }
+  const entries = boundedMap<string, Entry>({ maxWeight: maxCharacters, weigh: ({ characters }) => characters });
+  return async <T>(
+    { subject, account }: Person,
+    name: readonly string[],
+    load: () => Promise<Result<T, ServicenowFailure>>,
+  ) => {
+    const key = JSON.stringify([subject, account.sysId, ...name]);
+    const kept = entries.get(key);
+    if (kept !== undefined && kept.until > clock()) return success(kept.value as T);
+    const loaded = await load();
+    if (loaded.ok) {
+      const characters = key.length + JSON.stringify(loaded.value).length;
+      entries.set(key, { value: loaded.value, until: clock() + keptMs, characters });
+    }
+    return loaded;
+  };
+}
+
+// What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time.
+
+export interface DeskParts {
+  readonly access: TableAccess;
+  readonly callAs: CallAs;
+  readonly instance: ServicenowInstance;
+  readonly tableApi: TableApi;
+  readonly remember: Remember;
+  /** The time of day. */
+  readonly clock: Clock;
 }

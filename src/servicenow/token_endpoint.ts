@@ -2,8 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { UnavailableCause } from "./failure.ts";
-import { parseJsonBytes } from "./reply.ts";
-import type { Transport, UpstreamReply } from "./transport.ts";
+import { parseJsonBytes, type Transport, type UpstreamReply } from "./transport.ts";
 
 /** This server as the instance knows it. */
 export interface InstanceClient {

@@ -1,10 +1,11 @@
 /** One request to the instance: no redirect followed, no body without a bound, no wait without an end. */
-import { readBounded } from "../lib/bounded_body.ts";
-import { declaredLength } from "../lib/request_text.ts";
-import type { Clock } from "../lib/clock.ts";
+import * as z from "zod";
+import { readBounded, declaredLength } from "../lib/request_text.ts";
+import type { Clock, Pause } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { instanceUrl, type ServicenowInstance } from "./instance.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 
 /** The call signature of the platform's `fetch`. */
 export type Fetch = typeof globalThis.fetch;
@@ -125,7 +126,7 @@ function unavailable(
 }
 
 /** `Retry-After` in seconds, be it a number or a date (RFC 9110 §10.2.3); `null` when absent or neither. */
-export function retryAfterSeconds(headers: Headers, clock: Clock): number | null {
+function retryAfterSeconds(headers: Headers, clock: Clock): number | null {
   const text = headers.get("retry-after")?.trim() ?? "";
   if (/^\d{1,9}$/.test(text)) return Number(text);
   const date = Date.parse(text);
@@ -157,4 +158,146 @@ function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
       await response.body.cancel().catch(() => {}); // it broke off: `pieces` has told
     },
   };
+}
+
+// * Fetch for what must not be sent twice. When a connection that was kept open breaks, Deno's fetch repeats the request
+// by itself, POST or not; on a connection of its own it does not. An incident would be opened twice, and a refresh token
+// that rotates would look stolen.
+
+/** A fetch, and what to close when it is not used any more. */
+interface FetchOnce {
+  readonly fetch: Fetch;
+  close(): void;
+}
+
+/** `fetch` over a new connection each time; `fetch` itself on platforms without `Deno.createHttpClient`. */
+export function createFetchOnce(fetch: Fetch): FetchOnce {
+  if (typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
+  const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
+  return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
+}
+
+// What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values.
+
+/** A failure, or the instance's word that the access token is not good (any more). */
+export type UpstreamFailure = ServicenowFailure | { readonly reason: "unauthorized" };
+
+/** The JSON of one answer. */
+export const maxReplyBytes = 1_048_576;
+const defaultRetryAfterSeconds = 60;
+const maxQuotedCharacters = 500;
+
+const errorEnvelope = z.object({
+  error: z.object({ message: z.string().nullish(), detail: z.string().nullish() }),
+  status: z.literal("failure"),
+});
+
+/** The reply itself when its status is a success, the failure that its status stands for otherwise. */
+export function checkStatus(
+  reply: UpstreamReply,
+  request: UpstreamRequest,
+  clock: Clock,
+): Result<UpstreamReply, UpstreamFailure> {
+  const { status } = reply;
+  if (status >= 200 && status < 300) return success(reply);
+  if (status === request.notFoundStatus) return failure({ reason: "not_found" });
+  switch (status) {
+    case 401:
+      return failure({ reason: "unauthorized" });
+    case 403:
+      return failure({ reason: "forbidden", ...(request.method === "GET" ? {} : { said: quoteError(reply) }) });
+    case 404:
+      return failure({ reason: "not_found" });
+    case 429:
+      return failure({
+        reason: "rate_limited",
+        by: "servicenow",
+        retryAfterSeconds: retryAfterSeconds(reply.headers, clock) ?? defaultRetryAfterSeconds,
+      });
+    default:
+      return status >= 500
+        ? failure({
+          reason: "unavailable",
+          because: "server_error",
+          ...(request.method === "GET" ? {} : { uncertain: true }),
+        })
+        : failure({ reason: "rejected", message: quoteError(reply) });
+  }
+}
+
+export function parseResult<Schema extends z.ZodType>(
+  reply: UpstreamReply,
+  schema: Schema,
+): Result<z.output<Schema>, ServicenowFailure> {
+  const body = parseJsonBytes(reply.bytes);
+  const envelope = isObject(body) ? body : {};
+  // A query that runs too long is answered with 200, the records found so far, and an error.
+  if ("error" in envelope && errorEnvelope.safeParse(body).success) {
+    return failure({ reason: "unavailable", because: "server_error" });
+  }
+  const parsed = schema.safeParse(envelope["result"]);
+  return parsed.success ? success(parsed.data) : failure({ reason: "unavailable", because: "bad_reply" });
+}
+
+/** The bytes as JSON; `undefined` when they are none. */
+export function parseJsonBytes(bytes: Uint8Array): unknown {
+  return parseJson(new TextDecoder().decode(bytes));
+}
+
+/** The instance's own words, on one line and not long. They speak of tables and fields, of nothing inside this server. */
+function quoteError(reply: UpstreamReply): string {
+  const parsed = errorEnvelope.safeParse(parseJsonBytes(reply.bytes));
+  if (!parsed.success) return `ServiceNow answered with status ${reply.status}.`;
+  const { message, detail } = parsed.data.error;
+  const words = [message, detail].filter((text) => text).join(": ").replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
+    .trim();
+  if (words === "") return `ServiceNow answered with status ${reply.status}.`;
+  return words.length > maxQuotedCharacters ? `${words.slice(0, maxQuotedCharacters)}…` : words;
+}
+
+// A request and its retries. Only reads are sent again, until `signal` ends the call.
+
+interface SendOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  /** Between 0 and 1, as `Math.random`. */
+  readonly random: () => number;
+  readonly pause: Pause;
+  /** The pause before the second attempt. It doubles for each further one, and half of it is random. */
+  readonly retryDelayMs?: number;
+}
+
+/** Sends a request and gives its successful answer. */
+export type Send = (
+  request: UpstreamRequest,
+  call: { readonly accessToken: string; readonly signal: AbortSignal },
+) => Promise<Result<UpstreamReply, UpstreamFailure>>;
+
+const maxReadAttempts = 3;
+/** A longer `Retry-After` is reported to the caller. */
+const maxRetryAfterSeconds = 3;
+const firstRetryDelayMs = 250;
+
+export function createSend(
+  { transport, clock, random, pause, retryDelayMs = firstRetryDelayMs }: SendOptions,
+): Send {
+  return async (request, { accessToken, signal }) => {
+    const attempts = request.method === "GET" ? maxReadAttempts : 1;
+    for (let attempt = 1;; attempt++) {
+      const answer = await transport(request, { accessToken, signal });
+      const outcome = answer.ok ? checkStatus(answer.value, request, clock) : answer;
+      if (outcome.ok || attempt >= attempts || !isPassing(outcome.error)) return outcome;
+      const asked = answer.ok ? retryAfterSeconds(answer.value.headers, clock) : null;
+      if (asked !== null && asked > maxRetryAfterSeconds) return outcome;
+      const backoffMs = retryDelayMs * 2 ** (attempt - 1) * (0.5 + random() / 2);
+      await pause(Math.max((asked ?? 0) * 1_000, backoffMs), signal);
+      if (signal.aborted) return outcome;
+    }
+  };
+}
+
+/** Whether the same request may succeed in a moment. A time-out is not retried: it has used up the time of the call. */
+function isPassing(error: UpstreamFailure): boolean {
+  if (error.reason === "rate_limited") return true;
+  return error.reason === "unavailable" && ["unreachable", "broken_off", "server_error"].includes(error.because);
 }

@@ -1,17 +1,72 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
-import { type Result, success } from "../lib/result.ts";
-import type { DeskParts } from "./desk_parts.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import type { DeskParts, Person } from "./table_api.ts";
 import { storedValue } from "./field_values.ts";
-import type { Person } from "./person_cache.ts";
+import { type RecordFields, type ChangeReport, type CreateRequest, type UpdateRequest, maxTextCharacters, type NoteRequest } from "./port.ts";
+import { choicesOfColumn, listChoices } from "./choices.ts";
+import { type TableColumns, columnsOf } from "./columns.ts";
+import { type ResolvedValue, resolveValues, type GivenValue, parseValueLines } from "./resolve_values.ts";
+import { type Result, success } from "../lib/result.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
-import { shownValue } from "./shown_record.ts";
+import { shownValue } from "./selection.ts";
 import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
-import type { ChangeReport, CreateRequest, UpdateRequest } from "./changes_port.ts";
-import { choicesOfMissing, missingFields } from "./required_fields.ts";
-import { resolveValues } from "./resolve_values.ts";
-import { type GivenValue, parseValueLines } from "./value_lines.ts";
-import { columnsOf } from "./columns.ts";
+import { namedColumn, unknownColumn } from "./columns_by_name.ts";
+
+// Fields that a record must have before the instance takes a change, as far as they can be known before it is sent.
+
+/** The base system's data policies for work that is put on hold, resolved or closed: by table and state. */
+const closing: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  incident: { "3": ["hold_reason"], "6": ["close_code", "close_notes"], "7": ["close_code", "close_notes"] },
+  problem: { "106": ["resolution_code", "cause_notes", "fix_notes"] },
+  change_request: { "3": ["close_code", "close_notes"] },
+  change_task: { "3": ["close_code"] },
+};
+/** What they ask of each new record. */
+const creating: Readonly<Record<string, readonly string[]>> = {
+  incident: ["short_description", "caller_id"],
+  problem: ["short_description"],
+  change_request: ["short_description"],
+  kb_knowledge: ["short_description", "kb_knowledge_base"],
+};
+
+/** Names of mandatory fields that neither the record nor the change fills. */
+function missingFields(
+  { table, columns, source }: TableColumns,
+  values: readonly ResolvedValue[],
+  record: RecordFields | null,
+): readonly string[] {
+  const filled = (name: string): boolean => {
+    const given = values.find((value) => value.name === name);
+    return (given === undefined ? record === null ? "" : storedValue(record, name) : given.stored) !== "";
+  };
+  const wanted = new Set<string>(record === null ? creating[table] ?? [] : []);
+  if (record === null && source === "dictionary") {
+    for (const { name, mandatory, hasDefault } of columns) if (mandatory && !hasDefault) wanted.add(name);
+  }
+  for (const { name, column } of values) if (column.mandatory) wanted.add(name);
+  const state = values.find(({ name }) => name === "state")?.stored ?? "";
+  const known = new Set(columns.map(({ name }) => name));
+  for (const name of closing[table]?.[state] ?? []) if (known.has(name)) wanted.add(name);
+  return [...wanted].filter((name) => !filled(name));
+}
+
+/** The choices of those fields that have some, as the end of a refusal: they save the caller a guess. */
+async function choicesOfMissing(
+  parts: DeskParts,
+  columns: TableColumns,
+  missing: readonly string[],
+  person: Person,
+): Promise<string> {
+  let text = "";
+  for (const column of columns.columns) {
+    if (column.choice === "none" || column.choice === "untold" || !missing.includes(column.name)) continue;
+    const choices = await choicesOfColumn(parts, columns, column, person);
+    if (choices.ok && choices.value.choices.length > 0) {
+      text += `; ${column.name}: ${listChoices(choices.value.choices)}`;
+    }
+  }
+  return text;
+}
 
 type Answer = Promise<Result<ChangeReport, ServicenowFailure>>;
 
@@ -164,4 +219,37 @@ async function linkBack(
   return linked.ok && storedValue(linked.value, field) === to
     ? `${name} refers to it now (${field}; version ${storedValue(linked.value, "sys_mod_count")} of ${name})`
     : `${name} could not be made to refer to it (${field}): set it with servicenow_update`;
+}
+
+// A work note for the team, or a reply that the caller sees.
+
+const fields = { team: "work_notes", caller: "comments" } as const;
+
+export async function addNote(
+  parts: DeskParts,
+  { id, table, audience, text, dryRun }: NoteRequest,
+  person: Person,
+): Promise<Result<ChangeReport, ServicenowFailure>> {
+  if (text.trim() === "") return invalidInput("text must not be empty");
+  if (text.length > maxTextCharacters) return invalidInput(`text must have at most ${maxTextCharacters} characters`);
+  const found = await findRecord(parts, { id, table }, person, { writing: true });
+  if (!found.ok) return found;
+  const { record, sysId } = found.value;
+  if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
+  const name = fields[audience];
+  const columns = await columnsOf(parts, found.value.table, person);
+  if (!columns.ok) return columns;
+  const column = await namedColumn(parts, columns.value, name, person);
+  if (column === null) return invalidInput(unknownColumn(columns.value, name));
+  const values: readonly ResolvedValue[] = [
+    { name, column: { ...column, type: "journal_input" }, stored: text, shown: text },
+  ];
+  const { origin } = parts.instance;
+  const before = { ...record, [name]: "" };
+  const planned = plannedReport({ table: found.value.table, record: before, origin, values });
+  if (dryRun) return success(planned);
+  const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text }, person);
+  return after.ok
+    ? success(finishedReport(planned, { before: record, after: after.value, origin, values }))
+    : refusalOfWrite(after.error, record);
 }

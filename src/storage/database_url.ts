@@ -1,5 +1,5 @@
 /** `DATABASE_URL`, taken apart. Hints never show the text: it may hold a password. */
-import { parseIpAddress } from "../lib/ip_address.ts";
+import { parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Where entries are kept when not in the data directory. */

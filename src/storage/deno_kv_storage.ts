@@ -2,22 +2,289 @@
  * The storage port on Deno KV, for Deno Deploy; on a disk SQLite is faster. KV's own `expireIn` only says when KV may
  * begin to forget, so it is not used: expiry is checked on every read.
  */
-import { UnusableError } from "../lib/problem.ts";
-import type { Clock } from "../lib/clock.ts";
-import { parseStoredJson } from "../lib/storage_fault.ts";
-import { createIfAbsent } from "./create_if_absent.ts";
-import { announce, followDenoKv } from "./announcements.ts";
-import { addPut, decodeRecord, isLive, kvKeys, type KvRecord, readContent } from "./records.ts";
-import { type Unlocked, whenUnlocked } from "./locked.ts";
-import { sweepDenoKv } from "./sweep.ts";
-import { decodeValue, encodeValue, whenReadable } from "./values.ts";
-import { encodeKeyToRead } from "./key_text.ts";
-import { defaultBusyTimeoutMs } from "./limits.ts";
-import { createKeyedWatches } from "./keyed_watches.ts";
-import { listRange } from "./list_range.ts";
-import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
-import { isCounted } from "./watched_families.ts";
-import { prepareBatch, type PreparedBatch } from "./prepare_batch.ts";
+import { StorageFault, parseStoredJson } from "../lib/system_fault.ts";
+import { type StorageKey, createIfAbsent, encodeKeyToRead, defaultBusyTimeoutMs, listRange, type Batch, type Storage, type StoredEntry } from "./port.ts";
+import { type PreparedPut, prepareBatch, type PreparedBatch } from "./prepare_batch.ts";
+import { type KeyedWatches, isWatchable, createKeyedWatches, isCounted } from "./watches.ts";
+import { UnusableError } from "../lib/result.ts";
+import type { Clock } from "../lib/time.ts";
+
+// * How values lie in Deno KV: bytes, which any version of Deno reads. KV writes every other value in a form of V8 that an
+// older Deno cannot read, and the platform chooses its own. Earlier versions of Portcullis wrote such values; they are
+// read where the runtime can.
+
+const unreadable = "Deno KV holds a record that a newer version of Deno wrote, in a form that this one cannot read";
+const unreadableRemedy =
+  "run the Deno that wrote it, or a newer one; this version of Portcullis writes no more of them";
+
+/** The value as bytes: JSON in UTF-8. */
+function encodeValue(value: unknown): Uint8Array {
+  return new Uint8Array(Buffer.from(JSON.stringify(value)));
+}
+
+/** A stored value, and one that an earlier version wrote, which is as it was. */
+function decodeValue<T>(stored: unknown): T {
+  return (stored instanceof Uint8Array ? JSON.parse(Buffer.from(stored).toString()) : stored) as T;
+}
+
+/** Runs `step`, and rejects with a {@link StorageFault} where this runtime cannot read what another one wrote. */
+async function whenReadable<T>(step: () => Promise<T>): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    // It has no code, and no name of its own.
+    if (!(error instanceof RangeError) || !error.message.includes("could not deserialize value")) throw error;
+    throw new StorageFault(unreadable, unreadableRemedy, { cause: error });
+  }
+}
+
+// * How entries lie in Deno KV. Native keys sort as the port promises. A record is bytes: its head as a line of JSON, then
+// the value, which is JSON too. A value that is too large for KV (65,536 bytes) lies in chunks under an id of its own, written with the entry and never changed, so a reader either
+// finds them all or has an entry that was just replaced. Chunks of an entry that is gone lie there until the next sweep.
+
+const chunkBytes = 60_000; // 65,536 less the head; at most 9 a value, so one getMany() reads them
+const newline = 10;
+
+/** What the key `["entry", ...key]` holds. */
+interface KvRecord {
+  readonly expiresAt: number | null;
+  readonly content: Uint8Array | LargeContent;
+}
+
+/** Says where the chunks are. */
+interface LargeContent {
+  readonly id: string;
+  readonly chunks: number;
+}
+
+/** What the key `["large", id]` holds, for sweep() to find chunks that no entry refers to any more. */
+interface LargeIndexRecord {
+  readonly key: StorageKey;
+  readonly chunks: number;
+}
+
+function encodeRecord({ expiresAt, content }: KvRecord): Uint8Array {
+  const isSmall = content instanceof Uint8Array;
+  const head = JSON.stringify({ expiresAt, ...isSmall ? {} : { large: content } });
+  return new Uint8Array(Buffer.concat([Buffer.from(`${head}\n`), isSmall ? content : new Uint8Array()]));
+}
+
+/** A record as it was written, by this version or an earlier one; `null` for an absent one. */
+export function decodeRecord(stored: unknown): KvRecord | null {
+  if (stored === null) return null;
+  if (!(stored instanceof Uint8Array)) return stored as KvRecord;
+  const endOfHead = stored.indexOf(newline);
+  const { expiresAt, large } = decodeValue<{ readonly expiresAt: number | null; readonly large?: LargeContent }>(
+    stored.subarray(0, endOfHead),
+  );
+  return { expiresAt, content: large ?? stored.subarray(endOfHead + 1) };
+}
+
+const kvKeys = {
+  schema: ["schema"],
+  /** Counts commits. */
+  change: ["change"],
+  /** The last changes of watchable entries. */
+  announced: ["announced"],
+  entry: (key: StorageKey): Deno.KvKey => ["entry", ...key],
+  chunk: (id: string, at: number): Deno.KvKey => ["chunk", id, at],
+  large: (id: string): Deno.KvKey => ["large", id],
+  /** Finds expired entries; holds the entry's key. */
+  expiry: (expiresAt: number, id: string): Deno.KvKey => ["expiry", expiresAt, id],
+} as const;
+
+/** Adds a put, with its chunks and index records, to an operation. */
+function addPut(operation: Deno.AtomicOperation, { key, json, expiresAt }: PreparedPut): void {
+  const bytes = Buffer.from(json);
+  const id = crypto.randomUUID();
+  if (expiresAt !== null) operation.set(kvKeys.expiry(expiresAt, id), encodeValue(key));
+  const chunks = Math.ceil(bytes.byteLength / chunkBytes);
+  if (chunks === 1) {
+    operation.set(kvKeys.entry(key), encodeRecord({ expiresAt, content: bytes }));
+    return;
+  }
+  operation.set(kvKeys.entry(key), encodeRecord({ expiresAt, content: { id, chunks } }));
+  operation.set(kvKeys.large(id), encodeValue({ key, chunks } satisfies LargeIndexRecord));
+  for (let at = 0; at < chunks; at++) {
+    operation.set(kvKeys.chunk(id, at), new Uint8Array(bytes.subarray(at * chunkBytes, (at + 1) * chunkBytes)));
+  }
+}
+
+function addChunkRemoval(operation: Deno.AtomicOperation, { id, chunks }: LargeContent): void {
+  operation.delete(kvKeys.large(id));
+  for (let at = 0; at < chunks; at++) operation.delete(kvKeys.chunk(id, at));
+}
+
+/** The JSON of a record's value, or `null` when its chunks are gone: the entry was replaced since it was read. */
+export async function readContent(kv: Deno.Kv, content: Uint8Array | LargeContent): Promise<string | null> {
+  if (content instanceof Uint8Array) return Buffer.from(content).toString();
+  const keys = Array.from({ length: content.chunks }, (_, at) => kvKeys.chunk(content.id, at));
+  const pieces = await kv.getMany<Uint8Array[]>(keys);
+  const found = pieces.flatMap(({ value }) => value === null ? [] : [value]);
+  return found.length === content.chunks ? Buffer.concat(found).toString() : null;
+}
+
+/** Whether the record can still be read at `now`. */
+export function isLive(record: KvRecord | null, now: number): record is KvRecord {
+  return record !== null && (record.expiresAt === null || record.expiresAt > now);
+}
+
+// * Which watchable entries changed: one value with the last of them, written in the operation of the change itself and
+// checked, so that its numbers have no gaps. Who has missed more than it holds is told that anything may have changed.
+// KV's own `watch()` is no help: of a file it tells only of changes in the same process.
+
+const keptKeys = 50; // of at most 1,024 bytes: together below KV's 65,536 bytes a value
+
+interface Announcements {
+  /** How many there have ever been. */
+  readonly count: number;
+  /** The last ones, as text. */
+  readonly keys: readonly string[];
+}
+
+const none: Announcements = { count: 0, keys: [] };
+
+/** As lines, the number first: keys as text hold no line break. */
+function encodeAnnouncements({ count, keys }: Announcements): Uint8Array {
+  return new Uint8Array(Buffer.from([count, ...keys].join("\n")));
+}
+
+/** What was announced, by this version or an earlier one. */
+function decodeAnnouncements(stored: unknown): Announcements {
+  if (!(stored instanceof Uint8Array)) return stored as Announcements | null ?? none;
+  const [count, ...keys] = Buffer.from(stored).toString().split("\n");
+  return { count: Number(count), keys };
+}
+
+/** Adds the announcement of changed entries to their operation. It fails when another announces something meanwhile. */
+async function announce(
+  kv: Deno.Kv,
+  operation: Deno.AtomicOperation,
+  entries: readonly { readonly key: StorageKey; readonly keyText: string }[],
+): Promise<void> {
+  const changed = entries.filter(({ key }) => isWatchable(key)).map(({ keyText }) => keyText);
+  if (changed.length === 0) return;
+  const { value, versionstamp } = await kv.get(kvKeys.announced);
+  const before = decodeAnnouncements(value);
+  const keys = [...before.keys, ...changed].slice(-keptKeys);
+  operation.check({ key: kvKeys.announced, versionstamp });
+  operation.set(kvKeys.announced, encodeAnnouncements({ count: before.count + changed.length, keys }));
+}
+
+/** Tells `watches` of what is announced, until the returned function is called. At first, anything may have changed. */
+function followDenoKv(
+  kv: Deno.Kv,
+  intervalMs: number,
+  { tell, tellAll }: Pick<KeyedWatches, "tell" | "tellAll">,
+): () => void {
+  let seen: number | null = null;
+  let stopped = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const read = async (): Promise<Announcements | null> => {
+    try {
+      return decodeAnnouncements((await kv.get(kvKeys.announced)).value);
+    } catch {
+      return null; // the way to KV is lost: the next look begins where this one did
+    }
+  };
+  const look = async (): Promise<void> => {
+    const found = await read();
+    if (stopped) return;
+    lookLater();
+    if (found === null || found.count === seen) return;
+    const { count, keys } = found;
+    const missed = seen === null ? Infinity : count - seen;
+    seen = count;
+    if (missed > keys.length || missed < 0) return tellAll();
+    for (const key of new Set(keys.slice(-missed))) tell(key);
+  };
+  const lookLater = (): void => void (timer = setTimeout(look, intervalMs));
+  void look();
+  return () => {
+    stopped = true;
+    clearTimeout(timer);
+  };
+}
+
+// Waiting for a KV file that another opening, in this process or another, is writing: KV itself does not wait.
+
+/** {@link whenUnlocked} with its time-out given. */
+type Unlocked = <T>(step: () => Promise<T>) => Promise<T>;
+
+const mostMs = 20;
+
+/** Runs `step` again while the file is locked: nothing was written then. */
+async function whenUnlocked<T>(timeoutMs: number, step: () => Promise<T>): Promise<T> {
+  const end = performance.now() + timeoutMs;
+  for (let attempt = 1;; attempt++) {
+    try {
+      return await step();
+    } catch (error) {
+      const isLocked = error instanceof Error && error.message.includes("database is locked"); // it has no code
+      if (!isLocked || performance.now() > end) throw error;
+      await new Promise((resolve) => setTimeout(resolve, Math.min(attempt, mostMs)));
+    }
+  }
+}
+
+// sweep() for Deno KV: by the index records, so that live entries are not read.
+
+const expiredAtOnce = 10; // one getMany(), one commit
+
+interface Expired {
+  readonly index: Deno.KvKey;
+  readonly key: StorageKey;
+}
+
+/** Deletes the entries that had expired at `now` and says how many; then the chunks that no entry refers to. */
+async function sweepDenoKv(kv: Deno.Kv, now: number, unlocked: Unlocked): Promise<number> {
+  let total = 0;
+  let group: Expired[] = [];
+  // An index record holds the key of an entry that was written with this expiry; it may have been written anew since.
+  const selector = { start: ["expiry"], end: ["expiry", now, true] };
+  for await (const { key: index, value } of kv.list(selector)) {
+    group.push({ index, key: decodeValue<StorageKey>(value) });
+    if (group.length < expiredAtOnce) continue;
+    total += await removeExpired(kv, group, now, unlocked);
+    group = [];
+  }
+  total += await removeExpired(kv, group, now, unlocked);
+  for await (const { key: [, id], value } of kv.list({ prefix: ["large"] })) {
+    const { key, chunks } = decodeValue<LargeIndexRecord>(value);
+    const record = decodeRecord((await kv.get(kvKeys.entry(key))).value);
+    const isReferred = record !== null && !(record.content instanceof Uint8Array) && record.content.id === id;
+    if (isReferred) continue;
+    const operation = kv.atomic();
+    addChunkRemoval(operation, { id: String(id), chunks });
+    await unlocked(() => operation.commit());
+  }
+  return total;
+}
+
+async function removeExpired(
+  kv: Deno.Kv,
+  group: readonly Expired[],
+  now: number,
+  unlocked: Unlocked,
+): Promise<number> {
+  if (group.length === 0) return 0;
+  const found = await kv.getMany<unknown[]>(group.map(({ key }) => kvKeys.entry(key)));
+  const operation = kv.atomic();
+  const expired = new Set<string>(); // several index records may name one entry
+  for (const { key, value, versionstamp } of found) {
+    const record = decodeRecord(value);
+    if (record === null || isLive(record, now)) continue;
+    operation.check({ key, versionstamp }).delete(key);
+    expired.add(JSON.stringify(key));
+  }
+  for (const { index } of group) operation.delete(index);
+  if ((await unlocked(() => operation.commit())).ok) return expired.size;
+  // One of them was written at the same moment: each on its own, and that one at the next sweep.
+  if (group.length === 1) return 0;
+  let total = 0;
+  for (const each of group) total += await removeExpired(kv, [each], now, unlocked);
+  return total;
+}
 
 const schemaVersion = 2; // 1 had values in a form of V8; it is read, and its records stay until they change
 const keysAtOnce = 10; // KV's limit of one getMany()

@@ -1,12 +1,11 @@
 /** What `doctor` finds out about a storage, without making or changing anything. */
 import { lstatSync } from "node:fs";
-import { type Problem, UnusableError } from "../lib/problem.ts";
-import type { Clock } from "../lib/clock.ts";
+import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import type { Clock } from "../lib/time.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
-import { failure, type Result, success } from "../lib/result.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import type { StorageKey } from "./port.ts";
-import type { AbsentStorage, SoundStorage } from "./bind_master_key.ts";
+import type { AbsentStorage, SoundStorage } from "./open_storage.ts";
 
 /** Opens what is there, looks for damage and for one entry, and tries to write where that can be undone. */
 export async function examineStorage(
@@ -25,7 +24,7 @@ export async function examineStorage(
     if (location?.kind === "deno_kv") {
       const [{ openDenoKvStorage }, { boundMark }] = await Promise.all([
         import("./deno_kv_storage.ts"),
-        import("./bind_master_key.ts"),
+        import("./open_storage.ts"),
       ]);
       const storage = await openDenoKvStorage({ path: location.url, clock });
       try {

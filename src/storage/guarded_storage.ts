@@ -3,12 +3,135 @@
  * What the database fails rejects with `StorageUnavailableError`, soon; the log says once that it is away, why, and
  * what to do, and once that it is back.
  */
-import type { Problem } from "../lib/problem.ts";
+import { createPause, type Timers, systemTimers } from "../lib/time.ts";
+import { StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
+import type { Problem } from "../lib/result.ts";
 import type { Log } from "../lib/log.ts";
-import { StorageUnavailableError } from "../lib/storage_unavailable.ts";
-import { systemTimers, type Timers } from "../lib/timers.ts";
-import { type Circuit, createCircuit, isCallersMistake } from "./circuit.ts";
 import type { Storage, StorageKey } from "./port.ts";
+
+// * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe
+// succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
+// caller after the recovery, and nothing runs without calls.
+
+/** From one failed probe to the next. */
+const probePauseMs = 200;
+/** How long a call waits for a probe. */
+const probeMs = 1_000;
+
+interface CircuitOptions {
+  /** Does what the calls do, at little cost. */
+  readonly probe: () => Promise<unknown>;
+  /** What a call rejects with in place of the driver's error. */
+  readonly toFailure: (error: unknown) => StorageUnavailableError;
+  readonly timers: Timers;
+  /** A call without an answer for so long is a reason to probe; without an answer to that either, all calls fail. */
+  readonly hangMs?: number;
+  readonly onOpen: (failure: StorageUnavailableError) => void;
+  readonly onClose: () => void;
+}
+
+export interface Circuit {
+  /** Whether the last that is known is a failure. */
+  readonly isOpen: boolean;
+  /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) passes as it is. */
+  run<T>(step: () => Promise<T>): Promise<T>;
+  /** Fails every call from here on: no probe can tell that this has been put right. */
+  breakForGood(failure: StorageUnavailableError): void;
+}
+
+/** Whether an error says that the call was wrong, not the database. */
+function isCallersMistake(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** One record that cannot be read says nothing of the others. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
+}
+
+export function createCircuit(options: CircuitOptions): Circuit {
+  const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
+  const now = timers.elapsed;
+  const pause = createPause(timers);
+  const unanswered = new Set<(failure: StorageUnavailableError) => void>();
+  let failure: StorageUnavailableError | null = null;
+  let isBroken = false;
+  let trial: { readonly since: number; readonly ended: Promise<void> } | null = null;
+  let nextTrialAt = -Infinity;
+
+  const open = (found: StorageUnavailableError): StorageUnavailableError => {
+    if (isBroken) return failure ?? found;
+    if (failure === null) onOpen(found);
+    failure = found;
+    return found;
+  };
+  const close = (): void => {
+    if (failure === null || isBroken) return;
+    failure = null;
+    onClose();
+  };
+  const startTrial = (): void => {
+    const end = (found: StorageUnavailableError | null): void => {
+      trial = null;
+      nextTrialAt = now() + probePauseMs;
+      if (found === null) close();
+      else open(found);
+    };
+    trial = { since: now(), ended: probe().then(() => end(null), (error) => end(toFailure(error))) };
+  };
+  /** Waits for the present probe, or a new one, for as long as is fair; `false` when it has no answer yet. */
+  const tried = async (): Promise<boolean> => {
+    if (trial === null) startTrial();
+    if (trial === null) return true;
+    const { since, ended } = trial;
+    const left = since + probeMs - now();
+    if (left <= 0) return false;
+    const answered = new AbortController();
+    const settled = ended.then(() => answered.abort());
+    await Promise.race([settled, pause(left, answered.signal)]);
+    return answered.signal.aborted;
+  };
+  const failIfOpen = async (): Promise<void> => {
+    if (!isBroken && (trial !== null || now() >= nextTrialAt)) await tried();
+    if (failure !== null) throw failure;
+  };
+  const suspectHang = async (): Promise<void> => {
+    if (failure !== null || await tried() || trial === null) return;
+    const found = open(toFailure(new Error("the database does not answer")));
+    for (const reject of [...unanswered]) reject(found);
+  };
+  /** As `step`, but rejected when the database turns out to hang. */
+  const unlessHanging = <T>(step: () => Promise<T>, milliseconds: number): Promise<T> => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const stopTimer = timers.every(milliseconds, () => void suspectHang());
+    unanswered.add(reject);
+    step().then(resolve, reject);
+    return promise.finally(() => {
+      stopTimer();
+      unanswered.delete(reject);
+    });
+  };
+  return {
+    get isOpen() {
+      return failure !== null;
+    },
+    async run(step) {
+      if (failure !== null) await failIfOpen();
+      try {
+        return await (hangMs === undefined ? step() : unlessHanging(step, hangMs));
+      } catch (error) {
+        if (isCallersMistake(error) || isUnreadable(error)) throw error;
+        throw open(error instanceof StorageUnavailableError ? error : toFailure(error));
+      }
+    },
+    breakForGood(found) {
+      if (isBroken) return;
+      onOpen(found);
+      failure = found;
+      isBroken = true;
+    },
+  };
+}
 
 /** Written to find out whether anything can be written. */
 const probeKey: StorageKey = ["health", "write"];

@@ -1,7 +1,6 @@
 /** What the server keeps, and where. */
 import { parseDatabaseUrl } from "./database_url.ts";
-import { parseMasterKey, parseText } from "../lib/parsers.ts";
-import { optional, required, type ValuesOf } from "../lib/setting.ts";
+import { parseMasterKey, parseText, optional, required, type ValuesOf } from "../lib/settings.ts";
 
 /** Settings under the heading Storage. */
 export const storageSettings = {

@@ -1,13 +1,14 @@
 /** Opens the storage that the settings ask for. */
-import { type Problem, UnusableError } from "../lib/problem.ts";
-import type { Clock } from "../lib/clock.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";
 import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
-import type { PostgresLimits } from "./connection.ts";
-import type { WatchPresenceOptions } from "./presence.ts";
+import type { PostgresLimits } from "./postgres_connection.ts";
+import type { WatchPresenceOptions } from "./sqlite_presence.ts";
 import type { SqliteStorageOptions } from "./sqlite_storage.ts";
+import type { SecretBox } from "../lib/secrets.ts";
+import type { Storage, StorageKey } from "./port.ts";
 
 export interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
@@ -78,12 +79,12 @@ async function openGuardedSqlite(
   const { path } = options;
   const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }] = await Promise.all([
     import("./sqlite_storage.ts"),
-    import("./failure.ts"),
+    import("./sqlite_database.ts"),
   ]);
   const storage = openSqliteStorage({ ...options, watchCommits, checks: log !== undefined });
   const guarded = guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path), log });
   if (log === undefined) return guarded;
-  const { watchPresence } = await import("./presence.ts");
+  const { watchPresence } = await import("./sqlite_presence.ts");
   try {
     const onGone = (gone: string): void => {
       const problem = `${gone} was deleted, moved or replaced under the running server`;
@@ -99,4 +100,61 @@ async function openGuardedSqlite(
     log.write("warn", "database_presence_not_watched", { error: String(error) });
     return guarded;
   }
+}
+
+// * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
+// database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
+
+export const markKey: StorageKey = ["installation", "master_key_mark"];
+
+/** A database and a key that do not belong together. */
+export const wrongMasterKey: Problem = {
+  problem: "the database was written with another master key than this instance has",
+  remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
+};
+
+/** What shows which master key it is, and does not reveal it. */
+export function masterKeyMark(secrets: SecretBox): string {
+  return secrets.authenticate("master-key-mark", "v1");
+}
+
+/** The mark of the key that the database is bound to; `null` before the first start. */
+export async function boundMark(storage: Storage): Promise<unknown> {
+  return (await storage.get(markKey))?.value ?? null;
+}
+
+/** Binds the database to another key: the last step of its change. */
+export async function rebindMasterKey(storage: Storage, mark: string): Promise<void> {
+  await storage.commit({ puts: [{ key: markKey, value: mark }] });
+}
+
+/** `mark` is derived from the key and does not reveal it. Leaves the mark on a database that has none. */
+export async function bindMasterKey(storage: Storage, mark: string): Promise<Result<null, Problem>> {
+  for (;;) {
+    const found = await storage.get(markKey);
+    if (found === null) {
+      const marked = await storage.commit({
+        checks: [{ key: markKey, version: null }],
+        puts: [{ key: markKey, value: mark }],
+      });
+      if (marked) return success(null);
+      continue; // another instance was first
+    }
+    if (found.value === mark) return success(null);
+    return failure(wrongMasterKey);
+  }
+}
+
+/** A storage that can be used. */
+export interface SoundStorage {
+  readonly kind: "sound";
+  /** Of the master key that it is bound to; `null` when no server has used it yet. */
+  readonly mark: unknown;
+  /** Whether the entry that was looked for is there. */
+  readonly isFound: boolean;
+}
+
+/** Nothing is there yet: the first start makes it. */
+export interface AbsentStorage {
+  readonly kind: "absent";
 }

@@ -88,3 +88,127 @@ export interface Storage {
   /** Ends the connection and all watches; the store is not used afterwards. */
   close(): Promise<void>;
 }
+
+/**
+ * What a driver may be given. The same for all, so that whatever works on SQLite works on Deno KV, whose own limits
+ * these stay within (100 checks, 2,048 bytes a key, 81,920 bytes of keys and 819,200 bytes in all for one commit).
+ */
+export const storageLimits = {
+  /** One key, escaped as key_text.ts does it: each part in UTF-8 plus one byte, characters up to `%` threefold. */
+  keyBytes: 1_024,
+  /** One value, as JSON in UTF-8. */
+  valueBytes: 524_288,
+  /** The keys of one batch, together. */
+  batchKeyBytes: 32_768,
+  /** The values of one batch, together. */
+  batchValueBytes: 589_824,
+  checks: 100,
+  /** Puts and deletes of one batch, together. */
+  writes: 100,
+} as const;
+
+/** Whether a text has more bytes in UTF-8. Counted where it may: Node's counter takes 3 ms to load. */
+export function isOver(text: string, bytes: number): boolean {
+  return text.length * maxBytesOfUnit > bytes && Buffer.byteLength(text) > bytes;
+}
+
+/** Of UTF-8, for one unit of UTF-16. */
+const maxBytesOfUnit = 3;
+
+/** How long an operation waits for a database file that another process writes (SQLite, Deno KV). */
+export const defaultBusyTimeoutMs = 5_000;
+
+// * How a {@link StorageKey} becomes one text whose order, byte by byte in UTF-8, is the order the port promises: part by
+// part, a key before the keys below it. Each part ends with `!`; every character up to and including `%` is written as
+// `%XX`, so nothing inside a part sorts below the end of a part, and no text holds a NUL.
+
+const endOfPart = "!";
+const afterEndOfPart = '"';
+const escaped = /[^&-\u{10ffff}]/gu; // what sorts before &
+
+/** The key as text. Throws `TypeError` for an empty part or half a surrogate pair, `RangeError` for an over-long key. */
+export function encodeKey(key: StorageKey): string {
+  let text = "";
+  for (const part of key) {
+    if (part === "") throw new TypeError("A storage key has no empty parts");
+    if (!part.isWellFormed()) throw new TypeError("A storage key holds no half surrogate pairs");
+    text += part.replace(escaped, escape) + endOfPart;
+  }
+  if (isOver(text, storageLimits.keyBytes)) {
+    throw new RangeError(`A storage key has at most ${storageLimits.keyBytes} bytes, escaped`);
+  }
+  return text;
+}
+
+/** The key as text, or `null` when nothing can be stored under it. */
+export function encodeKeyToRead(key: StorageKey): string | null {
+  try {
+    return encodeKey(key);
+  } catch (error) {
+    if (error instanceof RangeError || error instanceof TypeError) return null;
+    throw error;
+  }
+}
+
+/** The inverse of {@link encodeKey}. */
+export function decodeKey(text: string): StorageKey {
+  const [first, ...rest] = text.slice(0, -1).split(endOfPart).map(decodePart);
+  if (first === undefined) throw new TypeError("A storage key has at least one part");
+  return [first, ...rest];
+}
+
+/** The least text that sorts after every key below the one given as text. */
+export function endOfRange(keyText: string): string {
+  return keyText.slice(0, -1) + afterEndOfPart;
+}
+
+function escape(character: string): string {
+  return `%${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
+}
+
+function decodePart(text: string): string {
+  return text.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
+}
+
+// What {@link RangeOptions} mean, the same for every driver.
+
+/** Where a listing runs: both ends are left out. */
+interface ListRange {
+  readonly startKey: StorageKey;
+  readonly start: string;
+  readonly end: string;
+}
+
+/** The range of a listing, or `null` when nothing can lie in it. Throws `RangeError` for a limit below 1. */
+export function listRange(prefix: StorageKey, { limit, after }: RangeOptions): ListRange | null {
+  if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError("A listing takes at least one entry");
+  const below = encodeKeyToRead(prefix);
+  if (below === null) return null;
+  const whole = { startKey: prefix, start: below, end: endOfRange(below) };
+  if (after === undefined) return whole;
+  const start = encodeKey(after);
+  // A key before the prefix must not open the range to what lies between the two.
+  if (compareBytes(start, below) < 0) return whole;
+  return compareBytes(start, whole.end) < 0 ? { ...whole, startKey: after, start } : null;
+}
+
+/** The order of the databases. JavaScript's own differs beyond U+FFFF. */
+function compareBytes(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+// Makes a database's file before the database does, so that no other user can ever read it.
+
+/**
+ * Makes an empty file of mode 0600 where there is none. Never opens one that is there: closing any descriptor of a file
+ * drops all the locks that this process holds on it (fcntl(2)), those of SQLite in other threads among them
+ * (sqlite.org/howtocorrupt.html §2.2). Throws `EISDIR` for a directory.
+ */
+export function createIfAbsent(path: string): void {
+  try {
+    Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    if (Deno.statSync(path).isDirectory) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
+  }
+}

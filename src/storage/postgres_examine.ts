@@ -1,12 +1,10 @@
 /** Examines a PostgreSQL database without making or upgrading its schema. */
-import { UnusableError } from "../lib/problem.ts";
-import { type AbsentStorage, markKey, type SoundStorage } from "./bind_master_key.ts";
+import { UnusableError } from "../lib/result.ts";
+import { type AbsentStorage, markKey, type SoundStorage } from "./open_storage.ts";
 import type { PostgresLocation } from "./database_url.ts";
-import { encodeKey } from "./key_text.ts";
-import type { StorageKey } from "./port.ts";
-import { describePostgresFailure, requireUsableServer } from "./postgres_storage.ts";
-import { connectPostgres, postgresLimits } from "./connection.ts";
-import { foundVersion } from "./schema.ts";
+import { encodeKey, type StorageKey } from "./port.ts";
+import { describePostgresFailure, requireUsableServer, foundVersion } from "./postgres_storage.ts";
+import { connectPostgres, postgresLimits } from "./postgres_connection.ts";
 
 /** Rejects with {@link UnusableError} when the server or the schema cannot be used. */
 export async function examinePostgres(

@@ -1,7 +1,5 @@
 /** Checks a {@link Batch} against the limits and brings it into the form that drivers work with. */
-import { encodeKey, encodeKeyToRead } from "./key_text.ts";
-import { isOver, storageLimits } from "./limits.ts";
-import type { Batch, StorageKey } from "./port.ts";
+import { encodeKey, encodeKeyToRead, isOver, storageLimits, type Batch, type StorageKey } from "./port.ts";
 
 /** A put whose value has become JSON. */
 export interface PreparedPut {

@@ -1,11 +1,9 @@
 /** Examines a SQLite database that may be in use. */
 import { DatabaseSync } from "node:sqlite";
-import { UnusableError } from "../lib/problem.ts";
-import { type AbsentStorage, markKey, type SoundStorage } from "./bind_master_key.ts";
-import { encodeKey } from "./key_text.ts";
-import type { StorageKey } from "./port.ts";
-import { requireOwn, requireSound } from "./open_database.ts";
-import { describeSqliteFailure } from "./failure.ts";
+import { UnusableError } from "../lib/result.ts";
+import { type AbsentStorage, markKey, type SoundStorage } from "./open_storage.ts";
+import { encodeKey, type StorageKey } from "./port.ts";
+import { requireOwn, requireSound, describeSqliteFailure } from "./sqlite_database.ts";
 
 /** How long the trial waits for another process's write. */
 const busyTimeoutMs = 1_000;

@@ -2,20 +2,102 @@
  * The storage port on one SQLite file, by node:sqlite. Any number of processes may have the file open at once.
  * `synchronous=FULL`: a code that was redeemed or a token that was revoked stays so through a loss of power.
  */
-import type { StatementSync } from "node:sqlite";
-import type { Clock } from "../lib/clock.ts";
-import { systemTimers } from "../lib/timers.ts";
-import { parseStoredJson } from "../lib/storage_fault.ts";
-import { decodeKey, encodeKeyToRead } from "./key_text.ts";
-import { createKeyedWatches } from "./keyed_watches.ts";
-import { listRange } from "./list_range.ts";
-import { defaultBusyTimeoutMs } from "./limits.ts";
-import { createLockQueue } from "./lock_queue.ts";
-import { openSqliteDatabase } from "./open_database.ts";
-import type { Batch, Storage, StorageKey, StoredEntry } from "./port.ts";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { systemTimers, type Clock } from "../lib/time.ts";
+import { type KeyedWatches, isCounted, isWatchable, createKeyedWatches } from "./watches.ts";
+import { type StorageKey, decodeKey, encodeKeyToRead, listRange, defaultBusyTimeoutMs, type Batch, type Storage, type StoredEntry } from "./port.ts";
+import { parseStoredJson } from "../lib/system_fault.ts";
+import { createLockQueue } from "./sqlite_lock_queue.ts";
+import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
 import { prepareBatch } from "./prepare_batch.ts";
-import { createSqliteChangeLog } from "./change_log.ts";
-import { sqliteCode, sqliteCodeOf } from "./failure.ts";
+
+// * Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
+// reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
+// as new ones come, and who missed them is told that anything may have changed.
+
+const keptRows = 10_000;
+const readAtOnce = 1_000;
+/** In place of a key: something changed that cannot be watched. No entry has it. */
+const unnamed = "";
+
+/** The log of one connection. */
+interface SqliteChangeLog {
+  /** The number of the last note; moves with every counted commit, of this process or another. */
+  last(): number;
+  /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
+  add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number;
+  /** Tells `watches` of what is added from here on, until the returned function is called. */
+  follow(options: FollowOptions, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
+}
+
+interface FollowOptions {
+  readonly intervalMs: number;
+  /** Moves with every commit, and costs less than to ask SQLite; `null` where there is no such number. */
+  readonly commitCount: (() => number) | null;
+}
+
+interface ChangeLogRow {
+  readonly sequence: number;
+  readonly key: string;
+}
+
+export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
+  const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
+  const trim = database.prepare(
+    `DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - ${keptRows}`,
+  );
+  const selectLast = database.prepare("SELECT coalesce(max(sequence), 0) AS last FROM change");
+  const selectAfter = database.prepare(
+    `SELECT sequence, key FROM change WHERE sequence > ? ORDER BY sequence LIMIT ${readAtOnce}`,
+  );
+  const last = (): number => (selectLast.get() as { last: number }).last;
+  return {
+    last,
+    add(entries) {
+      const watchable = entries.filter(({ key }) => isWatchable(key));
+      for (const { keyText } of watchable) insert.run(keyText);
+      const isUnnamed = watchable.length === 0 && entries.some(({ key }) => isCounted(key));
+      if (isUnnamed) insert.run(unnamed);
+      if (isUnnamed || watchable.length > 0) trim.run();
+      return last();
+    },
+    follow({ intervalMs, commitCount }, { tell, tellAll }) {
+      const begin = (): number | null => {
+        try {
+          return last();
+        } catch {
+          return null; // the disk failed: who watches hears when it is back
+        }
+      };
+      const readOn = (after: number): readonly ChangeLogRow[] | null => {
+        try {
+          return selectAfter.all(after) as unknown as readonly ChangeLogRow[];
+        } catch {
+          return null; // likewise: the next look begins where this one did
+        }
+      };
+      let seen = begin();
+      let readAt: number | null = null;
+      return systemTimers.every(intervalMs, () => {
+        if (seen === null) {
+          seen = begin();
+          if (seen !== null) tellAll();
+          return;
+        }
+        const count = commitCount?.() ?? null;
+        if (count !== null && count === readAt) return;
+        const rows = readOn(seen);
+        readAt = rows === null || rows.length === readAtOnce ? null : count;
+        const first = rows?.[0];
+        if (rows === null || first === undefined) return;
+        const isWhole = first.sequence === seen + 1;
+        seen = rows.at(-1)?.sequence ?? seen;
+        if (!isWhole) return tellAll();
+        for (const key of new Set(rows.map((row) => row.key))) tell(key);
+      });
+    },
+  };
+}
 
 const sweepAtOnce = 500;
 
@@ -26,7 +108,7 @@ export interface SqliteStorageOptions {
   readonly busyTimeoutMs?: number;
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
-  /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of files/kernel/commit_watch.ts. */
+  /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of files/kernel/directory_watch.ts. */
   readonly watchCommits?: ((path: string) => (() => number) | null) | undefined;
   /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMs?: number;

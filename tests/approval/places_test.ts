@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import * as z from "zod";
 import { placesOf } from "../../src/console/approvals/places.ts";
 import { decidingRule, type Rule } from "../../src/console/approvals/rule.ts";
-import { placeReader } from "../../src/app/approval_places.ts";
+import { placeReader } from "../../src/app/approval.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";

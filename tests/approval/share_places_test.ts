@@ -1,10 +1,8 @@
 /** The places for calls that wait are shared, and neither asking nor deciding goes on for ever where others are quicker. */
 import assert from "node:assert/strict";
 import { ask } from "../../src/console/approvals/ask.ts";
-import { createDecisions } from "../../src/console/approvals/decisions.ts";
-import { listHeldCalls, maxHeldCalls, putHeldCall, readHeldCall } from "../../src/console/approvals/held_call.ts";
-import type { Rule } from "../../src/console/approvals/rule.ts";
-import { createRuleStore } from "../../src/console/approvals/rule_store.ts";
+import { createDecisions, listHeldCalls, maxHeldCalls, putHeldCall, readHeldCall } from "../../src/console/approvals/decisions.ts";
+import { type Rule, createRuleStore } from "../../src/console/approvals/rule.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

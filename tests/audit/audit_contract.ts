@@ -1,6 +1,6 @@
 /** What the stored audit promises on every storage. Each driver's test file runs this suite. */
 import assert from "node:assert/strict";
-import { readCallsOfDay } from "../../src/audit/call_counts.ts";
+import { readCallsOfDay } from "../../src/audit/stored_batches.ts";
 import { chainsKey, oldestKey, segmentsKey } from "../../src/audit/chain.ts";
 import { searchAudit } from "../../src/audit/search.ts";
 import { trimAudit } from "../../src/audit/retention.ts";

@@ -2,10 +2,9 @@
 import { type AuditRecorder, createAuditRecorder } from "../../src/audit/recorder.ts";
 import type { AuditParts } from "../../src/audit/chain_writer.ts";
 import { type AuditLine, emptyLine } from "../../src/audit/line.ts";
-import type { AuditFilter } from "../../src/audit/filter.ts";
-import { type FoundLine, searchAudit } from "../../src/audit/search.ts";
+import { type AuditFilter, type FoundLine, searchAudit } from "../../src/audit/search.ts";
 import type { LogFields } from "../../src/lib/log.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 
 export const secrets = createSecretBox(new Uint8Array(32).fill(7));

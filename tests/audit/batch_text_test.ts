@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createBatchEncoder, decodeLines } from "../../src/audit/batch_text.ts";
+import { createBatchEncoder, decodeLines, type AuditLine, emptyLine, encodeLine } from "../../src/audit/line.ts";
 import { lineCountOf } from "../../src/audit/chain.ts";
-import { type AuditLine, emptyLine, encodeLine } from "../../src/audit/line.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { auditPlace, start } from "./audit_place.ts";
 

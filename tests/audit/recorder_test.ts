@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { type AuditLine, auditLineEnd, decodeLine, emptyLine, encodeLine } from "../../src/audit/line.ts";
-import { limitStrangers } from "../../src/audit/stranger_limit.ts";
-import { touchedBy } from "../../src/audit/touched.ts";
+import { type AuditLine, auditLineEnd, decodeLine, emptyLine, encodeLine, touchedBy } from "../../src/audit/line.ts";
+import { limitStrangers } from "../../src/audit/recorder.ts";
 import { segmentsKey } from "../../src/audit/chain.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { storageLimits } from "../../src/storage/limits.ts";
-import type { Storage } from "../../src/storage/port.ts";
+import { storageLimits, type Storage } from "../../src/storage/port.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { auditPlace, secrets, start } from "./audit_place.ts";

@@ -6,7 +6,7 @@ import { createAuthorizationServer } from "../../src/oauth/authorization_server.
 import { createClient } from "../../src/oauth/manage_clients.ts";
 import { addUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
-import { rotateSigningKeys } from "../../src/oauth/rotate_signing_keys.ts";
+import { rotateSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { authorizePath, basic, decide, fetchFrom, type Harness, hiddenField, issuer, locationOf, mount, openBrowser, passphrase, postForm, reachConsent, redeem, refresh, register, startHarness, type TestBrowser, verifier } from "./harness.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 

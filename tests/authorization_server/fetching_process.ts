@@ -3,8 +3,8 @@
  * lines on standard input: `{ port, host, count }`. Its descriptors are counted from outside.
  */
 import { createDocumentFetcher } from "../../src/oauth/document_fetcher.ts";
-import { createInternet } from "../../src/oauth/internet.ts";
-import { giveUp, permissionNames } from "../../src/app/sandbox/own_permissions.ts";
+import { createInternet } from "../../src/oauth/public_document.ts";
+import { giveUp, permissionNames } from "../../src/app/sandbox/permissions.ts";
 
 const authorities = await Deno.readTextFile(new URL("./fixtures/ca.pem", import.meta.url));
 giveUp(permissionNames.filter((name) => name !== "net"));

@@ -6,9 +6,8 @@ import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
 import { authorizationServerSettings } from "../../src/oauth/mod_settings.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
-import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
-import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { createAgreedClock, systemTimers } from "../../src/lib/time.ts";
+import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { removeClient } from "../../src/oauth/manage_clients.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
-import { type Grant, putsOfGrant } from "../../src/oauth/records/grant.ts";
+import { type Grant, putsOfGrant } from "../../src/oauth/records.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { addUser, disableUser, enableUser, listUsers, resetUser } from "../../src/oauth/manage_users.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";

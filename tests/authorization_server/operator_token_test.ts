@@ -3,7 +3,7 @@ import { createAuthorizationServer } from "../../src/oauth/authorization_server.
 import { createOperatorToken, listOperatorTokens, type OperatorTokenRequest, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
 import { addUser, disableUser, enableUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
-import { operatorTokens } from "../../src/oauth/records/operator_token.ts";
+import { operatorTokens } from "../../src/oauth/records.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, isAccepted, passphrase, startHarness } from "./harness.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { createPasswordThrottle } from "../../src/oauth/password_throttle.ts";
-import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createPasswordThrottle } from "../../src/oauth/verify_passphrase.ts";
+import { createAgreedClock } from "../../src/lib/time.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
+import { createAgreedClock } from "../../src/lib/time.ts";
 import { connect, type Harness, isAccepted, mount, obtainCode, postForm, redeem, refresh, register, resource, startHarness } from "./harness.ts";
 
 const second = 1_000;

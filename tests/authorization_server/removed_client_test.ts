@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createClient, listClients, removeClient } from "../../src/oauth/manage_clients.ts";
-import { grants } from "../../src/oauth/records/grant.ts";
+import { grants } from "../../src/oauth/records.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
 import { authorizePath, decide, fetchFrom, type Harness, mount, obtainCode, openBrowser, postForm, reachConsent, redeem, redirectUri, refresh, register, type RegisteredClient, startHarness } from "./harness.ts";
 import { openTestNetwork } from "./test_network.ts";

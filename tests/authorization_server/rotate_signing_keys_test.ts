@@ -1,8 +1,7 @@
 /** Signing keys from their publication to their end, as clients and other verifiers see it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { listSigningKeys, replaceSigningKeys, rotateSigningKeys } from "../../src/oauth/rotate_signing_keys.ts";
-import { createSigningKeys } from "../../src/oauth/signing_keys.ts";
+import { listSigningKeys, replaceSigningKeys, rotateSigningKeys, createSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { connect, type Harness, isAccepted, refresh, startHarness } from "./harness.ts";
 
 const pace = { leadSeconds: 900, overlapSeconds: 3_600 };

@@ -4,7 +4,7 @@
  */
 import process from "node:process";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { mount, usualLifetimes } from "./harness.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { noPassphrase, users } from "../../src/oauth/records/user.ts";
+import { noPassphrase, users } from "../../src/oauth/records.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import { callerOf } from "../servicenow/place.ts";
 import { callbackPath, linkTo, openSignInPlace, signedInOwner, type SignInPlace } from "./servicenow_place.ts";

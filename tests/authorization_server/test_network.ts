@@ -2,8 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { createDocumentFetcher, type FetchDocument } from "../../src/oauth/document_fetcher.ts";
-import { createInternet } from "../../src/oauth/internet.ts";
-import type { Network } from "../../src/oauth/public_document.ts";
+import { createInternet, type Network } from "../../src/oauth/public_document.ts";
 
 const fixture = (name: string) => readFileSync(fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url)), "utf8");
 const certificate = { cert: fixture("server.pem"), key: fixture("server.key.pem") };

@@ -4,7 +4,7 @@ import { createAuthorizationServer } from "../../src/oauth/authorization_server.
 import { removeClient } from "../../src/oauth/manage_clients.ts";
 import { addUser, disableUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
-import { replaceSigningKeys, rotateSigningKeys } from "../../src/oauth/rotate_signing_keys.ts";
+import { replaceSigningKeys, rotateSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, startHarness } from "./harness.ts";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createHomeEndpoint, createMcpPage, notFoundPage } from "../../src/http/home.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
-import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { mount, usualLifetimes } from "../authorization_server/harness.ts";

@@ -46,7 +46,7 @@ async function modulesOf(entry: string, follow: (dependency: Dependency) => bool
 
 Deno.test("help and version load no module of Node, no setting and no command", async () => {
   const loaded = [...await loadedWith("main.ts")];
-  assert.ok(loaded.includes("src/cli/help.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/cli/command_help.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
   assert.deepEqual(
     loaded.filter((specifier) => /^(npm:|node:)|^src\/(?!cli\/\w+\.ts|lib\/|version\.ts)/.test(specifier)),
     [],
@@ -64,7 +64,7 @@ Deno.test("the program starts without packages, databases and the modules of Nod
 Deno.test("the main thread of a server reads no other command, and nothing of what its worker runs", async () => {
   for (const entry of ["src/cli/run_command.ts", "src/cli/serve_command.ts"]) {
     const read = [...await readWith(entry)];
-    assert.ok(read.includes("src/lib/program_module.ts"), "the graph was read");
+    assert.ok(read.includes("src/lib/program.ts"), "the graph was read");
     const others =
       /^npm:|^src\/cli\/commands\/(?!serve\.ts$)|^src\/(mcp|tools|workspace|http|storage)\/(?!(settings|port|database_url|data_directory\/data_files)\.ts$)/;
     assert.deepEqual(read.filter((specifier) => others.test(specifier)), [], entry);

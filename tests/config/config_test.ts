@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { describeProblems } from "../../src/app/config/describe_problems.ts";
+import { describeProblems } from "../../src/app/config/config_file.ts";
 import type { ConfigSources } from "../../src/app/config/find_setting.ts";
 
 function load(sources: Partial<ConfigSources>) {

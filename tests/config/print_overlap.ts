@@ -1,6 +1,5 @@
 /** Prints whether PATH leads into DIRECTORY. */
-import { lookAtPath } from "../../src/app/config/look_at_path.ts";
-import { leadsInto } from "../../src/app/config/overlap.ts";
+import { lookAtPath, leadsInto } from "../../src/app/config/overlap.ts";
 
 const [path = "", directory = ""] = Deno.args;
 Deno.stdout.writeSync(new TextEncoder().encode(`${leadsInto(path, directory, lookAtPath)}\n`));

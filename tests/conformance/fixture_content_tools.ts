@@ -1,6 +1,6 @@
 /** Fixtures that answer every kind of content, log, report progress, and let go of their connection. */
 import { z } from "zod";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import { pngBase64, wavBase64 } from "./fixture_media.ts";
 import { content, fixture, fixtureWith, text } from "./fixture_tool.ts";

@@ -1,6 +1,6 @@
 /** Fixtures of the tasks extension: calls that are handed out. */
 import { z } from "zod";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { form } from "./fixture_asking_tools.ts";
 import { fixture, fixtureWith, text } from "./fixture_tool.ts";

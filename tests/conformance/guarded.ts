@@ -5,11 +5,9 @@ import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { usualLifetimes } from "../authorization_server/harness.ts";
 import type { McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { createChallenges } from "../../src/http/challenge.ts";
-import { createGuard } from "../../src/http/guard.ts";
-import { createSpellings } from "../../src/http/resource_spelling.ts";
+import { systemClock } from "../../src/lib/time.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
+import { createChallenges, createGuard, createSpellings } from "../../src/http/guard.ts";
 import { scopeCatalogue } from "../../src/lib/scopes.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 

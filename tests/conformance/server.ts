@@ -5,12 +5,12 @@
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_endpoint.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createMcpServer, type McpServer } from "../../src/mcp/mcp_server.ts";
 import { specProfile } from "../../src/mcp/profile.ts";
 import { createPromptRegistry } from "../../src/mcp/prompt.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { askingTools } from "./fixture_asking_tools.ts";
 import { contentTools } from "./fixture_content_tools.ts";

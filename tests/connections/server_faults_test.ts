@@ -9,7 +9,7 @@ import { makeServerPlace, runCommand, type RunningServer, type ServerPlace, type
 import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
 import { reportStoredAttempts } from "../../src/console/connections/report.ts";
-import { readClientName } from "../../src/app/client_name.ts";
+import { readClientName } from "../../src/app/call_records.ts";
 import { whySection } from "../../src/console/pages/why.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { signInTo, startConsole } from "../console/harness.ts";

@@ -1,11 +1,9 @@
 /** Pages of much: lists end after a page and go on from there, and what waits is shown oldest first. */
 import assert from "node:assert/strict";
-import { createDecisions } from "../../src/console/approvals/decisions.ts";
-import { heldCallId, heldMs, putHeldCall } from "../../src/console/approvals/held_call.ts";
-import { createRuleStore } from "../../src/console/approvals/rule_store.ts";
-import { grants, putsOfGrant } from "../../src/oauth/records/grant.ts";
-import { users } from "../../src/oauth/records/user.ts";
-import { digestOf } from "../../src/lib/content_digest.ts";
+import { createDecisions, heldCallId, heldMs, putHeldCall } from "../../src/console/approvals/decisions.ts";
+import { createRuleStore } from "../../src/console/approvals/rule.ts";
+import { grants, putsOfGrant, users } from "../../src/oauth/records.ts";
+import { digestOf } from "../../src/lib/secrets.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { decisionsSection } from "../../src/console/pages/decisions.ts";
 import { connect } from "../authorization_server/harness.ts";

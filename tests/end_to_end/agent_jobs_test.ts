@@ -1,8 +1,8 @@
 /** The everyday jobs of an agent, done over HTTP and looked at on the disk. AGENT_JOBS=large: as much as repositories have. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "../../src/lib/clock.ts";
-import { dataFiles } from "../../src/storage/data_files.ts";
+import { systemClock } from "../../src/lib/time.ts";
+import { dataFiles } from "../../src/storage/data_directory.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

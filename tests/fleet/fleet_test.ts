@@ -1,6 +1,6 @@
 /** Any instance answers any request: what one of two servers on a database holds, clients reach through the other. */
 import assert from "node:assert/strict";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { modernRequest, postMcp } from "../fixtures/mcp_call.ts";
 import type { RunningServer } from "../fixtures/running_server.ts";
 import { readEvents } from "../mcp/event_reader.ts";

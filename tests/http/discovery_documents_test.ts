@@ -1,6 +1,6 @@
 /** What a client can read before it has a token: who the server is, where it signs in, and nothing that misleads it. */
 import assert from "node:assert/strict";
-import { createServerCardEndpoints } from "../../src/http/server_card.ts";
+import { createServerCardEndpoints } from "../../src/http/home.ts";
 import { modernRequest, postMcp } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { parseTrustedProxies } from "../../src/lib/parsers.ts";
-import { clientAddress } from "../../src/http/client_address.ts";
-import { parseForwarded, parseXForwardedFor } from "../../src/http/forwarded.ts";
+import { parseTrustedProxies } from "../../src/lib/settings.ts";
+import { clientAddress, parseForwarded, parseXForwardedFor } from "../../src/http/forwarded.ts";
 
 Deno.test("parseForwarded() reads what RFC 7239 §4 shows", () => {
   const cases: [string, readonly string[] | null][] = [

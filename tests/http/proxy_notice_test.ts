@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createProxyNotice } from "../../src/http/proxy_notice.ts";
+import { createProxyNotice } from "../../src/http/forwarded.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 
 function record() {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { createSharedRateLimiter } from "../../src/http/shared_rate_limit.ts";
-import { createAgreedClock } from "../../src/lib/agreed_clock.ts";
+import { createSharedRateLimiter } from "../../src/http/rate_limit.ts";
+import { createAgreedClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
 

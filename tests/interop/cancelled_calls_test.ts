@@ -3,11 +3,11 @@ import assert from "node:assert/strict";
 import * as v2 from "@modelcontextprotocol/client";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { until } from "../fixtures/until.ts";
 import { createHarness, harnessTools } from "../mcp/harness.ts";
 import { serveHarness } from "./serve_harness.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 
 const retryMs = 10;
 const token = { requestInit: { headers: { authorization: "Bearer all-scopes" } } };

@@ -1,5 +1,5 @@
 /** Command-line clients from npm, at exact versions, each in a home directory of its own. */
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { approve } from "../fixtures/owner.ts";
 import type { Person } from "../fixtures/person.ts";
 import { ClientNotInstalled } from "./client_not_installed.ts";

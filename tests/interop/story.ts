@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import process from "node:process";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { setUpOwner } from "../fixtures/owner.ts";

@@ -1,7 +1,7 @@
 /** use-mcp in Chromium: a page on loopback that uses the library, and signs in by a pop-up. */
 import process from "node:process";
 import type { Page } from "playwright-core";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { launchChromium, missingBrowser } from "../browser/chromium.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownerPassphrase } from "../fixtures/owner.ts";

@@ -6,7 +6,7 @@ import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
-import { DT_DIR, DT_LNK, DT_REG } from "../../src/files/kernel/numbers.ts";
+import { DT_DIR, DT_LNK, DT_REG } from "../../src/files/kernel/libc.ts";
 
 const kernel = loadKernel();
 /** Layers of two file systems: overlayfs tells them apart by the highest bits (xino). */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { startInstance } from "../simulated_fleet/instance.ts";

@@ -4,7 +4,7 @@ import type { BeginScreening, Descriptor, Screening } from "../../src/files/kern
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { permittedLibraries } from "../../src/lib/library_paths.ts";
 import { screenerModule } from "../../src/files/kernel/screener.ts";
-import { memoryLayout, placeStates, screenerMemoryBytes, screenerStates } from "../../src/files/kernel/screener_memory.ts";
+import { memoryLayout, placeStates, screenerMemoryBytes, screenerStates } from "../../src/files/kernel/screening.ts";
 import { createScreenerStarter } from "../../src/app/sandbox/screener_thread.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addressKey } from "../../src/lib/address_key.ts";
+import { addressKey } from "../../src/lib/network.ts";
 
 Deno.test("addressKey() groups IPv6 by /64 and unwraps mapped IPv4 (RFC 4291 §2.5.5.2)", () => {
   const cases: [string, string][] = [

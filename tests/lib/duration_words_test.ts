@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { durationWords } from "../../src/lib/duration_words.ts";
+import { durationWords } from "../../src/lib/time.ts";
 
 const expected: [number, string][] = [
   [1, "1 second"],

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { gatherText } from "../../src/lib/gathered_text.ts";
+import { gatherText } from "../../src/lib/json_log.ts";
 
 Deno.test("gathered text is the UTF-8 of all that was added, however it was split, and begins anew once taken", () => {
   const pieces = ["plain\n", "Grüße 漢字 😀\n", "x".repeat(5_000), "\u2028".repeat(5_000), ""];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { hasMoreParts } from "../../src/lib/has_more_parts.ts";
+import { hasMoreParts } from "../../src/lib/json.ts";
 import { parseClientMetadata } from "../../src/oauth/client_metadata.ts";
 import { parseAnswer } from "../../src/mcp/question.ts";
 import { toSearchCursor, toSearchCursorText, toWalkCursor, toWalkCursorText } from "../../src/files/tools/cursor.ts";

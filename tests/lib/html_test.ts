@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { html } from "../../src/lib/html.ts";
+import { html } from "../../src/lib/page.ts";
 
 Deno.test("html`` escapes whatever is interpolated, in elements and in quoted attributes", () => {
   const hostile = `<script>alert("x")</script>'&\``;

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { holdsAddress, parseIpAddress, parseIpNetwork } from "../../src/lib/ip_address.ts";
+import { holdsAddress, parseIpAddress, parseIpNetwork } from "../../src/lib/network.ts";
 
 function holds(network: string, address: string): boolean {
   const [whole, part] = [parseIpNetwork(network), parseIpAddress(address)];

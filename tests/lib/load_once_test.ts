@@ -1,7 +1,6 @@
 /** What is loaded when it is first asked for. */
 import assert from "node:assert/strict";
-import { createAsyncContext } from "../../src/lib/async_context.ts";
-import { loadOnce } from "../../src/lib/load_once.ts";
+import { createAsyncContext, loadOnce } from "../../src/lib/program.ts";
 
 Deno.test("a module that a call loads takes the call's trace to no later request", async () => {
   const calls = createAsyncContext<string>();

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { Log, LogFields } from "../../src/lib/log.ts";
-import { summariseStrangers } from "../../src/lib/summarised_log.ts";
+import { type Log, type LogFields, summariseStrangers } from "../../src/lib/log.ts";
 
 interface Line {
   readonly event: string;

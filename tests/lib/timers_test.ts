@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { holdTimers, longestTimerMs, systemTimers } from "../../src/lib/timers.ts";
+import { holdTimers, longestTimerMs, systemTimers } from "../../src/lib/time.ts";
 
 Deno.test("a timer longer than 2^31 milliseconds does not fire at once, and can be stopped", async () => {
   const fired: string[] = [];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { watchEntries } from "../../src/lib/watch_entries.ts";
+import { watchEntries } from "../../src/lib/stored_entries.ts";
 
 const quiet = { write() {}, flush() {} };
 

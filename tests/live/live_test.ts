@@ -5,7 +5,7 @@ import { argumentsInShort } from "../../src/console/live/call_table.ts";
 import { lineOfRequest } from "../../src/audit/lines_of_log.ts";
 import type { Log } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { until } from "../fixtures/until.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { z } from "zod";
-import { answerBatch } from "../../src/mcp/batch.ts";
+import { answerBatch } from "../../src/mcp/body_handler.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const notification = { jsonrpc: "2.0", method: "notifications/initialized" };

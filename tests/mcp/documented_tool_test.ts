@@ -1,7 +1,7 @@
 /** The tool of docs/tools.md, taken out of the page, does what the page says. */
 import assert from "node:assert/strict";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import type { WorkspaceSource } from "../../src/files/workspace/port.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";
 import { createHarness, toolCall } from "./harness.ts";

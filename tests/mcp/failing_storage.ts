@@ -1,5 +1,5 @@
 /** A storage that a test can take away for a while, in the ways that databases go. */
-import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
+import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
 import type { Storage } from "../../src/storage/port.ts";
 
 /** How writes fail: nothing is done, or it is done and the answer lost. */

@@ -4,14 +4,14 @@ import { createMcpEndpoint, type McpEndpointOptions } from "../../src/http/mcp_e
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
 import { checkBody } from "./wire_check.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "../../src/mcp/mcp_server.ts";
 import { serviceNowProfile, specProfile } from "../../src/mcp/profile.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry, type ToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry, type ToolRegistry } from "../../src/mcp/registry.ts";
 
 /** A token that the harness accepts, with the scopes of its principal. */
 export const tokens: Readonly<Record<string, readonly string[]>> = {

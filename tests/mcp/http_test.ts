@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { modernRequest } from "../fixtures/mcp_call.ts";
 import { createHarness, type Harness, rpc } from "./harness.ts";
 

@@ -1,9 +1,9 @@
 /** What a model is told at the handshake: short, what matters first, and only what its token may do. */
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { instructionsFor } from "../../src/app/instructions.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { instructionsFor } from "../../src/app/protocol_server.ts";
+import { systemClock } from "../../src/lib/time.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";

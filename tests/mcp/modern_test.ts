@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
-import type { Exchange } from "../../src/mcp/exchange.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import type { Exchange } from "../../src/mcp/call.ts";
 import { specProfile } from "../../src/mcp/profile.ts";
 import { createHarness, modernVersion, principalWith, rpc } from "./harness.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { createProfiles, type Profile, type ProfileOptions, serviceNowProfile, specProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";
 
 const clients: Readonly<Record<string, { readonly redirectHosts: readonly string[] }>> = {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, principalWith, toolCall } from "./harness.ts";
 

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { until } from "../fixtures/until.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
 import { createHarness, harnessTools, rpc, toolCall } from "./harness.ts";
 

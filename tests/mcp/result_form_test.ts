@@ -1,10 +1,9 @@
 /** Which callers get structured content beside the text of a result, and what they get where a tool has none. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import type { StructuredResults } from "../../src/mcp/result_form.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
-import { createProfiles, serviceNowProfile } from "../../src/mcp/profile.ts";
-import { readsTextAlone } from "../../src/mcp/text_readers.ts";
+import type { StructuredResults } from "../../src/mcp/limits.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { createProfiles, serviceNowProfile, readsTextAlone } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createHarness, type Harness, principalWith, rpc, toolCall } from "./harness.ts";
 

@@ -1,8 +1,8 @@
 /** Legacy sessions: sealed into their ids, bound to their principal, ended for good. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { systemClock } from "../../src/lib/time.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { createResourceRegistry } from "../../src/mcp/resource.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { StorageKey } from "../../src/storage/port.ts";
-import { createPipeSender, receiveFromPipe } from "../../src/mcp/stored_pipe.ts";
+import { createPipeSender, receiveFromPipe } from "../../src/mcp/stream_resumption.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 

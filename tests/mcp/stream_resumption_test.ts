@@ -1,7 +1,7 @@
 /** A client that asks for a stream of another instance and is gone again before the question is stored. */
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createStreamResumption } from "../../src/mcp/stream_resumption.ts";
 import { until } from "../fixtures/until.ts";
 import { principalWith } from "./harness.ts";

@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { pause } from "../../src/lib/time.ts";
 import { modernRequest } from "../fixtures/mcp_call.ts";
 import { until } from "../fixtures/until.ts";
 import { type EventReader, readEvents, type ServerEvent } from "./event_reader.ts";

@@ -1,9 +1,9 @@
 /** Tasks on a storage that fails for a while, and tasks whose owner was paused. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { makeFailing } from "./failing_storage.ts";
 import { createHarness, type Harness } from "./harness.ts";

@@ -1,11 +1,11 @@
 /** The tasks extension (SEP-2663): calls that outlive their connection. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { defineTool, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, toolCall } from "./harness.ts";
 
 const v2025_11_25 = { "mcp-protocol-version": "2025-11-25" };

@@ -1,12 +1,12 @@
 /** What instances do, and do not do, for each other. Two protocol servers on one storage; tests/fleet has real ones. */
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { createIssuedIds } from "../../src/mcp/issued_id.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
+import { createIssuedIds } from "../../src/mcp/stream_resumption.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { until } from "../fixtures/until.ts";
 import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness, toolCall } from "./harness.ts";

@@ -1,13 +1,10 @@
 import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
-import { addCounts } from "../../src/audit/add_counts.ts";
+import { addCounts, expose, createHistogram, cumulative, observe, createMetrics } from "../../src/audit/metrics.ts";
 import { observeStorage } from "../../src/audit/observed_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
-import { expose } from "../../src/audit/exposition.ts";
-import { createHistogram, cumulative, observe } from "../../src/audit/histogram.ts";
-import { createMetrics } from "../../src/audit/metrics.ts";
 import type { Storage } from "../../src/storage/port.ts";
 
 const entry: AuditEntry = {

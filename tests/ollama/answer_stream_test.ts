@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { readAnswer } from "../../src/llm/answer_stream.ts";
-import { watchCall } from "../../src/llm/call_watch.ts";
+import { readAnswer, watchCall } from "../../src/llm/answer_stream.ts";
 import { hostOf, noSignal, testLimits } from "../fixtures/ollama_calls.ts";
 import { deltaLine, finalLine } from "../fixtures/ollama_lines.ts";
 

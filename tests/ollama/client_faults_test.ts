@@ -1,8 +1,8 @@
 /** Each way in which Ollama's answers go wrong, and what the caller is told. The stand-in plays them byte by byte. */
 import assert from "node:assert/strict";
 import type { OllamaFailureCode } from "../../src/llm/failure.ts";
-import type { OllamaLimits } from "../../src/llm/limits.ts";
-import { pause } from "../../src/lib/pause.ts";
+import type { OllamaLimits } from "../../src/llm/port.ts";
+import { pause } from "../../src/lib/time.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, modelCall, testClient } from "../fixtures/ollama_calls.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createLineSplitter } from "../../src/llm/ndjson.ts";
+import { createLineSplitter } from "../../src/llm/answer_stream.ts";
 
 const encoder = new TextEncoder();
 

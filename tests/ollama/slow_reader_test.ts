@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, gather, noSignal, testModel } from "../fixtures/ollama_calls.ts";
 

@@ -1,14 +1,14 @@
 /** The real Ollama at OLLAMA_HOST, what its models can do, and tests that are skipped, by name, without what they need. */
 import process from "node:process";
 import { createOllamaClient } from "../../src/llm/client.ts";
-import { environmentHasProxy } from "../../src/lib/environment_proxy.ts";
+import { environmentHasProxy } from "../../src/lib/network.ts";
 import { parseOllamaHost } from "../../src/llm/host.ts";
 import { createLocalModel } from "../../src/llm/local_model.ts";
 import { createModelQueue } from "../../src/llm/model_queue.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
-import { llmModelsTool } from "../../src/llm/llm_models.ts";
+import { llmModelsTool } from "../../src/llm/llm_tools.ts";
 import { noSignal, noWorkspace } from "../fixtures/ollama_calls.ts";
 
 const parsed = parseOllamaHost(process.env["OLLAMA_HOST"] ?? "");

@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
-import { createChallenges } from "../../src/http/challenge.ts";
+import { createChallenges, createGuard, type Guard, createSpellings } from "../../src/http/guard.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
-import { createGuard, type Guard } from "../../src/http/guard.ts";
-import { createSpellings } from "../../src/http/resource_spelling.ts";
 import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { connect, type Harness, postForm, refresh, resource, startHarness } from "../authorization_server/harness.ts";

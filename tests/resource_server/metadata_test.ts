@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
-import { createChallenges } from "../../src/http/challenge.ts";
-import { createResourceMetadataEndpoint } from "../../src/http/protected_resource_metadata.ts";
-import { createSpellings } from "../../src/http/resource_spelling.ts";
+import { createChallenges, createResourceMetadataEndpoint, createSpellings } from "../../src/http/guard.ts";
 
 const issuer = "http://127.0.0.1:3000";
 const scopes = ["files:read"];

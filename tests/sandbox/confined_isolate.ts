@@ -1,6 +1,6 @@
 /** A process that opens its storage, confines itself, and prints what is left. Argument: a directory. */
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { confineThisIsolate, permissionNames } from "../../src/app/sandbox/own_permissions.ts";
+import { confineThisIsolate, permissionNames } from "../../src/app/sandbox/permissions.ts";
 
 const [directory = ""] = Deno.args;
 const heldBefore = heldWhole();

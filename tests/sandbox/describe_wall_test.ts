@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { RaceFreedom } from "../../src/app/sandbox/race_freedom.ts";
-import { describeWall } from "../../src/app/sandbox/describe_wall.ts";
+import { type RaceFreedom, describeWall } from "../../src/app/sandbox/describe_wall.ts";
 import type { ServerPermissions } from "../../src/app/sandbox/permissions.ts";
 
 const permissions: ServerPermissions = {

@@ -3,7 +3,7 @@ import { readFileSync, writeSync } from "node:fs";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { launchHardened, sourceProgram } from "../../src/app/sandbox/launch_hardened.ts";
+import { launchHardened, sourceProgram } from "../../src/app/sandbox/landlock.ts";
 
 const config = loadConfig({ flags: {}, env: process.env, readFile: (path) => readFileSync(path, "utf8") });
 if (!config.ok) throw new Error(JSON.stringify(config.error));

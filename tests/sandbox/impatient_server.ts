@@ -2,9 +2,9 @@
 import { writeSync } from "node:fs";
 import process from "node:process";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time.ts";
 import { startSandboxedWorkers } from "../../src/app/sandboxed_workers.ts";
-import { stderrLog } from "../../src/app/stderr_log.ts";
+import { stderrLog } from "../../src/app/stdio_app.ts";
 import { writeTo } from "../fixtures/write_to.ts";
 
 const loaded = loadConfig({ flags: {}, env: process.env, readFile: () => "" });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
-import { raceFreedomOf } from "../../src/app/sandbox/race_freedom.ts";
+import { raceFreedomOf } from "../../src/app/sandbox/describe_wall.ts";
 
 const without = { available: false, reason: "this is a test" } as const;
 const off = { raceFree: false, reason: without.reason };

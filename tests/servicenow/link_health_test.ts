@@ -1,8 +1,7 @@
 /** What is told of links, and calls that wait for one. */
 import assert from "node:assert/strict";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { linkKey } from "../../src/servicenow/link_record.ts";
-import { resealLinks } from "../../src/servicenow/reseal_links.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
+import { linkKey, resealLinks } from "../../src/servicenow/link_store.ts";
 import { callerOf, openPlace, patientTimes } from "./place.ts";
 
 const signal = new AbortController().signal;

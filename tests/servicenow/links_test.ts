@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage, StorageKey, StoredEntry } from "../../src/storage/port.ts";
-import { linkKey } from "../../src/servicenow/link_record.ts";
-import { resealLinks } from "../../src/servicenow/reseal_links.ts";
+import { linkKey, resealLinks } from "../../src/servicenow/link_store.ts";
 import type { FaultName } from "../fixtures/servicenow/faults.ts";
 import { until } from "../fixtures/until.ts";
 import { browser, callerOf, openPlace, patientTimes, type Place } from "./place.ts";

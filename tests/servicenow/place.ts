@@ -1,9 +1,9 @@
 /** A stand-in instance, a database, and this server's side of both, for one test. */
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { createSecretBox, type SecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox, type SecretBox } from "../../src/lib/secrets.ts";
 import type { LogFields } from "../../src/lib/log.ts";
-import type { Caller } from "../../src/servicenow/caller.ts";
+import type { Caller } from "../../src/servicenow/calls.ts";
 import { createServicenow, type Servicenow, type ServicenowOptions } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, type StandInOptions, startServicenow } from "../fixtures/servicenow/instance.ts";
 

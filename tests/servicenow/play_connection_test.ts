@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import type { Check } from "../../src/app/check.ts";
-import { type ConnectionOptions, playConnection } from "../../src/app/connection.ts";
+import type { Check } from "../../src/app/doctor_places.ts";
+import { type ConnectionOptions, playConnection } from "../../src/app/doctor_connection.ts";
 import { approve, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
 import type { Log } from "../../src/lib/log.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Servicenow } from "../../src/servicenow/servicenow.ts";
 import { openServicenow } from "../../src/app/servicenow_wiring.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { root } from "../../scripts/bundle.ts";
 import { settings } from "../../src/app/config/settings.ts";
-import { toTextLine } from "../../src/lib/text_line.ts";
+import { toTextLine } from "../../src/lib/json_log.ts";
 
 const day = 86_400;
 
@@ -14,7 +14,7 @@ const ofDefaults: readonly (readonly [page: string, words: string, variable: str
 
 /** A page says these words because a file below src/ has this text. */
 const ofConstants: readonly (readonly [page: string, words: string, file: string, text: string])[] = [
-  ["security", "scrypt hashes with N = 2^17", "oauth/scrypt.ts", "logCost: 17"],
+  ["security", "scrypt hashes with N = 2^17", "oauth/password_hash.ts", "logCost: 17"],
   [
     "security",
     "the keys last seen there count for a day",
@@ -35,14 +35,14 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "shareOfFetches = 1 / 4",
   ],
   ["deploy", "every five minutes", "app/app.ts", "sweepIntervalMs = 300_000"],
-  ["operations", "first 10 of each kind in a minute", "lib/summarised_log.ts", "maxRepeatedLines = 10"],
-  ["operations", "10 connections to PostgreSQL", "storage/connection.ts", "connections: 10"],
-  ["operations", "waits up to 5 seconds for the lock", "storage/limits.ts", "defaultBusyTimeoutMs = 5_000"],
-  ["security", "gives one up after 30 seconds", "llm/limits.ts", "shareMs: 30_000"],
+  ["operations", "first 10 of each kind in a minute", "lib/log.ts", "maxRepeatedLines = 10"],
+  ["operations", "10 connections to PostgreSQL", "storage/postgres_connection.ts", "connections: 10"],
+  ["operations", "waits up to 5 seconds for the lock", "storage/port.ts", "defaultBusyTimeoutMs = 5_000"],
+  ["security", "gives one up after 30 seconds", "llm/port.ts", "shareMs: 30_000"],
   [
     "security",
     "gets the same redirect for 30 seconds",
-    "oauth/repeated_decision.ts",
+    "oauth/consent.ts",
     "repeatSeconds = 30",
   ],
   [
@@ -57,16 +57,16 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
     "app/rate_limits.ts",
     "servicenowCallsPerMinute = 240",
   ],
-  ["servicenow", "sent up to three times within 14 seconds", "servicenow/send.ts", "maxReadAttempts = 3"],
+  ["servicenow", "sent up to three times within 14 seconds", "servicenow/transport.ts", "maxReadAttempts = 3"],
   ["servicenow", "a tool ends within 24", "servicenow/desk.ts", "jobMs = 24_000"],
-  ["servicenow", "has at most 64 MiB", "servicenow/desk_port.ts", "maxFetchedBytes = 67_108_864"],
-  ["servicenow", "has at most 16 MiB", "servicenow/desk_port.ts", "maxSentBytes = 16_777_216"],
+  ["servicenow", "has at most 64 MiB", "servicenow/port.ts", "maxFetchedBytes = 67_108_864"],
+  ["servicenow", "has at most 16 MiB", "servicenow/port.ts", "maxSentBytes = 16_777_216"],
   ["servicenow", "up to 10,000; beyond that", "servicenow/count.ts", "maxRows = 10_000"],
-  ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/send.ts", "maxRetryAfterSeconds = 3"],
+  ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/transport.ts", "maxRetryAfterSeconds = 3"],
   [
     "security",
     "codes that work once within five minutes",
-    "oauth/records/authorization_code.ts",
+    "oauth/records.ts",
     "authorizationCodeLifetimeSeconds = 300",
   ],
   [
@@ -78,7 +78,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "storage",
     "unused, after 5 minutes; redeemed",
-    "oauth/records/authorization_code.ts",
+    "oauth/records.ts",
     "authorizationCodeLifetimeSeconds = 300",
   ],
   [
@@ -97,19 +97,19 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "storage",
     "while unused, after 30 days",
-    "oauth/store_registered_client.ts",
+    "oauth/register.ts",
     "unusedClientLifetimeSeconds = 2_592_000",
   ],
   [
     "operations",
     "a link that works once, within ten minutes",
-    "oauth/set_up_link.ts",
+    "oauth/set_up.ts",
     "setUpLinkLifetimeMs = 600_000",
   ],
   [
     "upgrading",
     "lives for 300 s instead of 60 s",
-    "oauth/records/authorization_code.ts",
+    "oauth/records.ts",
     "authorizationCodeLifetimeSeconds = 300",
   ],
   ["upgrading", "for 30 s, not 120 s", "oauth/refresh_token.ts", "refreshGraceSeconds = 120"],
@@ -121,11 +121,11 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ],
   ["operations", "30 a minute for each address", "app/rate_limits.ts", "healthChecksPerMinute = 30"],
   ["storage", "the last 20 changes of a workspace", "files/store/watch.ts", "keptChanges = 20"],
-  ["storage", "the keys of the last 10,000 changes", "storage/change_log.ts", "keptRows = 10_000"],
-  ["storage", "the last 50 keys", "storage/announcements.ts", "keptKeys = 50"],
+  ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
+  ["storage", "the last 50 keys", "storage/deno_kv_storage.ts", "keptKeys = 50"],
   ["storage", "in pieces of 45,000 bytes", "files/store/records.ts", "chunkBytes = 45_000"],
-  ["storage", "larger than 100,000 characters", "mcp/result_pieces.ts", "maxInlineCharacters = 100_000"],
-  ["upgrading", "above 100,000 characters", "mcp/result_pieces.ts", "maxInlineCharacters = 100_000"],
+  ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
+  ["upgrading", "above 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
   [
     "operations",
     "The pause is 0.25 s, doubled",
@@ -144,14 +144,14 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["operations", "waits at most 50 ms", "lib/json_log.ts", "gatherMs = 50"],
   ["operations", "for 30 s, the task has failed", "mcp/task_store.ts", "presumedDeadMs = 30_000"],
   ["operations", "steady for an hour", "lib/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
-  ["operations", "after each 0.2 s", "storage/circuit.ts", "probePauseMs = 200"],
-  ["operations", "at most one each second", "http/storage_probe.ts", "probeLifetimeMs = 1_000"],
-  ["operations", "all of it up to 16 MB", "storage/open_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
-  ["operations", "up to 256 MB", "storage/open_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
-  ["operations", "four times a second", "storage/presence.ts", "lookEveryMs = 250"],
+  ["operations", "after each 0.2 s", "storage/guarded_storage.ts", "probePauseMs = 200"],
+  ["operations", "at most one each second", "http/health.ts", "probeLifetimeMs = 1_000"],
+  ["operations", "all of it up to 16 MB", "storage/sqlite_database.ts", "maxWhollyCheckedBytes = 16 * 2 ** 20"],
+  ["operations", "up to 256 MB", "storage/sqlite_database.ts", "maxCheckedBytes = 256 * 2 ** 20"],
+  ["operations", "four times a second", "storage/sqlite_presence.ts", "lookEveryMs = 250"],
   ["operations", "from 0.5 ms to 5 min", "audit/metrics.ts", "durationBounds = [0.0005,"],
   ["operations", "PostgreSQL (13 or later)", "storage/postgres_storage.ts", "leastServerVersion = 130_000"],
-  ["operations", "half a second or more after", "cli/stop_requested.ts", "sameSignalMs = 500"],
+  ["operations", "half a second or more after", "cli/welcome.ts", "sameSignalMs = 500"],
 ];
 
 /** What the table "When something goes wrong" and the ServiceNow page quote of the program's messages. */
@@ -215,7 +215,7 @@ Deno.test("documentation: log events and messages that pages quote are those of 
 });
 
 Deno.test("documentation: the table of metrics names every metric, and no other", async () => {
-  const source = await Deno.readTextFile(`${root}src/audit/exposition.ts`);
+  const source = await Deno.readTextFile(`${root}src/audit/metrics.ts`);
   const served = new Set([...source.matchAll(/"((?:portcullis|process)_[a-z_]+)"/g)].map(([, name = ""]) => name));
   const rows = (await Deno.readTextFile(`${root}docs/operations.md`)).split("\n").filter((line) =>
     /^\| `(portcullis|process)_/.test(line)

@@ -1,6 +1,5 @@
 /** The database of the fleet: one state, changed by one batch after the other, and what was ever written, for the checks. */
-import type { Batch, RangeOptions, StorageKey, StoredEntry } from "../../src/storage/port.ts";
-import { decodeKey, encodeKeyToRead, endOfRange } from "../../src/storage/key_text.ts";
+import { type Batch, type RangeOptions, type StorageKey, type StoredEntry, decodeKey, encodeKeyToRead, endOfRange } from "../../src/storage/port.ts";
 import { prepareBatch } from "../../src/storage/prepare_batch.ts";
 
 interface Row {

@@ -1,8 +1,7 @@
 /** The storage port of one instance over the simulated database: everything takes time, and some of it goes wrong. */
-import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
-import type { Batch, Storage, StorageKey } from "../../src/storage/port.ts";
-import { encodeKey } from "../../src/storage/key_text.ts";
-import { isWatchable } from "../../src/storage/watched_families.ts";
+import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
+import { type Batch, type Storage, type StorageKey, encodeKey } from "../../src/storage/port.ts";
+import { isWatchable } from "../../src/storage/watches.ts";
 import type { Random } from "../soak/random.ts";
 import type { SimulatedDatabase } from "./simulated_database.ts";
 import type { Host, VirtualTime } from "./virtual_time.ts";

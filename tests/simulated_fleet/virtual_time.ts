@@ -1,6 +1,5 @@
 /** Time in which nothing happens but what was scheduled: events in their order, each run until everything waits. */
-import type { Clock } from "../../src/lib/clock.ts";
-import type { Timers } from "../../src/lib/timers.ts";
+import type { Clock, Timers } from "../../src/lib/time.ts";
 import { settle } from "./native_work.ts";
 
 /** A process of the simulation: what it waits for comes later while it is paused, and never once it is killed. */

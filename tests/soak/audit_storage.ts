@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { decodeKey } from "../../src/storage/key_text.ts";
+import { decodeKey } from "../../src/storage/port.ts";
 
 /** One entry as it lies there. */
 export interface RawEntry {

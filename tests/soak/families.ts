@@ -1,7 +1,7 @@
 /** The ledger of what one application was granted, and the questions that tell whether the server keeps to it. */
 import assert from "node:assert/strict";
 import { Cut, persist, type Stage } from "./actor.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import { isAccepted } from "./mcp.ts";
 import type { OAuthClient, Tokens } from "./oauth_client.ts";
 

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { createJsonLog } from "../../src/lib/json_log.ts";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
 import { createMcpServer } from "../../src/mcp/mcp_server.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { serveStdio, type StdioOptions } from "../../src/mcp/serve_stdio.ts";
 
 /** A served client. */

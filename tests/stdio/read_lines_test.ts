@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type Line, readInputLines } from "../../src/mcp/read_lines.ts";
+import { type Line, readInputLines } from "../../src/mcp/serve_stdio.ts";
 
 const encoder = new TextEncoder();
 const never = new AbortController().signal;

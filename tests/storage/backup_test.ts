@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { pause } from "../../src/lib/pause.ts";
-import { backupDataDirectory } from "../../src/storage/backup.ts";
+import { pause } from "../../src/lib/time.ts";
+import { backupDataDirectory, restoreDataDirectory } from "../../src/storage/backup.ts";
 import { openDataDirectory } from "../../src/storage/data_directory.ts";
-import { restoreDataDirectory } from "../../src/storage/restore.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { put } from "./contract.ts";
 import { startStorageProcess } from "./start_storage_process.ts";

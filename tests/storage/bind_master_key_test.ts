@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bindMasterKey } from "../../src/storage/bind_master_key.ts";
+import { bindMasterKey } from "../../src/storage/open_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 Deno.test("bindMasterKey() lets every instance with the first one's key start, and no other", async () => {

@@ -1,7 +1,6 @@
 /** The contract's promises about batches: versions, all or nothing, limits, order. */
 import assert from "node:assert/strict";
-import type { StorageKey } from "../../src/storage/port.ts";
-import { storageLimits } from "../../src/storage/limits.ts";
+import { type StorageKey, storageLimits } from "../../src/storage/port.ts";
 import { put, type RegisterPromise, valuesOf } from "./contract.ts";
 
 /** Registers them. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { UnusableError } from "../../src/lib/problem.ts";
-import { StorageFault } from "../../src/lib/storage_fault.ts";
+import { UnusableError } from "../../src/lib/result.ts";
+import { StorageFault } from "../../src/lib/system_fault.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openDenoKvStorage } from "../../src/storage/deno_kv_storage.ts";
 import { put, testStorageContract } from "./contract.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { UnusableError } from "../../src/lib/problem.ts";
+import { UnusableError } from "../../src/lib/result.ts";
 import { parseDatabaseUrl, type PostgresLocation } from "../../src/storage/database_url.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { pause } from "../../src/lib/time.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { until } from "../fixtures/until.ts";

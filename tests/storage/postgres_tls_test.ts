@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { UnusableError } from "../../src/lib/problem.ts";
+import { UnusableError } from "../../src/lib/result.ts";
 import type { PostgresLocation } from "../../src/storage/database_url.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { put } from "./contract.ts";

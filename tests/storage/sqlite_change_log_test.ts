@@ -1,7 +1,7 @@
 /** The log of changes where the disk fails: that must not bring the server down, and nothing must be missed. */
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { createSqliteChangeLog } from "../../src/storage/change_log.ts";
+import { createSqliteChangeLog } from "../../src/storage/sqlite_storage.ts";
 import { inTime, until } from "../fixtures/until.ts";
 
 Deno.test("a watch that begins while the database fails is told that anything may have changed once it is back", async () => {

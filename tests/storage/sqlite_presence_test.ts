@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import type { LogFields } from "../../src/lib/log.ts";
-import { StorageUnavailableError } from "../../src/lib/storage_unavailable.ts";
-import { pause } from "../../src/lib/pause.ts";
+import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
+import { pause } from "../../src/lib/time.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { watchPresence } from "../../src/storage/presence.ts";
+import { watchPresence } from "../../src/storage/sqlite_presence.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
-import { UnusableError } from "../../src/lib/problem.ts";
+import { UnusableError } from "../../src/lib/result.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
-import type { WatchCommits } from "../../src/files/kernel/commit_watch.ts";
+import type { WatchCommits } from "../../src/files/kernel/directory_watch.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { guardStorage } from "../../src/storage/guarded_storage.ts";
-import { describeSqliteFailure } from "../../src/storage/failure.ts";
+import { describeSqliteFailure } from "../../src/storage/sqlite_database.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { put, testStorageContract } from "./contract.ts";
 import { type SharedStoragePlace, testStorageProcesses } from "./contract_processes.ts";

@@ -4,7 +4,7 @@ import { freePort } from "../fixtures/free_port.ts";
 import { type CollectorFault, type OtlpCollector, startCollector } from "../fixtures/otlp_collector.ts";
 import { until } from "../fixtures/until.ts";
 import type { LogFields } from "../../src/lib/log.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { systemTimers } from "../../src/lib/time.ts";
 import { createLogExport, type exportLimits, type LogExport, type LogRecord } from "../../src/audit/log_export.ts";
 
 interface Line extends LogFields {

@@ -1,8 +1,8 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { toFlatSchema } from "../../src/mcp/tool_schema.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";

@@ -1,6 +1,6 @@
 /** `file_delete` asks about large directories, where the client can ask. */
 import assert from "node:assert/strict";
-import { placeReader } from "../../src/app/approval_places.ts";
+import { placeReader } from "../../src/app/approval.ts";
 import { gateTool } from "../../src/console/approvals/gate.ts";
 import { failure, success } from "../../src/lib/result.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../src/mcp/tool.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
-import { readWholeFile } from "../../src/files/text/whole_file.ts";
+import { readWholeFile } from "../../src/files/text/edit.ts";
 import { at } from "../workspace/contract.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 

@@ -1,7 +1,7 @@
 /** What file_search says of long lines, of plain text that looks like an expression, and of cursors; in each workspace. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";

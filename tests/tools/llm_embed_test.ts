@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
-import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
-import { splitPassages } from "../../src/llm/passages.ts";
+import { llmEmbedTool, splitPassages } from "../../src/llm/llm_embed.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import { callTool, codeOf, messageOf, type ModelChanges, parseInput, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
 import { withWorkspace } from "./with_workspace.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describeModels, type ModelsReport } from "../../src/llm/models_report.ts";
-import { llmModelsTool } from "../../src/llm/llm_models.ts";
-import { llmTools } from "../../src/llm/llm_tools.ts";
+import { llmModelsTool, llmTools } from "../../src/llm/llm_tools.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { ask, callTool, codeOf, gather, noSignal, noWorkspace, structured, testModel } from "../fixtures/ollama_calls.ts";

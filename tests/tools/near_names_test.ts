@@ -1,6 +1,6 @@
 /** A refusal of a path that is not there names the nearest that are, in every tool and both kinds of workspace. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";

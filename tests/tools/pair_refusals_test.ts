@@ -4,7 +4,7 @@ import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { type DiskWorkspaceOptions, openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
 import { at } from "../workspace/contract.ts";

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { takingMachinePaths } from "../../src/app/machine_paths.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
-import { createToolRegistry, type ToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { createToolRegistry, type ToolRegistry } from "../../src/mcp/registry.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";

@@ -1,6 +1,6 @@
 /** Names in another Unicode form than the one that is typed, on disk and in the store. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";

@@ -1,8 +1,8 @@
 /** What models pay for the list of tools and for usual answers, in tokens of o200k. */
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
-import { systemClock } from "../../src/lib/clock.ts";
-import { createToolRegistry } from "../../src/mcp/tool_registry.ts";
+import { systemClock } from "../../src/lib/time.ts";
+import { createToolRegistry } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";

@@ -1,6 +1,6 @@
 /** Uploads that their sender cancels: by HTTP/2 their bodies end like whole ones (RFC 9113 §8.1). */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { withFileServer } from "../fixtures/file_server.ts";

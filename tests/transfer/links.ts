@@ -1,8 +1,7 @@
 /** Links of a started server, and requests to them. */
 import assert from "node:assert/strict";
-import { createSecretBox } from "../../src/lib/secret_box.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { systemTimers } from "../../src/lib/timers.ts";
+import { createSecretBox } from "../../src/lib/secrets.ts";
+import { systemClock, systemTimers } from "../../src/lib/time.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { refusalWords } from "../../src/files/tools/refusal.ts";
 import { createTransfers } from "../../src/files/transfer/transfers.ts";

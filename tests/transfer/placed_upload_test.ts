@@ -1,6 +1,6 @@
 /** A link is used up by the one upload that takes its place: what is refused, or killed right then, can go on. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";

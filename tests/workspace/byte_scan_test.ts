@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer, isUtf8 } from "node:buffer";
 import fc from "fast-check";
-import { createByteScan, scannedBytes } from "../../src/files/text/byte_scan.ts";
+import { createByteScan, scannedBytes } from "../../src/files/text/byte_screen.ts";
 import { createLinePattern } from "../../src/files/text/line_pattern.ts";
 
 const byte = fc.constantFrom(..."abABkK \n\r19".split("").map((each) => each.charCodeAt(0)), 0xc3, 0xa9, 0xff, 0x7f);

@@ -1,7 +1,7 @@
 /** The staging directory, where another process takes it away while it is in use. */
 import assert from "node:assert/strict";
 import { failure, success } from "../../src/lib/result.ts";
-import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
+import { createAccessRules } from "../../src/files/workspace/name_folding.ts";
 import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
 import { createStaging } from "../../src/files/disk/staging.ts";
 import { stagingDirectoryName } from "../../src/files/workspace/path.ts";

@@ -4,7 +4,7 @@ import type { ToolOutcome } from "../../src/mcp/tool.ts";
 import { fileListTool } from "../../src/files/tools/file_list.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import fc from "fast-check";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Outcome, Workspace } from "../../src/files/workspace/port.ts";

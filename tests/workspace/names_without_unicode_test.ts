@@ -7,7 +7,7 @@ import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";

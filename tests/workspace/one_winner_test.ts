@@ -1,7 +1,7 @@
 /** Of writers that exclude each other one wins, however many they are and in whatever order they come. */
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createDiskWatch } from "../../src/files/disk/watch.ts";
-import { createWorkspaceWatches } from "../../src/files/workspace/shared_watch.ts";
+import { createWorkspaceWatches } from "../../src/files/workspace/watch.ts";
 import { until } from "../fixtures/until.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 

@@ -1,4 +1,4 @@
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { createStoreKeys } from "../../src/files/store/records.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";

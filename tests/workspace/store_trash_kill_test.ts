@@ -3,7 +3,7 @@
  * the tree or in the trash, and what was done is undone by the next process. Likewise for the undoing.
  */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/clock.ts";
+import { systemClock } from "../../src/lib/time.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

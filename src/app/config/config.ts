@@ -1,20 +1,118 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
-import { failure, type Result, success } from "../../lib/result.ts";
-import { environmentHasProxy } from "../../lib/environment_proxy.ts";
-import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText } from "./find_setting.ts";
-import { freezeConfig } from "./freeze_config.ts";
+import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText, type SettingInForce, settingsInForce } from "./find_setting.ts";
+import type { ConfigProblem } from "./config_file.ts";
+import { type SettingValues, settings, settingTables, variableNames } from "./settings.ts";
+import { faultWords } from "../../lib/system_fault.ts";
+import { type Result, failure, success } from "../../lib/result.ts";
+import { parseCertificates, parsePrivateKey, type SettingParser, isLoopbackHost, type SettingTable } from "../../lib/settings.ts";
+import { environmentHasProxy } from "../../lib/network.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";
-import { isLoopbackHost } from "../../lib/parsers.ts";
-import type { ConfigProblem } from "./problem.ts";
-import { requireForDeploy } from "./require_for_deploy.ts";
-import type { SettingTable } from "../../lib/setting.ts";
 import { absolutePath, homeDirectory, pathBelow } from "../../lib/system_path.ts";
-import { type SettingInForce, settingsInForce } from "./settings_in_force.ts";
-import { settings, settingTables, type SettingValues } from "./settings.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry_config.ts";
-import { completeTls, type TlsConfig } from "./tls.ts";
-import { variableNames } from "./variable_names.ts";
+
+/** Freezes a configuration with its parts; a copy that another thread was sent is no longer frozen. */
+export function freezeConfig<Configuration extends object>(config: Configuration): Configuration {
+  for (const part of Object.values(config)) Object.freeze(part);
+  return Object.freeze(config);
+}
+
+// What Deno Deploy asks of a configuration: no instance there can make it for itself, and each loses its disk.
+
+/** Reports what is absent or cannot be. */
+function requireForDeploy(
+  { http: { serverUrl }, server: { workers }, storage: { masterKey }, workspace: { store } }: SettingValues,
+  env: ConfigSources["env"],
+  problems: ConfigProblem[],
+): void {
+  if (masterKey === undefined) {
+    problems.push({
+      field: "MASTER_KEY",
+      value: "(not set)",
+      hint:
+        "must be set on Deno Deploy, as a secret, the same for every instance; make it with: openssl rand -base64 32",
+    });
+  }
+  if (serverUrl === undefined) {
+    const [app = "APP", organization = "ORGANIZATION"] = [env["DENO_DEPLOY_APP_SLUG"], env["DENO_DEPLOY_ORG_SLUG"]];
+    problems.push({
+      field: "SERVER_URL",
+      value: "(not set)",
+      hint:
+        `must be set on Deno Deploy to the address that clients type: https://${app}.${organization}.deno.net, or the app's own domain`,
+    });
+  }
+  if (workers > 1) {
+    problems.push({
+      field: "WORKERS",
+      value: String(workers),
+      hint: "must be 1 on Deno Deploy, which starts as many instances as it sees fit",
+    });
+  }
+  if (store === "disk") {
+    problems.push({
+      field: "WORKSPACE_STORE",
+      value: '"disk"',
+      hint: "cannot be disk on Deno Deploy, where each instance has a disk of its own and loses it; leave it out",
+    });
+  }
+}
+
+// The files that https is served with, read while the program may still read anything.
+
+/** What https is served with, as PEM. */
+export interface TlsConfig {
+  readonly certificates: string;
+  readonly privateKey: string;
+  /** Where both were read from. */
+  readonly files: readonly string[];
+}
+
+/** Where it lies, and the address that has to agree with it. */
+interface TlsSources {
+  readonly certificateFile: string | undefined;
+  readonly keyFile: string | undefined;
+  readonly serverUrl: string | undefined;
+  readonly readFile: (path: string) => string;
+}
+
+/** Both files or none. Adds to `problems`, in which no content of a file appears. */
+function completeTls(sources: TlsSources, problems: ConfigProblem[]): TlsConfig | null {
+  const { certificateFile, keyFile, serverUrl, readFile } = sources;
+  if (certificateFile === undefined && keyFile === undefined) return null;
+  const read = (field: string, path: string | undefined, parse: SettingParser<string>): string => {
+    if (path === undefined) {
+      problems.push({ field, value: "(not set)", hint: "must be set together with the other file of TLS" });
+      return "";
+    }
+    const content = contentOf(path, parse, readFile);
+    if (content.ok) return content.value;
+    problems.push({ field, value: JSON.stringify(path), hint: content.error });
+    return "";
+  };
+  if (serverUrl?.startsWith("http:")) {
+    problems.push({
+      field: "SERVER_URL",
+      value: JSON.stringify(serverUrl),
+      hint: "must be https when TLS_CERT_FILE is set: the server then answers nothing else",
+    });
+  }
+  const certificates = read("TLS_CERT_FILE", certificateFile, parseCertificates);
+  const privateKey = read("TLS_KEY_FILE", keyFile, parsePrivateKey);
+  return { certificates, privateKey, files: [certificateFile ?? "", keyFile ?? ""] };
+}
+
+function contentOf(
+  path: string,
+  parse: SettingParser<string>,
+  readFile: (path: string) => string,
+): Result<string, string> {
+  try {
+    return parse(readFile(path));
+  } catch (error) {
+    return { ok: false, error: `names a file that cannot be read: ${faultWords(error)}` };
+  }
+}
 
 /** Who may register OAuth clients (RFC 7591): anyone, holders of the token, no one. */
 type RegistrationMode = "open" | "token" | "off";

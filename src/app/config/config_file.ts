@@ -6,7 +6,17 @@ import { closestWord } from "../../lib/closest_word.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { absolutePath } from "../../lib/system_path.ts";
-import type { ConfigProblem } from "./problem.ts";
+import { programName } from "../../lib/program.ts";
+
+// What is wrong with the configuration.
+
+/** What is wrong with one setting. `value` is redacted for secrets. */
+export interface ConfigProblem {
+  readonly field: string;
+  /** Left out where there is none to show. */
+  readonly value?: string;
+  readonly hint: string;
+}
 
 /** What a configuration file sets, by name. */
 export interface ConfigFile {
@@ -95,4 +105,20 @@ function valueOf(text: string): string | null {
 function unknownName(name: string, known: readonly string[]): string {
   const closest = known.includes(name.toUpperCase()) ? name.toUpperCase() : closestWord(name, known);
   return closest === null ? "does not set a setting" : `sets ${name}, which is not a setting; did you mean ${closest}?`;
+}
+
+// Configuration problems in words, all at once.
+
+/** `error:` then one line a problem: field, value, hint. Where only flags of a command are wrong, its help is the hint. */
+export function describeProblems(problems: readonly ConfigProblem[], command?: string): string {
+  const lines = problems.map(({ field, value, hint }) =>
+    `  ${field}${value === undefined ? "" : ` = ${value}`}: ${hint}`
+  );
+  const areFlags = command !== undefined && problems.every(({ field }) => field.startsWith("-"));
+  const noun = areFlags ? "flag" : "setting";
+  const count = problems.length === 1 ? `1 ${noun} is` : `${problems.length} ${noun}s are`;
+  const help = areFlags
+    ? `\`${programName()} ${command} --help\` lists its flags`
+    : `\`${programName()} config --all\` explains every setting`;
+  return `error: ${count} not usable\n${lines.join("\n")}\nhint: ${help}\n`;
 }

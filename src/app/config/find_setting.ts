@@ -1,9 +1,9 @@
 /** Where a setting's value comes from: a flag outranks the environment, which outranks the file, then the default. */
 import { faultWords } from "../../lib/system_fault.ts";
-import type { ConfigFile } from "./config_file.ts";
+import type { ConfigFile, ConfigProblem } from "./config_file.ts";
 import type { LookAt } from "./overlap.ts";
-import type { ConfigProblem } from "./problem.ts";
-import type { Setting } from "../../lib/setting.ts";
+import type { Setting } from "../../lib/settings.ts";
+import { settingSections } from "./settings.ts";
 
 /** Everything that settings are read from. An empty variable counts as absent. */
 export interface ConfigSources {
@@ -83,4 +83,30 @@ const maxShownCharacters = 200;
 export function shownText({ secret }: Setting<unknown>, text: string): string {
   if (secret) return "(secret, not shown)";
   return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, maxShownCharacters));
+}
+
+// The settings that have a value, each with what it is and where it comes from, for the owner to see.
+
+export interface SettingInForce {
+  readonly heading: string;
+  readonly name: string;
+  /** "set" for a secret. */
+  readonly value: string;
+  readonly source: string;
+}
+
+export function settingsInForce(sources: ConfigSources): readonly SettingInForce[] {
+  return settingSections.flatMap(([heading, table]) =>
+    Object.values(table).flatMap((setting) => {
+      const found = findSetting(setting, { ...sources, readFile: () => "" }, []); // a secret's text is not shown
+      return found === undefined
+        ? []
+        : [{ heading, name: setting.env, value: settingText(setting, found), source: found.source }];
+    })
+  );
+}
+
+/** A value as people may see it. */
+export function settingText(setting: Setting<unknown>, { text }: FoundSetting): string {
+  return setting.secret ? "set" : shownText(setting, text).slice(1, -1);
 }

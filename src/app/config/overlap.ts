@@ -6,7 +6,7 @@
 import { rootOf } from "../../lib/system_path.ts";
 
 /** What is at a path; links are not followed. */
-export interface PathEntry {
+interface PathEntry {
   /** The same for every path that leads to this entry: its device and inode. */
   readonly id: string;
   /** Where it leads, if it is a link. */
@@ -75,4 +75,17 @@ function namesOf(path: string, root: string): readonly string[] {
 /** For names of what is not there yet: whether its file system will tell case apart is not known. */
 function fold(name: string): string {
   return name.normalize("NFC").toLowerCase();
+}
+
+// Looks at paths on the disk of this machine.
+
+/** What is at the path, by device and inode. */
+export function lookAtPath(path: string): PathEntry | null {
+  try {
+    const { dev, ino, isSymlink } = Deno.lstatSync(path);
+    const id = ino === null ? Deno.realPathSync(path).toLowerCase() : `${dev}:${ino}`;
+    return { id, target: isSymlink ? Deno.readLinkSync(path) : null };
+  } catch {
+    return null; // not there, or out of reach: its name has to do
+  }
 }

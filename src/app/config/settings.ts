@@ -2,19 +2,57 @@
  * Every setting there is: each part's own table, by the part's name in the configuration. The help text, the reference,
  * the parser and the type of the configuration all come from these tables.
  */
-import { auditSettings } from "../../audit/mod_settings.ts";
+import { parseChoice, parseInteger, parseWorkers, optional, required, type ValuesOf, type Setting, type SettingTable } from "../../lib/settings.ts";
+import { auditSettings, telemetrySettings } from "../../audit/mod_settings.ts";
 import { authorizationServerSettings } from "../../oauth/mod_settings.ts";
 import { consoleSettings } from "../../console/mod_settings.ts";
-import { httpSettings } from "../../http/mod_settings.ts";
+import { httpSettings, rateLimitSettings } from "../../http/mod_settings.ts";
 import { mcpSettings } from "../../mcp/mod_settings.ts";
 import { ollamaSettings } from "../../llm/mod_settings.ts";
-import { rateLimitSettings } from "../../http/rate_limit_settings.ts";
 import { servicenowSettings } from "../../servicenow/mod_settings.ts";
 import { storageSettings } from "../../storage/mod_settings.ts";
-import { telemetrySettings } from "../../audit/telemetry_settings.ts";
 import { workspaceSettings } from "../../files/mod_settings.ts";
-import { serverSettings } from "./server_settings.ts";
-import type { Setting, SettingTable, ValuesOf } from "../../lib/setting.ts";
+import { closestWord } from "../../lib/closest_word.ts";
+import { formerSettingNames } from "./former_settings.ts";
+
+// Settings of the process: its threads, its log and its end.
+
+const serverSettings = {
+  workers: required({
+    env: "WORKERS",
+    flag: "workers",
+    default: "1",
+    parse: parseWorkers,
+    help: "server threads that share the port (Linux); auto: one for each core",
+  }),
+  shutdownTimeoutSeconds: required({
+    env: "SHUTDOWN_TIMEOUT",
+    default: "10",
+    defaultOnDeploy: "3",
+    parse: parseInteger(0, 3_600),
+    help: "seconds to wait for requests in flight when the server stops",
+  }),
+  logLevel: required({
+    env: "LOG_LEVEL",
+    default: "info",
+    parse: parseChoice(["debug", "info", "warn", "error"]),
+    help: "lowest level that is logged; audit lines always are",
+  }),
+  shutdownDelaySeconds: required({
+    env: "SHUTDOWN_DELAY",
+    default: "0",
+    parse: parseInteger(0, 600),
+    help:
+      "seconds to keep serving after the signal to stop, with 503 on /health/ready, so that a load balancer moves on first",
+  }),
+  logFormat: optional({
+    env: "LOG_FORMAT",
+    parse: parseChoice(["json", "text"]),
+    help: "format of log lines; by default text on a terminal, otherwise json",
+  }),
+};
+
+export type ServerSettings = ValuesOf<typeof serverSettings>;
 
 const tables = {
   http: httpSettings,
@@ -57,3 +95,30 @@ export const settingSections: readonly (readonly [heading: string, settings: Set
   ["Metrics", telemetrySettings],
   ["Audit", auditSettings],
 ];
+
+// The names that set something, and those of the environment that look like one of them by mistake.
+
+const maxNamesCompared = 1_000;
+const maxNamesShown = 5;
+
+const settingNames: readonly string[] = settings.flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
+
+/** Each setting, the file of each secret, and the settings of earlier versions. */
+export const variableNames: readonly string[] = [...settingNames, ...formerSettingNames];
+
+/** A warning about names of the environment that are one or two mistakes away from a setting; `null` without any. */
+export function warnOfMistypedNames(names: readonly string[]): string | null {
+  const known = new Set(variableNames);
+  const mistyped = names.slice(0, maxNamesCompared)
+    .filter((name) => !known.has(name))
+    .flatMap((name) => {
+      // The first letter is seldom mistyped, and SSL_CERT_FILE and its like belong to others.
+      const closest = closestWord(name, settingNames.filter((each) => each[0] === name[0]));
+      return closest === null ? [] : [[name, closest] as const];
+    });
+  if (mistyped.length === 0) return null;
+  const shown = mistyped.slice(0, maxNamesShown)
+    .map(([name, closest]) => `warning: ${name} is not a setting; did you mean ${closest}?\n`);
+  const more = mistyped.length - shown.length;
+  return shown.join("") + (more > 0 ? `warning: ${more} more variables are nearly settings\n` : "");
+}

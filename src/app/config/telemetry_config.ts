@@ -2,7 +2,7 @@
  * What the environment says to Deno about telemetry. Deno reads it by itself; here it is for `doctor` to tell, and for
  * the stored audit, which goes to the same collector: Deno has no log records of a program's own.
  */
-import type { LogsTarget } from "../../audit/telemetry_settings.ts";
+import type { LogsTarget } from "../../audit/mod_settings.ts";
 
 /** What was asked for. */
 export interface TelemetryRequest {

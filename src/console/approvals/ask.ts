@@ -1,12 +1,20 @@
 /** Puts a call in front of people: stores it with what it would do, where there is a place for it. */
-import { cutMiddle } from "./cut_text.ts";
-import { type HeldCall, heldCallId, heldMs, listHeldCalls, putHeldCall, readHeldCall, type StoredHeldCall } from "./held_call.ts";
+import { type HeldCall, heldCallId, heldMs, listHeldCalls, putHeldCall, readHeldCall, type StoredHeldCall } from "./decisions.ts";
 import type { JudgedCall, Rule } from "./rule.ts";
-import { placeFor } from "./share_places.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { placeFor } from "./places.ts";
+import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage } from "../../storage/port.ts";
 import { showText } from "../../files/workspace/file_display.ts";
+
+/** A text within a bound that says what it leaves out: an approval of a cut text must not look like one of all of it. */
+export function cutMiddle(text: string, maxCharacters: number): string {
+  const whole = text.toWellFormed();
+  if (whole.length <= maxCharacters) return whole;
+  const half = Math.floor(maxCharacters / 2);
+  const left = whole.length - 2 * half;
+  return `${whole.slice(0, half)}\n[${left} characters are not shown here]\n${whole.slice(-half)}`.toWellFormed();
+}
 
 const maxArgumentCharacters = 20_000;
 const maxEffectCharacters = 50_000;

@@ -2,20 +2,71 @@
  * The gate in front of the tools: a call that a rule holds waits for a person, who decides on a page of this server.
  * No answer of a client approves anything.
  */
+import type { Tool, ToolContext, ToolOutcome } from "../../mcp/tool.ts";
+import { isObject } from "../../lib/json.ts";
 import { ask, hasPlace, isStricter, type NotHeld } from "./ask.ts";
-import { contextWith, effectOf } from "./effect.ts";
-import { type HeldCall, heldCallId, takeHeldCall } from "./held_call.ts";
-import { type PlaceReader, placesOf } from "./places.ts";
+import { type HeldCall, heldCallId, takeHeldCall } from "./decisions.ts";
+import { type PlaceReader, placesOf, type FindTrueNames, judgeByNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
-import { askingRules, decidingRule, type JudgedCall, type Rule } from "./rule.ts";
-import { type FindTrueNames, judgeByNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./true_names.ts";
-import type { RuleStore } from "./rule_store.ts";
-import { digestOf } from "../../lib/content_digest.ts";
+import { askingRules, decidingRule, type JudgedCall, type Rule, type RuleStore } from "./rule.ts";
+import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { suggestible } from "../../lib/suggestible.ts";
-import type { Clock } from "../../lib/clock.ts";
-import type { Tool, ToolContext, ToolOutcome } from "../../mcp/tool.ts";
+import type { Clock } from "../../lib/time.ts";
 import { showName } from "../../files/workspace/file_display.ts";
+import type { Resource, ResourceFamily, ResourceOutcome } from "../../mcp/resource.ts";
+
+// What a call would do, before it does it.
+
+/** What a dry run says of itself at its end. */
+const ownWords = /\n\(dry run: [^()\n]*\)$/;
+
+interface Effect {
+  /** For the person who decides. */
+  readonly text: string;
+  readonly madeFrom?: string | undefined;
+}
+
+/**
+ * What the call would do, a failure too: the tool's own preview, or what it answers with `dry_run`; else its arguments.
+ * The caller learns nothing of it.
+ */
+async function effectOf(tool: Tool, input: never, context: ToolContext): Promise<Effect> {
+  const hasDryRun = isObject(input) && Object.hasOwn(input, "dry_run");
+  if (tool.preview === undefined && !hasDryRun) return { text: JSON.stringify(input, null, 2) };
+  const quiet = contextWith(context, quietly);
+  const outcome = tool.preview === undefined
+    ? await tool.run({ ...input as Record<string, unknown>, dry_run: true } as never, quiet)
+    : await tool.preview(input, quiet);
+  if (typeof outcome === "string") return { text: outcome };
+  const texts = (content: Extract<ToolOutcome, { ok: true }>["content"]) =>
+    content.flatMap((block) => block.type === "text" ? [block.text] : []);
+  if (outcome.ok) {
+    return { text: texts(outcome.content).join("\n\n").replace(ownWords, ""), madeFrom: outcome.madeFrom };
+  }
+  return { text: ["This call would fail:", outcome.message, ...texts(outcome.partial?.content ?? [])].join("\n") };
+}
+
+/** Of a dry run the caller hears nothing, and is asked nothing. */
+const quietly: Partial<ToolContext> = {
+  progress() {},
+  log() {},
+  noteChange() {},
+  release() {},
+  handOut: () => Promise.resolve(),
+  supports: () => false,
+};
+
+/** The context with other members in place of its own. */
+function contextWith(context: ToolContext, members: Partial<ToolContext>): ToolContext {
+  return new Proxy(context, {
+    get(target, name) {
+      if (Object.hasOwn(members, name)) return Reflect.get(members, name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
 
 /** What is at the paths of a call: each for people, and with a version that differs whenever it does. */
 export type FindStates = (
@@ -196,4 +247,105 @@ function notHeld(why: NotHeld): ToolOutcome {
 function deniedWords({ word }: HeldCall): string {
   const said = word === undefined || word === "" ? "" : ` They say: ${word}`;
   return `A person refused this call. Nothing was done.${said}`;
+}
+
+// Resources behind the same rules: what no tool may read without a person, no resource gives, lists or completes.
+
+/** Times that a page of a list is filled up. */
+const maxRounds = 100;
+
+interface ResourceGateOptions {
+  readonly rules: RuleStore;
+  readonly clock: Clock;
+  /** `null` where the console is off: nothing can be approved. */
+  readonly pageUrl: string | null;
+  /** The tool that reads the same. */
+  readonly tool: string;
+  /** The names of the path or table that an address means. */
+  placeOf(uri: string): readonly string[];
+  /** Whether they are paths of the workspace. */
+  isPath(uri: string): boolean;
+  readonly findTrueNames: FindTrueNames;
+}
+
+/** The family behind the gate. */
+export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
+  const { rules, clock, tool, placeOf, pageUrl, isPath, findTrueNames } = options;
+  const stopping = async (principal: Principal, uri: string): Promise<Rule | null> => {
+    const { subject: person, clientId, grantId } = principal;
+    const names = placeOf(uri);
+    const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
+    const paths = isPath(uri) ? names : [];
+    const call: JudgedCall = { person, clientId, grantId, tool, changes: false, places, otherNames, paths };
+    const rule = await judgeByNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
+    return rule?.verdict === "allow" ? null : rule;
+  };
+  const seen = async <T>(principal: Principal, all: readonly T[], uriOf: (each: T) => string): Promise<T[]> => {
+    if (rules.current.length === 0) return [...all];
+    const open: T[] = [];
+    for (const each of all) if (await stopping(principal, uriOf(each)) === null) open.push(each);
+    return open;
+  };
+  const readIfOpen = async (uri: string, context: ToolContext): Promise<ResourceOutcome> => {
+    const rule = await stopping(context.principal, uri);
+    if (rule === null) return await family.read(uri, context);
+    return {
+      refusal: rule.verdict === "deny" || pageUrl === null
+        ? "The owner of this server does not allow this."
+        : "A person has to approve this. Use a tool, whose calls can wait for them.",
+    };
+  };
+  const uriOf = ({ uri }: Resource): string => uri;
+  const isOpen = async (principal: Principal, uri: string): Promise<boolean> =>
+    rules.current.length === 0 || await stopping(principal, uri) === null;
+  const { listPage, complete, watch } = family;
+  return {
+    ...family,
+    async list(principal) {
+      return await seen(principal, await family.list(principal), uriOf);
+    },
+    ...listPage === undefined ? {} : {
+      async listPage(principal, position, limit) {
+        // a page is filled up: one that is short would say how much is kept back
+        const resources: Resource[] = [];
+        for (let next = position, rounds = 1;; rounds++) {
+          const page = await listPage(principal, next, limit - resources.length);
+          if (page === null) return null;
+          const open = await seen(principal, page.resources, uriOf);
+          resources.push(...open);
+          next = page.next;
+          if (next === undefined) return { resources };
+          const isFull = open.length === page.resources.length || resources.length >= limit;
+          if (isFull || rounds === maxRounds) return { resources, next };
+        }
+      },
+    },
+    ...complete === undefined ? {} : {
+      async complete(template, variable, value, others, principal) {
+        const directory = value.slice(0, value.lastIndexOf("/") + 1);
+        if (!await isOpen(principal, filledIn(template, variable, `${directory}?`))) return [];
+        const values = await complete(template, variable, value, others, principal);
+        return await seen(principal, values, (each) => filledIn(template, variable, each));
+      },
+    },
+    mayWatch: (uri, principal) => isOpen(principal, uri),
+    ...watch === undefined ? {} : {
+      watch: (principal, listener) =>
+        watch(principal, async ({ touches, isListChanged, changed }) => {
+          const open = !isListChanged || changed === undefined ? null : await seen(principal, changed, (uri) => uri);
+          listener({
+            touches: async (uri) => await touches(uri) && await isOpen(principal, uri),
+            isListChanged: isListChanged && open?.length !== 0,
+          });
+        }),
+    },
+    read(uri, context) {
+      return rules.current.length === 0 ? family.read(uri, context) : readIfOpen(uri, context);
+    },
+  };
+}
+
+/** The address that a template (RFC 6570) makes of a value. */
+function filledIn(template: string, variable: string, value: string): string {
+  return template.replace(/\{\+?([a-z_]+)\}/, (whole, name: string) => name === variable ? value : whole);
 }

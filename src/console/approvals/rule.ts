@@ -1,6 +1,11 @@
 /** Rules: which calls are allowed, which wait for a person, and which are refused. Their order is of no account. */
 import * as z from "zod";
 import { foldedForms } from "../../files/workspace/name_folding.ts";
+import type { Clock } from "../../lib/time.ts";
+import type { Log } from "../../lib/log.ts";
+import { joinNext } from "../../lib/join_next.ts";
+import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
+import type { Storage, StorageKey } from "../../storage/port.ts";
 
 /** What a rule says. */
 export type Verdict = "allow" | "ask" | "deny";
@@ -37,7 +42,7 @@ const maxClientIdCharacters = 4_096;
 const text = () => z.string().max(maxRuleTextCharacters).optional();
 
 /** A rule. What it leaves out fits every call. */
-export const ruleSchema = z.lazy(() =>
+const ruleSchema = z.lazy(() =>
   z.object({
     id: z.string(),
     person: text(),
@@ -87,7 +92,7 @@ function unpassed(fitting: readonly Rule[]): readonly Rule[] {
 }
 
 /** The rules as they hold: one that asks or refuses about an unknown tool refuses all of them. */
-export function asTheyHold(rules: readonly Rule[], knowsTool: (name: string) => boolean): readonly Rule[] {
+function asTheyHold(rules: readonly Rule[], knowsTool: (name: string) => boolean): readonly Rule[] {
   return rules.map((rule) => {
     const { tool, ...others } = rule;
     if (tool === undefined || tool === everyChange || rule.verdict === "allow" || knowsTool(tool)) return rule;
@@ -171,4 +176,72 @@ function verdictWords({ verdict, approver }: Rule): string {
   if (verdict === "allow") return "are allowed.";
   if (verdict === "deny") return "are refused.";
   return approver === "administrator" ? "wait for an administrator." : "wait until the person approves.";
+}
+
+// The rules as they are stored: one entry, so that they change at once, and everywhere.
+
+export const maxRules = 200;
+const key: StorageKey = ["approval_rules", "current"];
+const storedShape = z.lazy(() => z.object({ rules: z.array(ruleSchema) }));
+
+/** Who changes the rules, from where. */
+interface RuleChanger {
+  readonly userId: string;
+  readonly address: string;
+}
+
+export interface RuleStore {
+  /** As they hold, and as last read: of this instance's own changes at once, of others' as soon as the storage tells. */
+  readonly current: readonly Rule[];
+  /** Reads them anew. */
+  load(): Promise<void>;
+  /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
+  change(change: (rules: readonly Rule[]) => readonly Rule[] | null, doer: RuleChanger): Promise<boolean>;
+  close(): void;
+}
+
+export function createRuleStore(
+  { storage, clock, log, knowsTool = () => true }: {
+    readonly storage: Storage;
+    readonly clock: Clock;
+    readonly log: Log;
+    /** Whether some version or configuration of this server has the tool. */
+    readonly knowsTool?: (name: string) => boolean;
+  },
+): RuleStore {
+  let current: readonly Rule[] = [];
+  const parse = (value: unknown): readonly Rule[] => value === undefined ? [] : storedShape.parse(value).rules;
+  // One look at a time: of two answers the later one could be the older.
+  const load = joinNext(async (): Promise<void> => {
+    current = asTheyHold(parse((await storage.get(key))?.value), knowsTool);
+  });
+  const watch = watchEntries(storage, [key], load, { log });
+  return {
+    get current() {
+      return current;
+    },
+    load,
+    async change(change, { userId, address }) {
+      let before: readonly Rule[] = [];
+      const stored = await changeEntry(storage, key, (value) => {
+        before = parse(value).filter(({ until }) => until === undefined || until > clock());
+        const rules = change(before);
+        // none is dropped to make room: it may be the one that asks
+        return rules === null || rules.length > maxRules ? null : { rules };
+      });
+      if (stored === null) return false;
+      await load().catch(() => void (current = asTheyHold(stored.rules, knowsTool))); // stored, and then the storage was lost
+      const what = whatChanged(before, stored.rules);
+      log.write("audit", "rules_changed", { user: userId, address, outcome: "ok", what });
+      return true;
+    },
+    close: () => watch.stop(),
+  };
+}
+
+function whatChanged(before: readonly Rule[], after: readonly Rule[]): string {
+  const wordsOf = (rules: readonly Rule[], others: readonly Rule[]): string =>
+    rules.filter(({ id }) => !others.some((other) => other.id === id)).map(ruleWords).join(" ");
+  const [added, removed] = [wordsOf(after, before), wordsOf(before, after)];
+  return added !== "" ? `added: ${added}` : removed !== "" ? `removed: ${removed}` : "nothing";
 }

@@ -1,11 +1,9 @@
 /** Waits for a person's decision, as long as the client does. */
-import type { NotHeld } from "./ask.ts";
-import { cutMiddle } from "./cut_text.ts";
-import { heldCallKey, heldMs, readHeldCall, type StoredHeldCall } from "./held_call.ts";
+import { type NotHeld, cutMiddle } from "./ask.ts";
+import { heldCallKey, heldMs, readHeldCall, type StoredHeldCall } from "./decisions.ts";
 import type { Log } from "../../lib/log.ts";
-import { leastReadingMs } from "../../lib/reading_time.ts";
-import type { Timers } from "../../lib/timers.ts";
-import { watchEntries } from "../../lib/watch_entries.ts";
+import { leastReadingMs, type Timers } from "../../lib/time.ts";
+import { watchEntries } from "../../lib/stored_entries.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
 import type { Storage } from "../../storage/port.ts";
 import { showText } from "../../files/workspace/file_display.ts";

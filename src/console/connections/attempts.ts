@@ -2,8 +2,7 @@
  * Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
  * its id, since the person's browser is elsewhere. One attempt may be seen by several instances.
  */
-import { browserAgent } from "./shown_text.ts";
-import { isBrowsers, networkOf, type Step } from "./step.ts";
+import { browserAgent, isBrowsers, networkOf, type Step } from "./step.ts";
 
 /** One client's way to a connection. */
 export interface Attempt {

@@ -4,13 +4,11 @@
  * variable.
  */
 import * as z from "zod";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock, Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
-import type { Timers } from "../../lib/timers.ts";
 import { joinNext } from "../../lib/join_next.ts";
-import { changeEntry } from "../../lib/stored_entries.ts";
-import { watchEntries } from "../../lib/watch_entries.ts";
+import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
 
 const switches = z.lazy(() => {

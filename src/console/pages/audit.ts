@@ -1,10 +1,8 @@
 /** Audit: what was done, by whom and with which outcome; searched page by page, and exported as JSON Lines. */
-import type { AuditFilter } from "../../audit/filter.ts";
-import type { FoundLine, FoundPage } from "../../audit/search.ts";
-import { type Html, html } from "../../lib/html.ts";
+import type { AuditFilter, FoundLine, FoundPage } from "../../audit/search.ts";
+import { type Html, html } from "../../lib/page.ts";
 import type { Section, Visit } from "./section.ts";
-import { dataTable } from "./table.ts";
-import { duration, moment, outcomeBadge, plainName } from "./words.ts";
+import { dataTable, duration, moment, outcomeBadge, plainName } from "./words.ts";
 
 /** Searches the stored audit, newest first. */
 export type SearchAudit = (

@@ -1,10 +1,9 @@
 /** One change of files, reached from its line in the audit: what it did, and a button that undoes it. */
 import type { Result } from "../../lib/result.ts";
-import { html } from "../../lib/html.ts";
-import { differenceBlock } from "./difference.ts";
+import { html } from "../../lib/page.ts";
+import { differenceBlock, moment } from "./words.ts";
 import { actFields } from "./frame.ts";
 import type { Section, Visit } from "./section.ts";
-import { moment } from "./words.ts";
 
 /** A change as the page shows it. */
 interface ShownChange {

@@ -1,12 +1,10 @@
 /** Connections: every client with its grant, and the tokens of the command line; one click ends one. */
 import type { Administration } from "../../oauth/administration.ts";
-import type { AccessList, ListedGrant, Vouching } from "../../oauth/access_list.ts";
-import { type Html, html } from "../../lib/html.ts";
+import type { AccessList, ListedGrant, Vouching } from "../../oauth/grants.ts";
+import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { nextLink, pageOf, timeCursor } from "./paging.ts";
-import { dataTable } from "./table.ts";
-import { ago, moment, withCode } from "./words.ts";
+import { nextLink, pageOf, timeCursor, dataTable, ago, moment, withCode } from "./words.ts";
 
 /** What a grant's calls came to in the last day. */
 export interface Usage {

@@ -1,15 +1,40 @@
 /** `/console`: the pages where the owner, administrators and everyone for their own things see and steer. */
+import { type Html, html, seeOther } from "../../lib/page.ts";
 import type { Visitor, Visits } from "../../oauth/visits.ts";
 import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
-import { type Html, html } from "../../lib/html.ts";
-import { seeOther } from "../../lib/page.ts";
-import type { SecretBox } from "../../lib/secret_box.ts";
+import type { SecretBox } from "../../lib/secrets.ts";
 import { equalInConstantTime } from "../../lib/random_secret.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { confirmBody } from "./confirm_page.ts";
+import type { Clock } from "../../lib/time.ts";
 import { createPageStreams } from "./events.ts";
 import { consolePage } from "./frame.ts";
 import type { Act, Section, Visit } from "./section.ts";
+
+// The page that asks for the passphrase once more, before a dangerous act.
+
+/** The form again, with the passphrase; `form` holds what was posted. */
+function confirmBody(
+  { words, form, action, problem }: {
+    readonly words: string;
+    readonly form: URLSearchParams;
+    readonly action: string;
+    readonly problem: string | null;
+  },
+): Html {
+  const kept = [...form].filter(([name]) => name !== "passphrase")
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`);
+  const described = problem === null ? null : html`aria-invalid="true" aria-describedby="problem"`;
+  return html`
+    <p>To ${words}, enter your passphrase again.</p>
+    ${problem !== null && html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
+    <form method="post" action="${action}">
+      ${kept}
+      <label class="field" for="passphrase">Passphrase</label>
+      <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required autofocus
+        maxlength="1024" ${described}>
+      <div class="actions"><button type="submit">Confirm</button></div>
+    </form>
+  `;
+}
 
 interface ConsoleOptions {
   readonly issuer: string;

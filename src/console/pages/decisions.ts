@@ -1,12 +1,9 @@
 /** Decisions: calls that wait for a person, each with what it would do. */
-import type { Decisions, Extent } from "../approvals/decisions.ts";
-import type { HeldCall } from "../approvals/held_call.ts";
-import { type Html, html } from "../../lib/html.ts";
-import { differenceBlock } from "./difference.ts";
+import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
+import { type Html, html } from "../../lib/page.ts";
+import { differenceBlock, nextLink, pageOf, timeCursor, ago, timeOfDay } from "./words.ts";
 import { actFields } from "./frame.ts";
-import { nextLink, pageOf, timeCursor } from "./paging.ts";
 import type { Section, Visit } from "./section.ts";
-import { ago, timeOfDay } from "./words.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
 /** The oldest come first: what is decided makes room for the next. */

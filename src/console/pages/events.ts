@@ -1,5 +1,5 @@
 /** `/console/events`: what changed on a page that is open, rendered by the server, as an event stream. */
-import { pause } from "../../lib/pause.ts";
+import { pause } from "../../lib/time.ts";
 import type { LiveParts } from "./section.ts";
 
 const lookMs = 1_000;

@@ -1,10 +1,9 @@
 /** Live: calls that run and have just ended; cancelling one, pausing a client, stopping everything. */
 import type { Live } from "../live/live.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { Act, LiveParts, Section, Visit } from "./section.ts";
-import { dataTable } from "./table.ts";
-import { ago, duration, moment, outcomeBadge } from "./words.ts";
+import { dataTable, ago, duration, moment, outcomeBadge } from "./words.ts";
 
 interface LiveOptions {
   readonly live: Live;

@@ -1,7 +1,9 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
-import { type Html, html } from "../../lib/html.ts";
+import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { withCode } from "./words.ts";
+import { withCode, dataTable, ago, plainName, timeOfDay } from "./words.ts";
+import type { Decisions } from "../approvals/decisions.ts";
+import type { SearchAudit } from "./audit.ts";
 
 /** How one thing that matters is. */
 export interface HealthFact {
@@ -12,7 +14,7 @@ export interface HealthFact {
 }
 
 /** A part of the overview: its heading and its content, for this visitor. */
-export interface OverviewPart {
+interface OverviewPart {
   readonly id: string;
   readonly title: string;
   readonly forAdministrators?: true;
@@ -60,4 +62,165 @@ function tiles(facts: readonly HealthFact[]): Html {
       html`<li class="${state}"><strong>${name}: ${stateWords[state]}</strong> <span>${withCode(words)}</span></li>`
     )
   }</ul>`;
+}
+
+// Parts of the overview that come from the audit and from what waits.
+
+const hourMs = 3_600_000;
+const hoursShown = 24;
+const linesShown = 5;
+const clientsShown = 20;
+
+/** Calls of one hour, by outcome. */
+interface HourOfCalls {
+  /** When it began, in milliseconds since the epoch. */
+  readonly hour: number;
+  readonly outcomes: Readonly<Record<string, number>>;
+}
+
+/** What waits for this person. */
+export function waitingPart(decisions: Decisions): OverviewPart {
+  return {
+    id: "waiting",
+    title: "Waiting for you",
+    async show({ visitor, href }) {
+      const { length } = await decisions.waiting(visitor);
+      return length === 0
+        ? html`<p class="quiet">No call waits for your decision.</p>`
+        : html`<p><a href="${href("decisions")}">${length} ${length === 1 ? "call waits" : "calls wait"}</a> for your
+          decision.</p>`;
+    },
+  };
+}
+
+/** A client that called something in the last minutes, for one person. */
+export interface ConnectedClient {
+  readonly clientId: string;
+  readonly person: string;
+  readonly calls: number;
+  /** Milliseconds since the epoch. */
+  readonly lastAt: number;
+}
+
+/** Who is connected now: clients of the visitor, or of everyone. */
+export function connectedPart(
+  connected: () => Promise<readonly ConnectedClient[]>,
+  nameOfClient: (clientId: string) => string,
+): OverviewPart {
+  return {
+    id: "connected",
+    title: "Connected now",
+    async show({ visitor, now, href }) {
+      const all = (await connected()).filter(({ person }) => visitor.isAdministrator || person === visitor.userId);
+      return html`${
+        dataTable({
+          caption: "Clients that called a tool in the last five minutes",
+          columns: ["Client", "Person", { number: "Calls" }, "Last"],
+          rows: all.slice(0, clientsShown).map((client) => [
+            nameOfClient(client.clientId),
+            client.person,
+            client.calls,
+            ago(client.lastAt, now),
+          ]),
+          whenEmpty: "No client called a tool in the last five minutes.",
+        })
+      }${all.length > clientsShown && html`<p><a href="${href("live")}">${all.length - clientsShown} more</a></p>`}`;
+    },
+  };
+}
+
+/** The calls of the last day as a picture, and as a table for who cannot see it. */
+export function callsPart(readDay: () => Promise<readonly HourOfCalls[]>): OverviewPart {
+  return {
+    id: "calls",
+    title: "Calls of the last day",
+    forAdministrators: true,
+    async show({ now }) {
+      const found = new Map((await readDay()).map((each) => [each.hour, each.outcomes]));
+      const last = now - now % hourMs;
+      const hours = Array.from({ length: hoursShown }, (_, index) => {
+        const hour = last - (hoursShown - 1 - index) * hourMs;
+        return { hour, ...sumsOf(found.get(hour) ?? {}) };
+      });
+      const total = hours.reduce((sum, { well, bad }) => sum + well + bad, 0);
+      return total === 0 ? html`<p class="quiet">No tool was called.</p>` : html`${picture(hours)}${numbers(hours)}`;
+    },
+  };
+}
+
+interface Bar {
+  readonly hour: number;
+  readonly well: number;
+  readonly bad: number;
+}
+
+function sumsOf(outcomes: Readonly<Record<string, number>>): { readonly well: number; readonly bad: number } {
+  const all = Object.values(outcomes).reduce((sum, count) => sum + count, 0);
+  const well = outcomes["ok"] ?? 0;
+  return { well, bad: all - well };
+}
+
+function picture(hours: readonly Bar[]): Html {
+  const [width, height, gap] = [20, 100, 4];
+  const most = Math.max(1, ...hours.map(({ well, bad }) => well + bad));
+  const bars = hours.map(({ well, bad }, index) => {
+    const x = index * (width + gap);
+    const [tall, taller] = [well / most * height, bad / most * height];
+    return html`
+      <rect class="well" x="${x}" y="${height - tall}" width="${width}" height="${tall}" />
+      <rect class="bad" x="${x}" y="${height - tall - taller}" width="${width}" height="${taller}" />
+    `;
+  });
+  const whole = hours.length * (width + gap);
+  return html`
+    <figure>
+      <svg viewBox="0 0 ${whole} ${height + 2}" preserveAspectRatio="none" role="img"
+        aria-label="Calls in each of the last ${hours.length} hours, at most ${most}; the table below has the numbers">
+        ${bars}<line x1="0" y1="${height + 1}" x2="${whole}" y2="${height + 1}" stroke="currentColor" /></svg>
+      <figcaption class="quiet">One bar an hour, the last one on the right; at most ${most} calls.
+          <span class="badge good">went well</span> <span class="badge bad">refused or failed</span></figcaption>
+    </figure>
+  `;
+}
+
+function numbers(hours: readonly Bar[]): Html {
+  const rows = hours.filter(({ well, bad }) => well + bad > 0)
+    .map(({ hour, well, bad }) => [timeOfDay(hour), well, bad]);
+  return html`<details id="numbers"><summary>The numbers</summary>${
+    dataTable({
+      caption: "Calls by hour",
+      columns: ["Hour", { number: "Went well" }, { number: "Refused or failed" }],
+      rows,
+      whenEmpty: "",
+    })
+  }</details>`;
+}
+
+/** What was refused lately. */
+export function refusedPart(search: SearchAudit): OverviewPart {
+  return {
+    id: "refused",
+    title: "Refused lately",
+    async show({ visitor, now, href }) {
+      const person = visitor.isAdministrator ? undefined : visitor.userId;
+      const { lines } = await search({ person, outcome: "refused", since: now - hoursShown * hourMs }, {
+        limit: linesShown,
+      });
+      return html`${
+        dataTable({
+          caption: "The last refusals of the day",
+          columns: ["When", "Person", "What", "Why"],
+          rows: lines.map((
+            line,
+          ) => [
+            ago(line.time, now),
+            line.person,
+            line.tool ?? plainName(line.event),
+            plainName(line.code ?? line.outcome ?? ""),
+          ]),
+          whenEmpty: "Nothing was refused.",
+        })
+      }${lines.length > 0 && html`<p><a href="${href("audit", { outcome: "refused" })}">All refusals</a></p>`}`;
+    },
+  };
 }

@@ -1,11 +1,9 @@
 /** People: who may sign in; inviting, disabling, resetting, and naming administrators. */
 import type { Administration, UserChange } from "../../oauth/administration.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
-import { nextLink, pageOf } from "./paging.ts";
+import { nextLink, pageOf, dataTable, moment } from "./words.ts";
 import type { Act, Section, Visit } from "./section.ts";
-import { dataTable } from "./table.ts";
-import { moment } from "./words.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
 

@@ -1,7 +1,6 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
-import { decidingRule, everyChange, type JudgedCall, maxRuleTextCharacters, type Rule, ruleWords, type Verdict } from "../approvals/rule.ts";
-import { maxRules, type RuleStore } from "../approvals/rule_store.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { decidingRule, everyChange, type JudgedCall, maxRuleTextCharacters, type Rule, ruleWords, type Verdict, maxRules, type RuleStore } from "../approvals/rule.ts";
+import { type Html, html } from "../../lib/page.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { actFields } from "./frame.ts";
 import type { Act, Section, Visit } from "./section.ts";

@@ -1,6 +1,6 @@
 /** What a page of the console is made of. */
 import type { Visitor } from "../../oauth/visits.ts";
-import type { Html } from "../../lib/html.ts";
+import type { Html } from "../../lib/page.ts";
 
 /** A person who looks at a page. */
 export interface Visit {

@@ -1,10 +1,8 @@
 /** ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended it. */
-import { accountName, linkProblem } from "../../oauth/link_words.ts";
-import type { LinkHealth } from "../../oauth/servicenow_port.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { accountName, linkProblem, type LinkHealth } from "../../oauth/servicenow_port.ts";
+import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { dataTable } from "./table.ts";
-import { ago, moment } from "./words.ts";
+import { dataTable, ago, moment } from "./words.ts";
 
 interface ServicenowOptions {
   readonly origin: string;

@@ -1,7 +1,7 @@
 /** Settings in force: what each is, and where it comes from. Changing one is the operator's, and needs a restart. */
-import { html } from "../../lib/html.ts";
+import { html } from "../../lib/page.ts";
 import type { Section } from "./section.ts";
-import { dataTable } from "./table.ts";
+import { dataTable } from "./words.ts";
 
 interface SettingRow {
   readonly heading: string;

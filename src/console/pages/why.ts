@@ -1,10 +1,9 @@
 /** "Why does it not connect?": each client's attempt with its steps and a diagnosis, and tests of the server itself. */
 import { type AttemptReport, stepWords } from "../connections/report.ts";
-import { type Html, html } from "../../lib/html.ts";
+import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { dataTable } from "./table.ts";
-import { ago, withCode } from "./words.ts";
+import { dataTable, ago, withCode } from "./words.ts";
 
 /** One finding of the server about itself. */
 interface Finding {

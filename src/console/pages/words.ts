@@ -1,5 +1,6 @@
 /** How the console writes moments, durations, outcomes and commands. */
-import { type Html, html } from "../../lib/html.ts";
+import { type Html, html } from "../../lib/page.ts";
+import type { Visit } from "./section.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -75,5 +76,114 @@ export function outcomeBadge(outcome: string | null, code: string | null): Html 
     why !== what && html`
       <span class="quiet">${plainName(why)}</span>
     `
+  }`;
+}
+
+// Tables of the console.
+
+type Cell = Html | string | number | null;
+
+/** A column's heading; numbers are aligned to the right. */
+type Column = string | { readonly number: string };
+
+/** A table that scrolls by itself in a narrow window, or `whenEmpty` in words. */
+export function dataTable(
+  { caption, columns, rows, whenEmpty }: {
+    readonly caption: string;
+    readonly columns: readonly Column[];
+    readonly rows: readonly (readonly Cell[])[];
+    readonly whenEmpty: Html | string;
+  },
+): Html {
+  if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;
+  const headings = columns.map((column) =>
+    typeof column === "string"
+      ? html`<th scope="col">${column}</th>`
+      : html`<th scope="col" class="number">${column.number}</th>`
+  );
+  const lines = rows.map((cells) =>
+    html`<tr>${
+      cells.map((cell, index) =>
+        typeof columns[index] === "object" ? html`<td class="number">${cell}</td>` : html`<td>${cell}</td>`
+      )
+    }</tr>`
+  );
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="${caption}">
+      <table>
+        <caption>${caption}</caption>
+        <thead>
+          <tr>${headings}</tr>
+        </thead>
+        <tbody>${lines}</tbody>
+      </table>
+    </div>
+  `;
+}
+
+// One page of a list that is in order, and where the next one begins.
+
+interface Page<T> {
+  readonly shown: readonly T[];
+  /** Leads to the next page; `null` on the last. */
+  readonly next: string | null;
+}
+
+/** What stands after the cursor that the address gives under `name`; elements that come and go move no other page. */
+export function pageOf<T>(
+  all: readonly T[],
+  { query }: Visit,
+  { name, size, cursorOf, falling = false }: {
+    readonly name: string;
+    readonly size: number;
+    cursorOf(element: T): string;
+    /** The list begins with the greatest cursor. */
+    readonly falling?: boolean;
+  },
+): Page<T> {
+  const cursor = query.get(name);
+  const rest = cursor === null
+    ? all
+    : all.filter((each) => falling ? cursorOf(each) < cursor : cursorOf(each) > cursor);
+  const shown = rest.slice(0, size);
+  const last = shown.at(-1);
+  return { shown, next: last === undefined || rest.length <= size ? null : cursorOf(last) };
+}
+
+/** A cursor for a list in the order of times, and of ids among those of the same moment. */
+export function timeCursor(time: number, id: string): string {
+  return `${String(time).padStart(15, "0")}.${id}`;
+}
+
+/** The link to the next page; `kept` are the other members of the address. */
+export function nextLink(
+  visit: Visit,
+  { section, name, next, words, kept = {} }: {
+    readonly section: string;
+    readonly name: string;
+    readonly next: string | null;
+    readonly words: string;
+    readonly kept?: Readonly<Record<string, string>>;
+  },
+): Html | null {
+  return next === null ? null : html`<p><a href="${visit.href(section, { ...kept, [name]: next })}">${words}</a></p>`;
+}
+
+// Differences as people read them.
+
+/** A difference, its lines that come and go marked for eyes and screen readers alike; a long one scrolls by keyboard. */
+export function differenceBlock(text: string, label: string): Html {
+  return html`<pre class="difference" tabindex="0" role="group" aria-label="${label}">${differenceLines(text)}</pre>`;
+}
+
+function differenceLines(text: string): Html {
+  const isDifference = /^@@ /m.test(text);
+  const lines = text.split("\n");
+  return html`${
+    lines.map((line, index) => {
+      const end = index === lines.length - 1 ? "" : "\n";
+      if (isDifference && line.startsWith("+")) return html`<ins>${line}</ins>${end}`;
+      return isDifference && line.startsWith("-") ? html`<del>${line}</del>${end}` : html`${line}${end}`;
+    })
   }`;
 }

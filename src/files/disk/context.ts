@@ -1,11 +1,10 @@
 /** What every operation of a disk workspace works with. */
-import type { Clock } from "../../lib/clock.ts";
-import type { AccessRules } from "../workspace/access_rules.ts";
+import type { Clock } from "../../lib/time.ts";
+import type { AccessRules } from "../workspace/name_folding.ts";
 import type { DiskAccess } from "./directory.ts";
 import type { HangingRead } from "../text/hanging_read.ts";
-import type { DirectoryNames } from "./names.ts";
+import type { DirectoryNames, DirectoryScans } from "./scan.ts";
 import type { DiskQuota } from "./quota.ts";
-import type { DirectoryScans } from "./scan.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./disk_trash.ts";
 import type { KeyedMutex } from "../workspace/keyed_mutex.ts";

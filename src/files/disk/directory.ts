@@ -4,7 +4,7 @@
  */
 import type { Screening, WholeRead } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
-import type { EntryKind } from "../workspace/listing.ts";
+import type { EntryKind } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */
 export interface DiskInfo extends

@@ -1,13 +1,44 @@
 /** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
-import type { Clock } from "../../lib/clock.ts";
 import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../workspace/change.ts";
-import { nextTurn } from "../../lib/turns.ts";
-import type { DiskAccess } from "./directory.ts";
+import type { DiskAccess, DiskDirectory, DiskInfo } from "./directory.ts";
 import { errorCode, toRefusal } from "./refusal.ts";
+import { itemName, recordName, toRecordLine, headerLine, readRecord } from "./trash_directory.ts";
+import type { Clock } from "../../lib/time.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { Staging } from "./staging.ts";
 import type { TrashLimits } from "../workspace/limits.ts";
-import { settleChange } from "./settle_change.ts";
-import { headerLine, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
+
+// Withdraws the steps of a change that a kill has cut short right after their beginning.
+
+/** In a turn of the staging directory, so that no step is being made. */
+function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: Change): void {
+  for (const { number, step } of steps) {
+    if (step.op !== "put" && step.op !== "move") continue;
+    const name = itemName(id, number);
+    const item = trash.statusOf(name);
+    if (item === null) continue;
+    if (step.op === "put" && step.source !== undefined && step.node === `${item.ino}`) {
+      // what was to be put back was not exchanged yet
+      if (!trash.renameNew(name, trash, itemName(step.source.change, step.source.number))) continue;
+    } else if (item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino) {
+      trash.removeFile(name); // a second name of what still is in its place
+    } else continue;
+    trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
+  }
+}
+
+function entryAt(access: DiskAccess, path: string): DiskInfo | null {
+  const names = path.split("/");
+  const last = names.pop();
+  try {
+    let directory = access.root();
+    for (const name of names) directory = directory?.enter(name) ?? null;
+    return last === undefined ? null : directory?.statusOf(last) ?? null;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return null; // a directory on the way is gone
+  }
+}
 
 /** A change that is being made. All but `next` happens in a turn of the staging directory. */
 export interface DiskChange {

@@ -1,35 +1,29 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { resolve } from "node:path";
-import { UnusableError } from "../../lib/problem.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { memoryLayout } from "../kernel/screening.ts";
+import type { Disk } from "./context.ts";
+import { openInside, listDiskDirectory, openPlain, readPlain, trueNamesOf } from "./open.ts";
+import type { FileScreening } from "../workspace/file_screening.ts";
+import { UnusableError, failure, type Result, success } from "../../lib/result.ts";
+import { type Clock, systemClock, systemTimers } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
-import { systemTimers } from "../../lib/timers.ts";
-import { failure, type Result, success } from "../../lib/result.ts";
-import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/access_rules.ts";
+import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/name_folding.ts";
 import type { KernelRoots } from "../kernel/descriptor.ts";
-import { createCheckedAccess } from "./checked_directory.ts";
-import { realPathOf } from "./checked_true_names.ts";
-import type { Disk } from "./context.ts";
+import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
 import type { DiskAccess, DiskInfo } from "./directory.ts";
 import { createHangingRead } from "../text/hanging_read.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
-import { listDiskDirectory } from "./list.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
 import { moveDiskEntry } from "./move.ts";
-import { createDirectoryNames } from "./names.ts";
+import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import { openDiskDraft, receiveDiskFile, sweepDiskDrafts } from "./draft.ts";
 import { createDiskQuota } from "./quota.ts";
 import { readDiskFile, readDiskFileInto } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
-import { openPlain, readPlain } from "./open.ts";
 import { findInside } from "./resolve.ts";
-import { screenDiskFiles } from "./screen.ts";
-import { trueNamesOf } from "./true_names.ts";
-import { createDirectoryScans } from "./scan.ts";
-import { createStaging } from "./staging.ts";
-import { sweepStaging } from "./sweep.ts";
+import { createStaging, sweepStaging } from "./staging.ts";
 import { createDiskTrash } from "./disk_trash.ts";
 import { type TrashLimits, defaultWorkspaceLimits, type WorkspaceLimits } from "../workspace/limits.ts";
 import { hasTrash } from "./trash_directory.ts";
@@ -38,6 +32,26 @@ import { copyDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { EntryInfo, Outcome, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+
+// Has the files of a search looked through by another thread, which gets them opened and judged.
+
+function screenDiskFiles(disk: Disk, screens: readonly RegExp[]): FileScreening | null {
+  const screening = disk.access.screen?.(screens) ?? null;
+  if (screening === null) return null;
+  const maxBytes = Math.min(memoryLayout.maxFileBytes, disk.limits.maxFileBytes); // larger ones: piece by piece
+  return {
+    next: screening.next,
+    rouse: screening.rouse,
+    end: screening.end,
+    abandon: ({ text }) => disk.hanging.note(text, screening.abandon()),
+    hand(path) {
+      if (screening.isFull()) return false;
+      const opened = openInside(disk, path, maxBytes, true);
+      if (opened.ok) screening.hand(opened.value);
+      return opened.ok;
+    },
+  };
+}
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */

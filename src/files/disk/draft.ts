@@ -2,16 +2,15 @@
  * Contents of the disk workspace that arrive in pieces: they are staged as they come, while others read and write the
  * file, and take its place in one step at the end. A draft waits in between for the requests that bring it.
  */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
-import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../workspace/arriving_content.ts";
+import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Draft, DraftOptions, Outcome, WorkspaceRefusal, WrittenFile } from "../workspace/port.ts";
 import { commitFile } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import type { DiskFile, DiskInfo } from "./directory.ts";
-import { matchContent } from "./match_content.ts";
-import { readPieces } from "./read.ts";
+import { matchContent, readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { draftName, sweepDraftFiles } from "./drafts.ts";
 import type { StagedFile } from "./staging.ts";

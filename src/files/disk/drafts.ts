@@ -2,11 +2,29 @@
  * Drafts in the staging directory, in a directory of their own: they outlive the process. One that has a draft open
  * holds a lock on its file, which the kernel drops however the process ends.
  */
+import { stagingDirectoryName } from "../workspace/path.ts";
+import { type DiskAccess, type DiskDirectory, isForeign, type DiskFile, type DiskLock, isSame } from "./directory.ts";
 import { sha256Of } from "../../lib/sha256.ts";
 import type { WorkspaceLimits } from "../workspace/limits.ts";
-import { type DiskAccess, type DiskDirectory, type DiskFile, type DiskLock, isSame } from "./directory.ts";
 import { errorCode } from "./refusal.ts";
-import { existingDirectory } from "./staging_directory.ts";
+
+// The staging directory in the workspace's root.
+
+/** The staging directory; `null` where something else has its name, such as a link that would take writes outside. */
+export function existingDirectory(access: DiskAccess): DiskDirectory | null {
+  const root = access.root();
+  const info = root?.statusOf(stagingDirectoryName);
+  if (!root || !info?.isDirectory || isForeign(root.status(), info)) return null;
+  return root.enter(stagingDirectoryName);
+}
+
+/** The same, made when there is none. */
+export function ensureDirectory(access: DiskAccess): DiskDirectory | null {
+  const existing = existingDirectory(access);
+  if (existing !== null) return existing;
+  access.root()?.makeDirectory(stagingDirectoryName, 0o700);
+  return existingDirectory(access);
+}
 
 const draftsDirectoryName = "drafts";
 /** Each is lost to another process that removes the file. */

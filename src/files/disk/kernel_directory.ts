@@ -3,14 +3,72 @@
  * mounts and what leads out (src/files/kernel/descriptor.ts). What was reached stays what it is, whatever others rename.
  */
 import type { Descriptor, KernelRoots } from "../kernel/descriptor.ts";
+import { DT_DIR, DT_UNKNOWN } from "../kernel/libc.ts";
+import { type DiskInfo, isForeign, type DiskAccess, type DiskDirectory, type DiskFile, type DiskListing, type DiskLock, identityOf, isSame } from "./directory.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import { type DiskAccess, type DiskDirectory, type DiskFile, type DiskInfo, type DiskListing, type DiskLock, identityOf, isForeign, isSame } from "./directory.ts";
 import { errorCode, unlinkable } from "./refusal.ts";
-import { KernelFile, openAny, openFile, statusOrClose } from "./kernel_file.ts";
-import { KernelListing } from "./kernel_listing.ts";
-import { removeBelow } from "./remove_below.ts";
-import { withOpened } from "./opened.ts";
+import { KernelFile, openAny, openFile, statusOrClose, KernelListing } from "./kernel_file.ts";
+
+/** Closes a descriptor at the end of a block. */
+class Opened implements Disposable {
+  constructor(readonly descriptor: Descriptor) {}
+
+  [Symbol.dispose](): void {
+    this.descriptor.close();
+  }
+}
+
+/** What `use` makes of a descriptor, which is closed then: for one statement, where Deno's bundler drops a `using`. */
+function withOpened<T>(descriptor: Descriptor, use: (descriptor: Descriptor) => T): T {
+  try {
+    return use(descriptor);
+  } finally {
+    descriptor.close();
+  }
+}
+
+// Removes a directory and all below it, one entry at a time.
+
+/** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
+const maxRelativePath = 1_365;
+
+/** Removes what is at the name in `directory`, the deepest first, and yields after each entry. What is mounted stays. */
+function* removeBelow(directory: Descriptor, root: DiskInfo, name: string): Generator<void> {
+  const entry = directory.statusOf(name);
+  if (entry === null) return;
+  if (!entry.isDirectory || isForeign(root, entry)) return directory.removeFile(name);
+  const pending = [name];
+  for (let path; (path = pending.at(-1)) !== undefined;) {
+    const slash = path.lastIndexOf("/");
+    if (path.length > maxRelativePath) {
+      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
+      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
+      pending.pop();
+      continue;
+    }
+    const below: string[] = [];
+    using holder = new Opened(directory.open(path, "list"));
+    const { descriptor } = holder;
+    for (let batch; (batch = descriptor.readEntries()).length > 0;) {
+      for (const { name: each, type } of batch) {
+        const isDirectory = type === DT_DIR || (type === DT_UNKNOWN && descriptor.statusOf(each)?.isDirectory);
+        if (isDirectory) below.push(`${path}/${each}`);
+        else descriptor.removeFile(each);
+        yield;
+      }
+    }
+    if (below.length > 0) {
+      pending.push(...below);
+      continue;
+    }
+    pending.pop();
+    const last = path.slice(slash + 1);
+    if (slash < 0) directory.removeDirectory(last);
+    else withOpened(directory.open(path.slice(0, slash), "directory"), (parent) => parent.removeDirectory(last));
+    yield;
+  }
+}
 
 /** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
 const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);

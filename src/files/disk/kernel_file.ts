@@ -1,7 +1,10 @@
 /** An open file, or what is locked, by its descriptor. */
 import type { Descriptor, Screening } from "../kernel/descriptor.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";
-import type { DiskFile, DiskLock } from "./directory.ts";
+import { type DiskFile, type DiskLock, type DiskInfo, type DiskListing, isForeign } from "./directory.ts";
+import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../kernel/libc.ts";
+import type { EntryKind } from "../workspace/port.ts";
+import { nextTurn } from "../../lib/turns.ts";
 
 export class KernelFile implements DiskFile, DiskLock {
   readonly #descriptor: Descriptor;
@@ -77,4 +80,61 @@ export function statusOrClose(descriptor: Descriptor): EntryStatus {
 /** No buffer for bytes of files is shared between threads. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;
+}
+
+// An open directory whose entries are read by its descriptor.
+
+export class KernelListing implements DiskListing {
+  readonly info: EntryStatus;
+  readonly #descriptor: Descriptor;
+  readonly #root: DiskInfo;
+
+  constructor(descriptor: Descriptor, root: DiskInfo) {
+    this.#descriptor = descriptor;
+    this.#root = root;
+    this.info = statusOrClose(descriptor);
+  }
+
+  *entries(): Generator<{ readonly name: string; readonly kind: EntryKind }> {
+    for (const batch of this.#batches()) yield* batch;
+  }
+
+  async *entriesInTurns(): AsyncGenerator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
+    for (const batch of this.#batches()) {
+      yield batch; // takes a millisecond or two
+      await nextTurn();
+    }
+  }
+
+  entryOf(name: string): EntryStatus | null {
+    return this.#descriptor.statusOf(name);
+  }
+
+  detailsOf(name: string): EntryStatus | null {
+    const status = this.entryOf(name);
+    return status === null || isForeign(this.#root, status) ? null : status;
+  }
+
+  lookAgain(): EntryStatus {
+    return this.#descriptor.status();
+  }
+
+  [Symbol.dispose](): void {
+    this.#descriptor.close();
+  }
+
+  *#batches(): Generator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
+    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
+      yield batch.map(({ name, type }) => ({ name, kind: this.#kindOf(name, type) }));
+    }
+  }
+
+  #kindOf(name: string, type: number): EntryKind {
+    if (type === DT_REG) return "file";
+    if (type === DT_DIR) return "directory";
+    if (type === DT_LNK) return "link";
+    const status = type === DT_UNKNOWN ? this.#descriptor.statusOf(name) : null; // a file system that does not tell
+    if (status === null) return "other";
+    return status.isSymlink ? "link" : status.isDirectory ? "directory" : status.isFile ? "file" : "other";
+  }
 }

@@ -7,7 +7,7 @@ import { errorCode, toRefusal } from "./refusal.ts";
 import { type Expects, findRemovable } from "./remove.ts";
 import { type Found, resolveInside } from "./resolve.ts";
 import { moveKeeping } from "./keep.ts";
-import { walkTree } from "./tree.ts";
+import { walkTree } from "./scan.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, refusedAt } from "../workspace/port.ts";

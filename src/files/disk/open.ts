@@ -3,9 +3,9 @@ import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import type { DiskFile, DiskInfo, DiskListing } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
-import { findInside } from "./resolve.ts";
+import { findInside, resolveInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
+import type { Outcome, WorkspaceRefusal, DirectoryEntry, Listing, ListOptions } from "../workspace/port.ts";
 
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
 export function openInside(
@@ -38,7 +38,7 @@ export function openPlain(
 }
 
 /** The same of a directory. */
-export function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
+function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
   return isPlain(disk, path) ? disk.access.listPlain?.(path.text) ?? null : null;
 }
 
@@ -88,4 +88,88 @@ export function hasHiddenName(
 function refuse(opened: DiskFile, refusal: WorkspaceRefusal): Outcome<never> {
   opened.close();
   return failure(refusal);
+}
+
+// Lists a directory of the disk workspace. Directories that may be long are streamed, so that others get their turn.
+
+/** The entries of the directory at `path`, sorted by name. */
+export async function listDiskDirectory(
+  disk: Disk,
+  path: WorkspacePath,
+  { limit = Infinity, after, details = false }: ListOptions = {},
+): Promise<Outcome<Listing>> {
+  const opened = openListing(disk, path);
+  if (!opened.ok) return opened;
+  const { segments } = opened.value;
+  using listing = opened.value.listing;
+  const wanted = Math.min(limit, disk.limits.maxListEntries);
+  const { rules, scans } = disk;
+  const isRoot = segments.length === 0;
+  const accepts = (name: string): boolean =>
+    !(isRoot && isReserved([name])) && !(rules.hasDenied && rules.isDenied([...segments, name]));
+  try {
+    const place = { path: segments.join("/"), listing };
+    const found = await scans.read(place, { after, size: wanted + 1, accepts });
+    if (found === null) return changedMeanwhile;
+    const page = found.length > wanted ? found.slice(0, wanted) : found;
+    const hasMore = found.length > wanted;
+    if (!details) return success({ entries: page, hasMore });
+    const entries = page.map((entry) => withDetails(entry, listing));
+    return listing.lookAgain() === null ? changedMeanwhile : success({ entries, hasMore });
+  } catch (error) {
+    return failure(toRefusal(error));
+  }
+}
+
+const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
+
+function openListing(
+  disk: Disk,
+  path: WorkspacePath,
+): Outcome<{ readonly segments: readonly string[]; readonly listing: DiskListing }> {
+  return disk.access.step(() => {
+    try {
+      const plain = listPlain(disk, path);
+      if (plain !== null) return success({ segments: path.segments, listing: plain });
+      const resolved = findInside(disk, path);
+      if (!resolved.ok) return resolved;
+      const { directory, name, segments, info } = resolved.value;
+      if (!info.isDirectory) return failure({ reason: "not_a_directory" });
+      return success({ segments, listing: directory.list(name) });
+    } catch (error) {
+      return failure(toRefusal(error));
+    }
+  });
+}
+
+function withDetails({ name, kind }: DirectoryEntry, listing: DiskListing): DirectoryEntry {
+  const info = kind === "link" ? null : listing.detailsOf(name);
+  if (info === null) return { name, kind };
+  const modifiedAt = info.mtime?.getTime() ?? 0;
+  return kind === "file" ? { name, kind, sizeBytes: info.size, modifiedAt } : { name, kind, modifiedAt };
+}
+
+// What a path stands for on the disk once its links are followed.
+
+/** Where a path leads with a link at its end followed, and kept. */
+export function trueNamesOf(disk: Disk, path: WorkspacePath): Outcome<readonly string[]> {
+  try {
+    const plain = openPlain(disk, path, "status");
+    plain?.close();
+    if (plain?.info.isSymlink === false) return success([path.text]); // no link is on the way
+  } catch (error) {
+    return failure(toRefusal(error)); // it is gone since
+  }
+  return disk.access.step(() => {
+    const names: string[] = [];
+    for (const lastLink of ["follow", "keep"] as const) {
+      const resolved = resolveInside(disk, path, lastLink);
+      if (!resolved.ok) return resolved;
+      const { segments } = resolved.value;
+      const name = [...segments, ...resolved.value.found ? [] : resolved.value.missing].join("/");
+      if (name === path.text) return success([...names, name]);
+      names.push(name);
+    }
+    return success(names);
+  });
 }

@@ -3,9 +3,9 @@
  * other programs write there too; in between, what this process writes is added up.
  */
 import { failure, success } from "../../lib/result.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time.ts";
 import type { DiskAccess } from "./directory.ts";
-import { walkTree } from "./tree.ts";
+import { walkTree } from "./scan.ts";
 import type { WorkspaceLimits } from "../workspace/limits.ts";
 import type { Outcome } from "../workspace/port.ts";
 

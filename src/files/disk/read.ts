@@ -1,5 +1,5 @@
 /** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
-import { digestOf } from "../../lib/content_digest.ts";
+import { digestOf, createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
@@ -148,5 +148,25 @@ class DiskContent implements FileContent {
 
   get version(): string {
     return versionOf(this.#info);
+  }
+}
+
+// Compares the content of a file of the disk workspace with what a caller expects.
+
+/** The version of the file at `path` if its content has this SHA-256, and a conflict otherwise. */
+export async function matchContent(disk: Disk, path: WorkspacePath, sha256: string): Promise<Outcome<string>> {
+  const opened = openInside(disk, path, disk.limits.maxFileBytes);
+  if (!opened.ok) return opened.error.reason === "not_found" ? failure({ reason: "conflict" }) : opened;
+  const file = opened.value;
+  try {
+    const digest = createDigest();
+    for await (const piece of readPieces(file)) digest.update(piece);
+    return digest.digest("hex") === sha256.toLowerCase()
+      ? success(versionOf(file.info))
+      : failure({ reason: "conflict" });
+  } catch (error) {
+    return failure(toRefusal(error));
+  } finally {
+    file.close();
   }
 }

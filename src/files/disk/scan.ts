@@ -4,10 +4,13 @@
  * directory has not been changed since.
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { compareNames } from "../workspace/path.ts";
-import type { DirectoryEntry } from "../workspace/listing.ts";
-import type { DiskInfo, DiskListing } from "./directory.ts";
+import type { Clock } from "../../lib/time.ts";
+import { compareNames, isReserved } from "../workspace/path.ts";
+import type { DirectoryEntry } from "../workspace/port.ts";
+import { type DiskInfo, type DiskListing, type DiskAccess, isForeign, type DiskDirectory, isSame } from "./directory.ts";
+import { errorCode } from "./refusal.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { foldName } from "../workspace/name_folding.ts";
 
 /** One directory, as it was just looked up. */
 interface ScannedDirectory {
@@ -92,7 +95,7 @@ function weightOf({ entries }: Kept): number {
 }
 
 /** What changes with every change of the directory's entries; `null` when the last change is too young to tell. */
-export function stampOf({ dev, ino, ctime, mtime }: DiskInfo, now: number): string | null {
+function stampOf({ dev, ino, ctime, mtime }: DiskInfo, now: number): string | null {
   // the time of a status change cannot be set back, unlike that of the content
   if (ino === null || ctime === null || mtime === null) return null;
   const changedAt = Math.max(ctime.getTime(), mtime.getTime());
@@ -147,4 +150,167 @@ function sort(entries: DirectoryEntry[]): DirectoryEntry[] {
 /** The same as comparing names where there are no surrogates, and quicker. */
 function compareCodeUnits(a: DirectoryEntry, b: DirectoryEntry): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+}
+
+// Walks the entries below a directory of the disk workspace, links never followed, giving others their turn.
+
+const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
+
+/** An entry that the walk met. */
+interface TreeEntry {
+  /** Its names below the root. */
+  readonly segments: readonly string[];
+  readonly info: DiskInfo;
+  /** Whether it is on another device, or mounted. */
+  readonly isForeign: boolean;
+}
+
+/**
+ * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
+ * walk tells so and goes no further. With `skipUnreachable` so is what may not be looked at, or lies too deep for the
+ * system to name; otherwise that ends the walk with the system's error. With `at`, the directory lies there by now.
+ */
+export async function* walkTree(
+  access: DiskAccess,
+  segments: readonly string[],
+  { skipUnreachable = false, at = segments }: {
+    readonly skipUnreachable?: boolean;
+    readonly at?: readonly string[];
+  } = {},
+): AsyncGenerator<TreeEntry> {
+  const directories: (readonly string[])[] = [segments];
+  const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
+  const root = access.root()?.status();
+  let directory: readonly string[] | undefined;
+  while (root !== undefined && (directory = directories.pop()) !== undefined) {
+    const path = pathOf(directory);
+    using listing = attempt(() => openListing(access, path), skipUnreachable);
+    for (const { name } of attempt(() => listing?.entries(), skipUnreachable) ?? []) {
+      const below = [...directory, name];
+      if (isReserved(below)) continue;
+      const info = attempt(() => listing?.entryOf(name) ?? null, skipUnreachable);
+      if (info === null) continue;
+      await nextTurn();
+      const foreign = isForeign(root, info);
+      yield { segments: below, info, isForeign: foreign };
+      if (info.isDirectory && !foreign) directories.push(below);
+    }
+  }
+}
+
+/** What the system gives, or `null` where it refuses and that is to be passed over. */
+function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if (skipUnreachable && unreachable.has(errorCode(error) ?? "")) return null;
+    throw error;
+  }
+}
+
+function openListing(access: DiskAccess, path: string): DiskListing | null {
+  try {
+    return access.root()?.list(path) ?? null;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return null; // gone by now
+    throw error;
+  }
+}
+
+// * What a directory of the disk calls an entry that was found in it. Many file systems find one entry by several
+// spellings (case, Unicode forms, 8.3 names, streams), and rules about names must see the one that is listed. Where
+// spellings are exact, which is found out once a directory, nothing is listed and nothing more is looked up.
+
+/** Answers what directories call their entries. */
+export interface DirectoryNames {
+  /**
+   * The name under which the directory lists the entry that was found in it as `name`; `null` when it lists none, as
+   * for an 8.3 name or a stream.
+   */
+  listedAs(place: NamingDirectory, name: string, entry: DiskInfo): string | null;
+}
+
+/** A directory, with what was seen of it before its entry. */
+interface NamingDirectory {
+  readonly directory: DiskDirectory;
+  readonly info: DiskInfo;
+}
+
+/** Directories whose behaviour is remembered, some 100 bytes each. */
+const maxKnownDirectories = 10_000;
+/** Names that are kept in memory, in all; some 100 bytes each. Longer directories are read again each time. */
+const maxKeptNames = 65_536;
+/** Spellings that may be another name even where case counts: 8.3 names, streams, and what Win32 and HFS+ drop. */
+const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
+
+/** Makes the memory of one workspace, whose directories are all on one device. */
+export function createDirectoryNames(clock: Clock): DirectoryNames {
+  const known = boundedMap<number | bigint, { readonly bornAt: number | undefined; readonly isFolding: boolean }>(
+    maxKnownDirectories,
+  );
+  const kept = boundedMap<number | bigint, { readonly stamp: string; readonly names: ReadonlySet<string> }>({
+    maxWeight: maxKeptNames,
+    weigh: ({ names }) => names.size + 1,
+  });
+
+  const namesIn = (directory: DiskDirectory): ReadonlySet<string> => {
+    // not the caller's look at the directory: it may be older than the entry
+    using listing = directory.list(".");
+    const { info } = listing;
+    const { ino } = info;
+    const stamp = stampOf(info, clock());
+    const there = ino === null ? undefined : kept.get(ino);
+    if (there !== undefined && there.stamp === stamp) return there.names;
+    const names = new Set(Array.from(listing.entries(), ({ name }) => name));
+    if (ino === null) return names;
+    kept.delete(ino);
+    const after = listing.lookAgain();
+    const isUnchanged = stamp !== null && after !== null && stampOf(after, clock()) === stamp;
+    if (isUnchanged && names.size < maxKeptNames) kept.set(ino, { stamp, names });
+    return names;
+  };
+
+  const isFolding = (
+    { directory, info: { ino, birthtime } }: NamingDirectory,
+    name: string,
+    entry: DiskInfo,
+  ): boolean => {
+    const bornAt = birthtime?.getTime(); // another directory may have the inode of one that is gone
+    const before = ino === null ? undefined : known.get(ino);
+    if (before !== undefined && before.bornAt === bornAt) return before.isFolding;
+    const other = inOtherCase(name);
+    if (other === name) return false; // tells nothing; the rules compare folded names themselves
+    const found = directory.statusOf(other);
+    if (found === null && !isThere(directory, name, entry)) return true; // it disappeared meanwhile: tells nothing
+    // with an entry under either spelling the listing decides: network file systems may number one entry twice
+    const listed = found === null ? null : namesIn(directory);
+    const folds = listed !== null && !(listed.has(name) && listed.has(other));
+    if (ino !== null) known.set(ino, { bornAt, isFolding: folds });
+    return folds;
+  };
+
+  return {
+    listedAs(place, name, entry) {
+      if (!unusual.test(name) && !isFolding(place, name, entry)) return name;
+      const names = namesIn(place.directory);
+      if (names.has(name)) return name;
+      const folded = foldName(name);
+      const alike = [...names].filter((listed) => foldName(listed) === folded);
+      if (alike.length === 1) return alike[0] ?? null;
+      return alike.find((listed) => isThere(place.directory, listed, entry)) ?? null;
+    },
+  };
+}
+
+/** The name with its first letter in the other case; the name itself where it has no letter of ASCII. */
+function inOtherCase(name: string): string {
+  return name.replace(
+    /[A-Za-z]/,
+    (letter) => letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
+  );
+}
+
+function isThere(directory: DiskDirectory, name: string, entry: DiskInfo): boolean {
+  const found = directory.statusOf(name);
+  return found !== null && isSame(found, entry);
 }

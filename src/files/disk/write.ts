@@ -3,14 +3,13 @@
  * target's place. Readers and a power cut see the old content or the new, and other names of the old file (hard links)
  * keep the old content.
  */
-import { createDigest } from "../../lib/content_digest.ts";
+import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
-import { matchContent } from "./match_content.ts";
+import { matchContent, readPieces } from "./read.ts";
 import { openInside } from "./open.ts";
-import { readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import type { Passage } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";

@@ -1,7 +1,6 @@
 /** What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses. */
-import { errorOf, type Libc } from "./libc.ts";
-import { AT_EMPTY_PATH, AT_FDCWD, AT_NO_AUTOMOUNT, AT_SYMLINK_NOFOLLOW, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID, statxLayout } from "./numbers.ts";
-import { cPath, pathMax } from "./path_bytes.ts";
+import { errorOf, type Libc, AT_EMPTY_PATH, AT_FDCWD, AT_NO_AUTOMOUNT, AT_SYMLINK_NOFOLLOW, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID, statxLayout } from "./libc.ts";
+import { cPath, pathMax } from "./stored_name.ts";
 
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
 const toBigInt = BigInt; // other code could replace it

@@ -1,12 +1,50 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
-import { createCommitWatch, type WatchCommits } from "./commit_watch.ts";
-import type { KernelRoots } from "./descriptor.ts";
-import { createFreeSpaceReader, type ReadFreeSpace } from "./free_space.ts";
-import { KernelError, loadLibc } from "./libc.ts";
-import { openFlags } from "./numbers.ts";
+import { type Libc, KernelError, loadLibc, openFlags } from "./libc.ts";
+import { cPath, pathMax } from "./stored_name.ts";
+import { createCommitWatch, type WatchCommits, createPlaceWatch, type WatchPlace } from "./directory_watch.ts";
+import type { KernelRoots, Descriptor } from "./descriptor.ts";
 import { createKernelRoots } from "./opened_descriptor.ts";
-import { createPlaceWatch, type WatchPlace } from "./place_watch.ts";
 import type { ScreenerKeeper } from "./screening.ts";
+import type { EntryStatus } from "./entry_status.ts";
+
+// How full a file system is, by statfs(2), which needs no permission to read anything there.
+
+/** In bytes. */
+export interface FreeSpace {
+  /** What a process without special rights may still use. */
+  readonly free: number;
+  readonly total: number;
+}
+
+/** Of the file system that holds `path`, an absolute one, or would; `null` where the system does not tell. */
+type ReadFreeSpace = (path: string) => FreeSpace | null;
+
+// `struct statfs` in words of 64 bits, the same on x86-64 and ARM: f_type, f_bsize, f_blocks, f_bfree, f_bavail.
+const [blockSize, blocks, available] = [1, 2, 4];
+const structWords = 32; // more than its 15
+const slash = 0x2f;
+
+/**
+ * Binds the question to the library. Code that gets it learns two numbers of a file system, and nothing of files: of a
+ * path that is not there the file system that would hold it.
+ */
+function createFreeSpaceReader(libc: Libc): ReadFreeSpace {
+  // Made before other code runs, which may replace what makes a buffer by what makes a smaller one.
+  const words = new BigUint64Array(structWords);
+  const bytes = new Uint8Array(pathMax);
+  const toNumber = Number;
+  const bytesAt = (index: number): number => toNumber((words[index] ?? 0n) * (words[blockSize] ?? 0n));
+  return (path) => {
+    cPath(path, bytes);
+    let end = 0;
+    while (bytes[end] !== 0) end++;
+    while (libc.statfs(bytes, words) !== 0) { // then of the directory above
+      if (bytes[0] !== slash || end <= 1) return null;
+      for (let isName = true; isName && end > 1; bytes[end] = 0) isName = bytes[--end] !== slash;
+    }
+    return { free: bytesAt(available), total: bytesAt(blocks) };
+  };
+}
 
 /** How files are confined here. */
 export type KernelAccess =
@@ -60,4 +98,26 @@ export function loadKernel(keeper: ScreenerKeeper | null = null): KernelAccess {
 
 function unavailable(reason: string): KernelAccess {
   return { available: false, reason };
+}
+
+// Descriptors that begin in one directory and nowhere else.
+
+/** Opens `directory`, wherever it leads, and the directories in it, which links do not replace. */
+export function confineRoots(roots: KernelRoots, directory: string): KernelRoots {
+  const within = <T>(path: string, use: (base: Descriptor, name: string) => T): T => {
+    if (!path.startsWith(`${directory}/`)) throw new KernelError("EACCES");
+    const base = roots.open(directory);
+    try {
+      return use(base, path.slice(directory.length + 1));
+    } finally {
+      base.close();
+    }
+  };
+  return Object.freeze<KernelRoots>({
+    open: (path) => path === directory ? roots.open(path) : within(path, (base, name) => base.open(name, "directory")),
+    statusOf: (path): EntryStatus | null =>
+      path === directory ? roots.statusOf(path) : within(path, (base, name) => base.statusOf(name)),
+    readWhole: roots.readWhole,
+    screen: roots.screen,
+  });
 }

@@ -3,7 +3,155 @@
  * Deno's permissions say: nothing here leaves this folder, and a test holds that.
  */
 import { permittedLibraries } from "../../lib/library_paths.ts";
-import { errorNames } from "./numbers.ts";
+
+// Numbers and layouts of Linux's interface. tests/kernel/ compares them with the headers of each architecture.
+
+const { freeze } = Object; // other code of the isolate can import these
+
+/** The architectures whose numbers are here; both are little-endian. */
+export type Architecture = "x86_64" | "aarch64";
+
+/** What open(2) takes. */
+export interface OpenFlags {
+  readonly O_WRONLY: number;
+  readonly O_RDWR: number;
+  readonly O_CREAT: number;
+  readonly O_EXCL: number;
+  readonly O_APPEND: number;
+  readonly O_NOCTTY: number;
+  readonly O_NONBLOCK: number;
+  readonly O_DIRECTORY: number;
+  readonly O_NOFOLLOW: number;
+  readonly O_CLOEXEC: number;
+  readonly O_PATH: number;
+}
+
+const sharedFlags = {
+  O_WRONLY: 0o1,
+  O_RDWR: 0o2,
+  O_CREAT: 0o100,
+  O_EXCL: 0o200,
+  O_APPEND: 0o2000,
+  O_NOCTTY: 0o400,
+  O_NONBLOCK: 0o4000,
+  O_CLOEXEC: 0o2000000,
+  O_PATH: 0o10000000,
+};
+
+/** From asm/fcntl.h: the only numbers in use that differ between the architectures. */
+export const openFlags: Readonly<Record<Architecture, OpenFlags>> = freeze({
+  x86_64: freeze({ ...sharedFlags, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 }),
+  aarch64: freeze({ ...sharedFlags, O_DIRECTORY: 0o40000, O_NOFOLLOW: 0o100000 }),
+});
+
+/** From asm/unistd.h: a call without a function in glibc. New calls have one number everywhere. */
+export const SYS_openat2 = 437;
+
+/** From linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
+export const RESOLVE_NO_XDEV = 0x01;
+export const RESOLVE_NO_MAGICLINKS = 0x02;
+export const RESOLVE_NO_SYMLINKS = 0x04;
+export const RESOLVE_BENEATH = 0x08;
+export const openHowBytes = 24;
+
+/** From fcntl.h, linux/fs.h and sys/file.h. */
+export const AT_FDCWD = -100;
+export const AT_SYMLINK_NOFOLLOW = 0x100;
+export const AT_REMOVEDIR = 0x200;
+export const AT_NO_AUTOMOUNT = 0x800;
+export const AT_EMPTY_PATH = 0x1000;
+export const RENAME_NOREPLACE = 1;
+export const RENAME_EXCHANGE = 2;
+export const LOCK_EX = 2;
+export const LOCK_NB = 4;
+export const LOCK_UN = 8;
+
+/** From sys/inotify.h: `struct inotify_event`, with offsets in bytes; the name is filled up with zero bytes. */
+export const inotifyLayout = freeze({ bytes: 16, wd: 0, mask: 4, len: 12 } as const);
+export const IN_CLOEXEC = 0o2000000;
+export const IN_MODIFY = 0x2;
+export const IN_ATTRIB = 0x4;
+export const IN_CLOSE_WRITE = 0x8;
+export const IN_MOVED_FROM = 0x40;
+export const IN_MOVED_TO = 0x80;
+export const IN_CREATE = 0x100;
+export const IN_DELETE = 0x200;
+export const IN_Q_OVERFLOW = 0x4000;
+export const IN_IGNORED = 0x8000;
+export const IN_ONLYDIR = 0x1000000;
+
+/** From sys/mman.h. */
+export const PROT_READ = 1;
+export const MAP_SHARED = 1;
+export const MAP_FAILED = -1n;
+
+/** From linux/stat.h: `struct statx`, with offsets in bytes. */
+export const statxLayout = freeze(
+  {
+    bytes: 256,
+    stx_nlink: 16,
+    stx_uid: 20,
+    stx_gid: 24,
+    stx_mode: 28,
+    stx_ino: 32,
+    stx_size: 40,
+    stx_btime: 80,
+    stx_ctime: 96,
+    stx_mtime: 112,
+    stx_dev_major: 136,
+    stx_dev_minor: 140,
+    stx_mnt_id: 144,
+  } as const,
+);
+export const STATX_BASIC_STATS = 0x7ff;
+export const STATX_BTIME = 0x800;
+export const STATX_MNT_ID = 0x1000;
+export const S_IFMT = 0o170000;
+export const S_IFDIR = 0o040000;
+export const S_IFREG = 0o100000;
+export const S_IFLNK = 0o120000;
+
+/** From dirent.h: `struct dirent64`, with offsets in bytes; the name ends with a zero byte. */
+export const direntLayout = freeze({ d_reclen: 16, d_type: 18, d_name: 19 } as const);
+export const DT_UNKNOWN = 0;
+export const DT_DIR = 4;
+export const DT_REG = 8;
+export const DT_LNK = 10;
+
+/** From asm-generic/errno.h and errno-base.h. Others become `E` and their number. */
+export const errorNames: Readonly<Record<number, string>> = freeze({
+  1: "EPERM",
+  2: "ENOENT",
+  4: "EINTR",
+  5: "EIO",
+  6: "ENXIO",
+  9: "EBADF",
+  11: "EAGAIN",
+  12: "ENOMEM",
+  13: "EACCES",
+  16: "EBUSY",
+  17: "EEXIST",
+  18: "EXDEV",
+  19: "ENODEV",
+  20: "ENOTDIR",
+  21: "EISDIR",
+  22: "EINVAL",
+  23: "ENFILE",
+  24: "EMFILE",
+  26: "ETXTBSY",
+  27: "EFBIG",
+  28: "ENOSPC",
+  30: "EROFS",
+  31: "EMLINK",
+  36: "ENAMETOOLONG",
+  38: "ENOSYS",
+  39: "ENOTEMPTY",
+  40: "ELOOP",
+  75: "EOVERFLOW",
+  95: "EOPNOTSUPP",
+  116: "ESTALE",
+  122: "EDQUOT",
+});
 
 const functions = {
   openat2: { name: "syscall", parameters: ["i32", "i32", "buffer", "buffer", "i32"], result: "i32" },

@@ -1,15 +1,86 @@
 /** The descriptors of the system, by the calls that libc.ts binds. */
-import type { Descriptor, KernelRoots, ListedName, Purpose } from "./descriptor.ts";
+import type { ListedName, Purpose, Descriptor, WholeRead, KernelRoots } from "./descriptor.ts";
+import { direntLayout, type Architecture, openFlags, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV, type Libc, AT_EMPTY_PATH, openHowBytes, S_IFMT, S_IFREG, STATX_BASIC_STATS, statxLayout, SYS_openat2, errorOf, KernelError, AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_EXCHANGE, RENAME_NOREPLACE } from "./libc.ts";
+import { toName, cPath, lengthOf, pathMax, cName, cNames, otherBytes, pathBytes, toOffset, decode } from "./stored_name.ts";
+import { statusBytes, createPathStatus, type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
 import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
-import { createPathStatus, type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
-import { errorOf, KernelError, type Libc } from "./libc.ts";
-import { type Architecture, AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, openHowBytes, RENAME_EXCHANGE, RENAME_NOREPLACE, SYS_openat2 } from "./numbers.ts";
-import { addListedNames } from "./listed_names.ts";
-import { createOpenHows } from "./open_how.ts";
-import { cName, cNames, cPath, lengthOf, otherBytes, pathBytes, pathMax, toOffset } from "./path_bytes.ts";
 import { createScreening, type ScreenerKeeper } from "./screening.ts";
-import { createWholeRead } from "./whole_read.ts";
-import { decode } from "./stored_name.ts";
+
+// The names in what getdents64(2) has put into a buffer.
+
+/** Adds the names in the first `length` bytes, without the directory itself and the one above. */
+function addListedNames(found: ListedName[], entries: Uint8Array, length: number): void {
+  for (let at = 0; at < length;) {
+    const start = at + direntLayout.d_name;
+    const name = toName(entries.subarray(start, entries.indexOf(0, start)));
+    const type = entries[at + direntLayout.d_type] ?? 0;
+    if (name !== "." && name !== "..") found.push({ name, type });
+    at += (entries[at + direntLayout.d_reclen] ?? 0) + (entries[at + direntLayout.d_reclen + 1] ?? 0) * 256;
+  }
+}
+
+// What openat2(2) is told for each purpose: nothing may lead out of the directory, and no link is followed.
+
+const confined = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+
+type OpenHow = BigUint64Array<ArrayBuffer>;
+
+/** The structures `open_how` by purpose, and the one for a workspace's own directory, which may lie anywhere. */
+function createOpenHows(architecture: Architecture): {
+  readonly hows: Readonly<Record<Purpose, OpenHow>> & { readonly __proto__: null };
+  readonly rootHow: OpenHow;
+} {
+  const flags = openFlags[architecture];
+  const openHow = (purpose: number, mode: number, resolve: number): OpenHow =>
+    BigUint64Array.of(BigInt(purpose | flags.O_CLOEXEC), BigInt(mode), BigInt(resolve));
+  const noFollow = flags.O_NOFOLLOW | flags.O_NOCTTY;
+  return {
+    hows: {
+      __proto__: null, // a purpose that is not here is none
+      path: openHow(flags.O_PATH | flags.O_NOFOLLOW, 0, confined),
+      directory: openHow(flags.O_PATH | flags.O_DIRECTORY | flags.O_NOFOLLOW, 0, confined),
+      // without waiting: should it be a pipe, there may be no writer
+      read: openHow(flags.O_NONBLOCK | noFollow, 0, confined),
+      list: openHow(flags.O_DIRECTORY | noFollow, 0, confined),
+      append: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_APPEND | flags.O_NONBLOCK | noFollow, 0o600, confined),
+      create: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | noFollow, 0o666, confined),
+      lock: openHow(flags.O_WRONLY | flags.O_NONBLOCK | noFollow, 0, confined),
+      create_lock: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_NONBLOCK | noFollow, 0o600, confined),
+    },
+    rootHow: openHow(flags.O_PATH | flags.O_DIRECTORY, 0, 0),
+  };
+}
+
+// Reads small files in one go: a search opens thousands, and no object need stand for each while it is open.
+
+const noPath = new Uint8Array(1);
+const words = new Uint32Array(statusBytes.buffer);
+const halves = new Uint16Array(statusBytes.buffer);
+const wholeReadToBigInt = BigInt;
+
+/** `how` opens to read; `numberOf` gives a directory's number. */
+function createWholeRead(
+  libc: Libc,
+  how: BigUint64Array<ArrayBuffer>,
+  numberOf: (directory: Descriptor) => number,
+): (directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>) => WholeRead | null {
+  return (directory, path, buffer) => {
+    if (path.length >= pathMax) return null;
+    const room = lengthOf(buffer);
+    const number = libc.openat2(SYS_openat2, numberOf(directory), cPath(path), how, openHowBytes);
+    if (number < 0) return null;
+    try {
+      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) return null;
+      if (((halves[statxLayout.stx_mode >> 1] ?? 0) & S_IFMT) !== S_IFREG) return null;
+      const count = libc.pread(number, buffer, wholeReadToBigInt(room), 0n);
+      // what fills the buffer may go on
+      if (count === room || count !== words[statxLayout.stx_size >> 2]) return null;
+      return { sizeBytes: count, nlink: words[statxLayout.stx_nlink >> 2] ?? 0 };
+    } finally {
+      libc.close(number);
+    }
+  };
+}
 
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
 const maxWriteAtOnceBytes = 65_536;

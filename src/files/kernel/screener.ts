@@ -3,7 +3,7 @@
  * searched for. It gets descriptors and no names; it reads and closes, and can open nothing. {@link screen} is all that
  * it runs, started as text: the main thread, which starts it, has given up the right to read files.
  */
-import { memoryLayout, placeStates, screenerStates, screensAtBytes } from "./screener_memory.ts";
+import { memoryLayout, placeStates, screenerStates, screensAtBytes } from "./screening.ts";
 
 const given = { layout: memoryLayout, places: placeStates, states: screenerStates, screensAtBytes };
 

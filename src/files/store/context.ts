@@ -1,14 +1,15 @@
 /** What every operation of a store-backed workspace works with, and how it finds its way. */
 import type { TrashLimits, WorkspaceLimits } from "../workspace/limits.ts";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage, StoredEntry, VersionCheck } from "../../storage/port.ts";
-import type { AccessRules } from "../workspace/access_rules.ts";
+import type { AccessRules } from "../workspace/name_folding.ts";
 import type { KeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { ChangeAuthor } from "../workspace/change.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
-import type { Outcome } from "../workspace/port.ts";
-import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreKeys } from "./records.ts";
+import type { Outcome, DirectoryEntry, Listing, ListOptions } from "../workspace/port.ts";
+import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreKeys, nameOfKey } from "./records.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
 
 export interface Store {
   readonly storage: Storage;
@@ -92,4 +93,64 @@ export async function findInStore(store: Store, path: WorkspacePath): Promise<Ou
   const place = await resolveInStore(store, path);
   if (!place.ok) return place;
   return place.value.entry === null ? failure({ reason: "not_found" }) : success(place.value.entry);
+}
+
+// Lists and walks directories of the store-backed workspace.
+
+const walkPage = 200;
+
+/** The entries of the directory at `path`, sorted by name. */
+export async function listStoreDirectory(
+  store: Store,
+  path: WorkspacePath,
+  { limit = Infinity, after, details = false }: ListOptions = {},
+): Promise<Outcome<Listing>> {
+  const found = await findInStore(store, path);
+  if (!found.ok) return found;
+  if (found.value.kind === "file") return failure({ reason: "not_a_directory" });
+  const wanted = Math.min(limit, store.limits.maxListEntries);
+  const entries: DirectoryEntry[] = [];
+  for await (const [name, record] of entriesOf(store, found.value.id, wanted + 1, after)) {
+    if (store.rules.isDenied([...path.segments, name])) continue;
+    if (entries.length === wanted) return success({ entries, hasMore: true });
+    entries.push(toEntry(name, record, details));
+  }
+  return success({ entries, hasMore: false });
+}
+
+/** Every entry below a directory, whose own names are `segments`. */
+export async function* walkStore(
+  store: Store,
+  directoryId: string,
+  segments: readonly string[],
+): AsyncGenerator<{ readonly segments: readonly string[]; readonly record: EntryRecord }> {
+  const directories: (readonly [string, readonly string[]])[] = [[directoryId, segments]];
+  let directory: readonly [string, readonly string[]] | undefined;
+  while ((directory = directories.pop()) !== undefined) {
+    const [id, names] = directory;
+    for await (const [name, record] of entriesOf(store, id, walkPage)) {
+      const below = [...names, name];
+      yield { segments: below, record };
+      if (record.kind === "directory") directories.push([record.id, below]);
+    }
+  }
+}
+
+async function* entriesOf(
+  store: Store,
+  directoryId: string,
+  page: number,
+  after?: string,
+): AsyncGenerator<readonly [string, EntryRecord]> {
+  const prefix = store.keys.entriesOf(directoryId);
+  const first = after === undefined || after === "" ? undefined : store.keys.entry(directoryId, after);
+  for await (const stored of pagesBelow(store.storage, prefix, { limit: page, after: first })) {
+    for (const { key, value } of stored) yield [nameOfKey(key), parseEntry(value)];
+  }
+}
+
+function toEntry(name: string, record: EntryRecord, details: boolean): DirectoryEntry {
+  const { kind, modifiedAt } = record;
+  if (!details) return { name, kind };
+  return record.kind === "file" ? { name, kind, sizeBytes: record.sizeBytes, modifiedAt } : { name, kind, modifiedAt };
 }

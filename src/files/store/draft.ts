@@ -5,14 +5,13 @@
 import { failure, success } from "../../lib/result.ts";
 import { sha256Of } from "../../lib/sha256.ts";
 import type { StorageKey, StoredEntry } from "../../storage/port.ts";
-import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../workspace/arriving_content.ts";
+import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Draft, DraftOptions, Outcome, WrittenFile } from "../workspace/port.ts";
 import { requireRoom } from "./change.ts";
-import { dropGeneration } from "./content.ts";
+import { dropGeneration, type ContentStaging, createContentStaging, type FoundDraft, takeDraft } from "./content.ts";
 import type { Store } from "./context.ts";
 import { chunkBytes, type FileRecord, parseDraft } from "./records.ts";
-import { type ContentStaging, createContentStaging, type FoundDraft, takeDraft } from "./staged_content.ts";
 import { findWritable, putStaged } from "./write.ts";
 
 /** So much may arrive before the quota is looked at again. */

@@ -6,9 +6,8 @@ import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../
 import type { Kept } from "../workspace/change.ts";
 import { applyChange, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
 import { goneFile } from "./sweep.ts";
-import { resolveInStore, type Store, type StorePlace } from "./context.ts";
+import { resolveInStore, type Store, type StorePlace, walkStore } from "./context.ts";
 import type { EntryRecord } from "./records.ts";
-import { walkStore } from "./tree.ts";
 
 /** How long the entries of a directory are judged before it is deleted. */
 const maxJudgeMilliseconds = 20_000;

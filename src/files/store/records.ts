@@ -1,6 +1,6 @@
 /** What the store-backed workspace keeps in storage: records, their keys, and how they are read back. */
 import * as z from "zod";
-import { parseStored } from "../../lib/storage_fault.ts";
+import { parseStored } from "../../lib/system_fault.ts";
 import type { StorageKey } from "../../storage/port.ts";
 import { authorRecord, mirrorTime, stepRecord } from "../workspace/change.ts";
 

@@ -1,8 +1,8 @@
 /** The workspace in a key-value store, for hosts without a disk of their own. It has no links and no special files. */
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/port.ts";
-import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { defaultWorkspaceLimits, type WorkspaceLimits, type TrashLimits } from "../workspace/limits.ts";
@@ -10,11 +10,10 @@ import type { EntryInfo, Outcome, Workspace } from "../workspace/port.ts";
 import { openStoreDraft, receiveStoreFile, sweepStoreDrafts } from "./draft.ts";
 import { sweepStore } from "./sweep.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
-import { findInStore, type RecordedChange, type Store } from "./context.ts";
+import { findInStore, type RecordedChange, type Store, listStoreDirectory } from "./context.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { createStoreKeys } from "./records.ts";
 import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
-import { listStoreDirectory } from "./tree.ts";
 import { copyStoreFile, writeStoreFile } from "./write.ts";
 
 interface StoreWorkspaceOptions {

@@ -1,14 +1,13 @@
 /** Watches a store-backed workspace: each change adds its paths to one entry, which is watched on every instance. */
 import * as z from "zod";
-import { parseStored } from "../../lib/storage_fault.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { parseStored } from "../../lib/system_fault.ts";
+import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
-import { watchEntries } from "../../lib/watch_entries.ts";
+import { watchEntries } from "../../lib/stored_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";
-import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
-import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths } from "../workspace/change_notices.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
+import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths, type WatchWorkspace } from "../workspace/watch.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { WatchWorkspace } from "../workspace/watch.ts";
 
 const keptChanges = 20;
 

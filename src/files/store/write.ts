@@ -6,10 +6,9 @@ import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type Writ
 import type { Left, Passage } from "../workspace/change.ts";
 import { applyChange, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
 import { goneFile } from "./sweep.ts";
-import { dropGeneration, MissingChunk, readStorePieces } from "./content.ts";
+import { dropGeneration, MissingChunk, readStorePieces, maxUnstagedBytes, stageContent, type StagedContent } from "./content.ts";
 import { findInStore, resolveInStore, type Store, type StorePlace } from "./context.ts";
 import type { FileRecord } from "./records.ts";
-import { maxUnstagedBytes, stageContent, type StagedContent } from "./staged_content.ts";
 
 const maxAppendAttempts = 50;
 

@@ -1,5 +1,5 @@
 /** Finds out in which encoding a text without a byte order mark is, that is no UTF-8. */
-import { loadOnce } from "../../lib/load_once.ts";
+import { loadOnce } from "../../lib/program.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { asciiText, decodeBytes, type DecodedText, looksLikeText, type TextEncoding, utf8Text } from "../workspace/encoding.ts";

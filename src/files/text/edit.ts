@@ -2,7 +2,23 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { type Alike, findAlike } from "./alike.ts";
 import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";
-import { lineEndsOf } from "./line_ends.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, FileContent, Outcome } from "../workspace/port.ts";
+import { encodingOfFile } from "./detect.ts";
+import type { TextEncoding } from "../workspace/encoding.ts";
+import { decodeWide, markedEncoding, wideEncoding } from "./wide_encoding.ts";
+import { digestOf } from "../../lib/secrets.ts";
+
+// How the lines of a text end.
+
+type LineEnds = "LF" | "CRLF" | "CR" | "mixed line ends";
+
+/** `null` of a text without a line end. CR alone counts where there is no LF. */
+export function lineEndsOf(text: string): LineEnds | null {
+  if (!text.includes("\n")) return text.includes("\r") ? "CR" : null;
+  if (!text.includes("\r\n")) return "LF";
+  return /(?:^|[^\r])\n/.test(text) ? "mixed line ends" : "CRLF";
+}
 
 /** Why nothing was replaced. */
 export type EditRefusal =
@@ -124,4 +140,96 @@ function spliceAll(text: string, starts: readonly number[], length: number, repl
   }
   pieces.push(text.slice(from));
   return pieces.join("");
+}
+
+// How a file writes its text: what a new text in its place, or behind it, is compared with.
+
+/** The encoding, the line ends where the beginning of the file has one, and whether a byte order mark is before it, and the size. */
+export interface StoredForm {
+  readonly encoding: TextEncoding;
+  readonly lineEnds: LineEnds | null;
+  readonly hasMark: boolean;
+  readonly sizeBytes: number;
+}
+
+const utf8Mark = [0xef, 0xbb, 0xbf];
+/** Of the beginning, from which the line ends are told. */
+const headBytes = 16_384;
+const newline = 0x0a;
+const carriageReturn = 0x0d;
+
+/**
+ * The form of the file at `path`; `null` where there is none that can be read. Another encoding than UTF-8 and UTF-16 is
+ * looked for in all of the file, up to its first bytes that are not ASCII, and only `ifForeign`.
+ */
+export async function storedFormOf(
+  workspace: Workspace,
+  path: WorkspacePath,
+  ifForeign: boolean,
+): Promise<StoredForm | null> {
+  const buffer = new Uint8Array(headBytes);
+  const read = await workspace.readInto(path, buffer, 0);
+  if (!read.ok) return null;
+  const { lengthBytes, sizeBytes } = read.value;
+  const head = buffer.subarray(0, lengthBytes);
+  const wide = wideEncoding(head);
+  if (wide !== null) {
+    const text = decodeWide(head.subarray(0, head.length & ~1), wide);
+    return { encoding: wide, lineEnds: lineEndsOf(text), hasMark: markedEncoding(head) !== null, sizeBytes };
+  }
+  const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
+  const hasMark = utf8Mark.every((byte, index) => head[index] === byte);
+  return { encoding: ifForeign ? await encodingOfFile(workspace, path) : "utf-8", lineEnds, hasMark, sizeBytes };
+}
+
+/** Whether the last line of a file has no end: what is added goes on in it. */
+export async function hasOpenLine(
+  workspace: Workspace,
+  path: WorkspacePath,
+  { encoding, lineEnds, sizeBytes }: StoredForm,
+): Promise<boolean> {
+  const end = new Uint8Array(2);
+  const read = await workspace.readInto(path, end, Math.max(0, sizeBytes - end.byteLength));
+  if (!read.ok || read.value.lengthBytes === 0) return false;
+  const last = end[encoding === "utf-16le" ? 0 : read.value.lengthBytes - 1];
+  return last !== (lineEnds === "CR" ? carriageReturn : newline);
+}
+
+// Reads a file whole that is larger than one read may give.
+
+/** Others may write while it is read; it is then read anew. */
+const maxAttempts = 5;
+
+/** The content, read in pieces of one version; files of more than `maxBytes` are refused before the second. */
+export async function readWholeFile(
+  workspace: Workspace,
+  path: WorkspacePath,
+  maxBytes: number,
+): Promise<Outcome<FileContent>> {
+  for (let attempt = 1;; attempt++) {
+    const read = await readPieces(workspace, path, maxBytes);
+    if (read.ok || read.error.reason !== "conflict" || attempt === maxAttempts) return read;
+  }
+}
+
+async function readPieces(
+  workspace: Workspace,
+  path: WorkspacePath,
+  maxBytes: number,
+): Promise<Outcome<FileContent>> {
+  const { maxReadBytes } = workspace.limits;
+  const pieces: Uint8Array[] = [];
+  let firstVersion: string | null = null;
+  for (let offsetBytes = 0;;) {
+    const read = await workspace.read(path, { offsetBytes, lengthBytes: maxReadBytes });
+    if (!read.ok) return read;
+    const { bytes, sizeBytes, version, modifiedAt } = read.value;
+    if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
+    if (version !== (firstVersion ??= version)) return failure({ reason: "conflict" });
+    pieces.push(bytes);
+    offsetBytes += bytes.byteLength;
+    if (bytes.byteLength > 0 && offsetBytes < sizeBytes) continue;
+    const whole = Buffer.concat(pieces);
+    return success({ bytes: whole, sizeBytes, sha256: digestOf(whole), version, modifiedAt });
+  }
 }

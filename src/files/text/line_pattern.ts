@@ -2,15 +2,13 @@
  * Patterns for searching text line by line, in time proportional to the text: plain text, or regular expressions in
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
-import { loadOnce } from "../../lib/load_once.ts";
+import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type ByteScan, createByteScan } from "./byte_scan.ts";
+import { type ByteScan, createByteScan, createCaselessScreen, createEndScreen, createHeldScreen, createStartScreen, createTextScreen, rarestPlaces, toExpression } from "./byte_screen.ts";
 import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
 import { createTextFinder, wordClass } from "./finder.ts";
-import { asserts, lineEnd, noWordBoundary, type Program, requiredText, type Requirement, wordBoundary } from "./expression_program.ts";
-import { createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
+import { asserts, lineEnd, noWordBoundary, type Program, requiredText, type Requirement, wordBoundary, createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
 import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
-import { createCaselessScreen, createEndScreen, createHeldScreen, createStartScreen, createTextScreen, rarestPlaces, toExpression } from "./byte_screen.ts";
 
 /** Where a match begins and ends in a line. */
 export interface Match {

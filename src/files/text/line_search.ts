@@ -1,11 +1,52 @@
 /** Searches the pieces of one file by lines, which may be longer than a piece. */
+import { type LineMatch, cutLongLine, linesAfter, linesBefore, searchText } from "./search_text.ts";
 import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
 import type { NextTurn } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineSearch } from "./long_line.ts";
 import { createLiteralCount, type LiteralCount } from "./match_count.ts";
-import { createMatchQueue } from "./match_queue.ts";
-import { cutLongLine, type LineMatch, linesAfter, linesBefore, searchText } from "./search_text.ts";
+
+// Passes matches on in order, each once the lines after it are known: they may come with the next piece of the file.
+
+interface MatchQueue {
+  /** Takes a match; unless the text is the file's last, more lines may come. `true` when that is enough. */
+  push(match: LineMatch, mayGoOn: boolean): boolean;
+  /** The lines after all that was pushed. */
+  add(lines: readonly string[]): boolean;
+  /** Passes on all; the line of the one that was enough, or `null`. */
+  flush(): number | null;
+  /** The line that was passed on last; 0 before. */
+  readonly last: number;
+}
+
+function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => boolean): MatchQueue {
+  let waiting: readonly LineMatch[] = [];
+  let last = 0;
+  /** Passes on the first matches as long as they are complete, or all. */
+  const passOn = (all: boolean): boolean => {
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      if (!all && first.after.length < contextLines) return false;
+      waiting = waiting.slice(1);
+      last = first.line;
+      if (onMatch(first)) return true;
+    }
+    return false;
+  };
+  return {
+    get last() {
+      return last;
+    },
+    push(match, mayGoOn) {
+      waiting = [...waiting, match];
+      return passOn(!mayGoOn);
+    },
+    add(lines) {
+      waiting = waiting.map((match) => ({ ...match, after: [...match.after, ...lines].slice(0, contextLines) }));
+      return passOn(false);
+    },
+    flush: () => passOn(true) ? last : null,
+  };
+}
 
 /** What a search asks of each file. */
 export interface FileSearch {

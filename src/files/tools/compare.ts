@@ -1,6 +1,6 @@
 /** The difference of two files, or of a file and an earlier version of it, in place of their contents. */
 import { failure, type Result, success } from "../../lib/result.ts";
-import { digestOf } from "../../lib/content_digest.ts";
+import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
@@ -9,7 +9,7 @@ import type { Workspace } from "../workspace/port.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import type { DecodedText } from "../workspace/encoding.ts";
-import { lineEndsOf } from "../text/line_ends.ts";
+import { lineEndsOf } from "../text/edit.ts";
 import type { Failure } from "./batch.ts";
 import { toVersion } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";

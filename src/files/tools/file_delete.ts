@@ -1,11 +1,12 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
+import { type ToolContext, defineTool, type Tool, type ToolOutcome, changingHints } from "../../mcp/tool.ts";
+import { undoChange } from "../text/undo.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
-import { leastReadingMs } from "../../lib/reading_time.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import { leastReadingMs } from "../../lib/time.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { deleteNames, knownAs } from "./argument_names.ts";
 import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
@@ -13,8 +14,51 @@ import { ifVersionInput, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewDelete } from "./preview.ts";
-import { beginChange, type Changing, takeBack } from "./changing.ts";
-import { changingHints } from "../../mcp/hints.ts";
+
+// The workspace for a call that changes it: all that the call does is one change.
+
+/** A workspace, and the change that is made through it. */
+interface Changing {
+  readonly workspace: Workspace;
+  /** `null` until something was changed, and where changes are not kept. */
+  readonly change: string | null;
+}
+
+/** The call's workspace. Its audit line names the change. */
+export function beginChange(
+  source: WorkspaceSource,
+  context: Pick<ToolContext, "principal" | "noteChange">,
+  tool: string,
+): Changing {
+  const { subject, clientId, grantId } = context.principal;
+  let change: string | null = null;
+  const workspace = workspaceOf(source, context.principal).begin({ subject, clientId, grantId, tool }, (id) => {
+    change = id;
+    context.noteChange(id);
+  });
+  return {
+    workspace,
+    get change() {
+      return change;
+    },
+  };
+}
+
+/** Undoes what a call has changed so far; `false` where that cannot be, or not to its end. */
+export async function takeBack(
+  source: WorkspaceSource,
+  { principal }: Pick<ToolContext, "principal">,
+  { change: id, workspace: { trash: kept } }: Changing,
+): Promise<boolean> {
+  const change = id === null ? null : await kept?.find(id);
+  const undoing = beginChange(source, { principal, noteChange: () => {} }, "file_undo");
+  const { workspace: { trash } } = undoing;
+  if (id === null || !change || trash === null || !(await undoChange({ ...undoing.workspace, trash }, change)).ok) {
+    return false;
+  }
+  await trash.noteUndone(id, undoing.change ?? "");
+  return true;
+}
 
 /** A directory with more entries is asked about first, where the client can ask. */
 const maxUnaskedEntries = 100;

@@ -1,20 +1,57 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import * as z from "zod";
-import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
-import { showName } from "../workspace/file_display.ts";
+import { type ToolOutcome, defineTool, emptyIsAbsent, type Tool, changingHints } from "../../mcp/tool.ts";
+import { showName, showText, toPathText } from "../workspace/file_display.ts";
+import { differenceOf } from "../text/diff.ts";
+import { type PlannedFile, type FileEdits, planFile, type PlanProblem, type WantedEdit, writeAll } from "./edit_plan.ts";
+import { count, pageBytes, toVersion, ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { editNames, knownAs } from "./argument_names.ts";
 import { batchFailure, type Failure, maxNamed, refuseEmptyVersion } from "./batch.ts";
-import { editAnswer, editRefusal } from "./edit_answer.ts";
-import { type FileEdits, planFile, type PlannedFile, type PlanProblem, type WantedEdit } from "./edit_plan.ts";
-import { writeAll } from "./edit_write.ts";
-import { ifVersionInput, sha256Output, versionOutput } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
-import { beginChange } from "./changing.ts";
-import { changingHints } from "../../mcp/hints.ts";
+import { beginChange } from "./file_delete.ts";
+
+// What `file_edit` answers: for each file the count, the new version and the difference.
+
+/** The answer for files as they were written, or for a dry run, which wrote none. */
+async function editAnswer(
+  planned: readonly PlannedFile[],
+  written: readonly PlannedFile[] | null,
+): Promise<ToolOutcome> {
+  const blocks: string[] = [];
+  const facts: Record<string, unknown>[] = [];
+  let room = pageBytes;
+  for (const { path, beforeText, afterText, after, afterSha256, replacements } of written ?? planned) {
+    const whole = await differenceOf(beforeText, afterText);
+    const diff = whole.length <= room ? whole : "(there is no room for this difference)";
+    room -= diff.length;
+    const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
+    blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}\n${showText(diff)}`);
+    facts.push({
+      path: toPathText(path.text),
+      replacements,
+      changed: written !== null,
+      diff,
+      size_bytes: after.byteLength,
+      ...(afterSha256 === null ? {} : { version: toVersion(afterSha256), sha256: afterSha256 }),
+    });
+  }
+  const [first, ...further] = facts;
+  if (written === null) blocks.push("(dry run: nothing was changed)");
+  return {
+    ok: true,
+    content: [{ type: "text", text: blocks.join("\n") }],
+    structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
+  };
+}
+
+/** A refusal in words for the model. */
+function editRefusal(code: string, words: string): Extract<ToolOutcome, { readonly ok: false }> {
+  return { ok: false, code, message: `Failed to edit file: ${words}` };
+}
 
 const action = "edit file";
 const maxEdits = 100;

@@ -1,8 +1,8 @@
 /** The tool `file_search`: files by their names, and lines by what is in them. */
 import * as z from "zod";
-import { loadOnce } from "../../lib/load_once.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
-import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { loadOnce } from "../../lib/program.ts";
+import { type Clock, systemClock } from "../../lib/time.ts";
+import { clamped, defineTool, emptyIsAbsent, type Tool, type ToolOutcome, readingHints } from "../../mcp/tool.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
 import { parseDirectoryPath } from "../workspace/path.ts";
@@ -14,7 +14,6 @@ import { cursorInput, untrustedOutput } from "./input.ts";
 import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
-import { readingHints } from "../../mcp/hints.ts";
 
 const maxExcludes = 20;
 /** Hits of one answer. */

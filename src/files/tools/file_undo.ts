@@ -1,17 +1,49 @@
 /** The tool `file_undo`: lists and undoes changes of the same user and client. */
 import * as z from "zod";
-import type { Principal } from "../../lib/principal.ts";
-import { defineTool, emptyIsAbsent, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import { type ToolOutcome, defineTool, emptyIsAbsent, type Tool, type ToolContext, changingHints } from "../../mcp/tool.ts";
 import type { Change } from "../workspace/change.ts";
-import { stateOf } from "../workspace/entry_state.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
+import { type UndoFailure, type UndoProblem, undoChange } from "../text/undo.ts";
+import { toFailure } from "./refusal.ts";
+import type { Principal } from "../../lib/principal.ts";
+import { stateOf } from "../workspace/entry_state.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { undoChange } from "../text/undo.ts";
 import { knownAs, undoNames } from "./argument_names.ts";
 import { count, toTimestamp } from "./input.ts";
-import { beginChange } from "./changing.ts";
-import { toUndoFailure } from "./undo_failure.ts";
-import { changingHints } from "../../mcp/hints.ts";
+import { beginChange } from "./file_delete.ts";
+
+// Why a change is not undone, in words for the model.
+
+/** The failure; `later`: a change of the same caller that is in the way. */
+export function toUndoFailure({ id }: Change, { problem, undone }: UndoFailure, later: string | null): ToolOutcome {
+  const { code, words } = wordsOf(problem, later);
+  const rest = undone.length === 0 ? "; nothing was changed" : `; undone so far: ${undone.map(showName).join(", ")}`;
+  return { ok: false, code, message: `Failed to undo ${id}: ${words}${rest}` };
+}
+
+function wordsOf(problem: UndoProblem, later: string | null): { readonly code: string; readonly words: string } {
+  const first = later === null ? "" : ` (undo ${later} first)`;
+  switch (problem.reason) {
+    case "undone":
+      return { code: "undone", words: `change ${problem.by} undid it already` };
+    case "changed_since":
+      return { code: "changed_since", words: `${showName(problem.path)} was changed since${first}` };
+    case "taken":
+      return { code: "taken", words: `there is something new at ${showName(problem.path)}${first}` };
+    case "not_empty":
+      return { code: "not_empty", words: `${showName(problem.path)} is not empty${first}` };
+    case "not_kept":
+      return { code: "not_kept", words: `what was at ${showName(problem.path)} is no longer kept` };
+    case "refused": {
+      const { code, message } = toFailure(
+        "undo",
+        { text: problem.path, segments: problem.path.split("/") },
+        problem.refusal,
+      );
+      return { code, words: message.replace("Failed to undo: ", "") };
+    }
+  }
+}
 
 const toolName = "file_undo";
 /** Changes of one list. */

@@ -1,26 +1,61 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
+import { type TextEncoding, encodeText, lackingIn } from "../workspace/encoding.ts";
+import { lineEndsOf, type StoredForm, hasOpenLine, storedFormOf, readWholeFile } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { defineTool, type Tool, type ToolOutcome, changingHints } from "../../mcp/tool.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { knownAs, writeNames } from "./argument_names.ts";
-import { putBytes } from "./edit_write.ts";
-import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.ts";
-import { hasOpenLine, storedFormOf } from "../text/stored_form.ts";
-import { readWholeFile } from "../text/whole_file.ts";
+import { putBytes } from "./edit_plan.ts";
 import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
-import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput } from "./input.ts";
-import { linkedWrite, linkInput, linkOutput } from "./link.ts";
-import { inFormOf } from "./write_note.ts";
+import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput, linkedWrite, linkInput, linkOutput } from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
-import { beginChange } from "./changing.ts";
-import { changingHints } from "../../mcp/hints.ts";
+import { beginChange } from "./file_delete.ts";
+
+// The form in which `file_write` writes: that of the file which is there, and what it says of that.
+
+interface WrittenForm {
+  readonly text: string;
+  readonly encoding: TextEncoding;
+  readonly note: string;
+}
+
+const mark = "\ufeff";
+
+/** A new content in the form of the file. What the content says by itself counts: CR in it, or a byte order mark. */
+function inFormOf(
+  stored: StoredForm | null,
+  { content, isAdded, isContinued }: {
+    readonly content: string;
+    readonly isAdded: boolean;
+    readonly isContinued: boolean;
+  },
+): WrittenForm {
+  if (stored === null || stored.sizeBytes === 0) return { text: content, encoding: "utf-8", note: "" };
+  const kept: string[] = [];
+  const isMarked = content.startsWith(mark);
+  const encoding = isMarked && !isAdded && !stored.encoding.startsWith("utf-16") ? "utf-8" : stored.encoding;
+  if (encoding !== "utf-8" && !isAdded) kept.push(`encoding ${encoding.toUpperCase()}`);
+  const getsMark = stored.hasMark && !isAdded && !isMarked && content !== "";
+  if (getsMark) kept.push("byte order mark");
+  const ends = lineEndsOf(content);
+  const getsEnds = ends === "LF" && (stored.lineEnds === "CRLF" || stored.lineEnds === "CR");
+  if (getsEnds) kept.push(`${stored.lineEnds} line ends`);
+  const text = getsEnds ? content.replaceAll("\n", stored.lineEnds === "CR" ? "\r" : "\r\n") : content;
+  const isOther = !getsEnds && ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
+  const note = [
+    ...isContinued ? ["its last line had no end and goes on with what was added"] : [],
+    ...isOther ? [`its line ends were ${stored.lineEnds}, those ${isAdded ? "added" : "written"} are ${ends}`] : [],
+    ...kept.length > 0 ? [`it keeps its ${kept.join(", ")}`] : [],
+  ].join("; ");
+  return { text: getsMark ? mark + text : text, encoding, note };
+}
 
 type Mode = NonNullable<WriteOptions["mode"]>;
 type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };

@@ -4,14 +4,13 @@
  */
 import { closestWord } from "../../lib/closest_word.ts";
 import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
-import { type Clock, systemClock } from "../../lib/clock.ts";
+import { type Clock, systemClock } from "../../lib/time.ts";
 import type { ToolOutcome } from "../../mcp/tool.ts";
 import { showName } from "../workspace/file_display.ts";
 import { createIgnored } from "../workspace/ignored.ts";
-import type { DirectoryEntry } from "../workspace/listing.ts";
+import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
 import { foldName } from "../workspace/name_folding.ts";
 import { childPath, entryPath, parseDirectoryPath, type PathRule, rootPath, type WorkspacePath } from "../workspace/path.ts";
-import type { Workspace } from "../workspace/port.ts";
 import { walk } from "../workspace/walk.ts";
 import { toPathFailure } from "./refusal.ts";
 

@@ -1,14 +1,31 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
+import { childPath, type WorkspacePath, parseDirectoryPath, parseFilePath } from "../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
 import { showName, showText } from "../workspace/file_display.ts";
-import { parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
-import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { toVersion } from "./input.ts";
-import { destinationOf } from "./move_destination.ts";
 import { inStoredForm, isLink } from "./near_names.ts";
+
+// Where `file_move` puts what it moves.
+
+/**
+ * The path itself. As for `mv` and `cp`, a slash at its end means the directory that is there, and for a file one that is
+ * made: what is moved keeps its name in it.
+ */
+export async function destinationOf(
+  workspace: Workspace,
+  from: WorkspacePath,
+  { text, path }: { readonly text: string; readonly path: WorkspacePath },
+): Promise<WorkspacePath> {
+  if (!text.endsWith("/")) return path;
+  const there = await workspace.stat(path);
+  const source = there.ok ? null : await workspace.stat(from);
+  const isInto = there.ok ? there.value.kind === "directory" : source?.ok && source.value.kind !== "directory";
+  return isInto ? childPath(path, from.segments.slice(-1)) : path;
+}
 
 const maxListedEntries = 200;
 /** Entries that are counted. */

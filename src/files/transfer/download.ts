@@ -1,12 +1,134 @@
 /** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
-import { answer, changedFile, refuseTransfer, statusOf } from "./answers.ts";
-import { parseRange } from "./byte_range.ts";
-import { contentDisposition, fileType } from "./file_headers.ts";
-import { maxSentParts, pieceBytes } from "./limits.ts";
-import { type DownloadRecord, goingOn } from "./link_record.ts";
-import type { Running, TransferEnd } from "./running.ts";
-import { addPart, bytesSentOf, isWhole, type Part } from "./sent_parts.ts";
-import type { LinkTarget, TransferParts } from "./transfer_parts.ts";
+import type { WorkspaceRefusal } from "../workspace/port.ts";
+import { maxSentParts, pieceBytes, type DownloadRecord, goingOn } from "./link_store.ts";
+import type { Running, TransferEnd, LinkTarget, TransferParts } from "./running.ts";
+import { addPart, bytesSentOf, isWhole, type Part } from "./upload_body.ts";
+
+// Headers that keep a file from being more than bytes to a browser, whatever is in it and whatever its name is.
+
+/** No page of ours shows it, runs it or frames it, and no cache or page learns the address, which is the credential. */
+const transferHeaders = {
+  "cache-control": "no-store, no-transform", // a proxy that compresses would break ranges
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "x-robots-tag": "noindex",
+};
+
+const fileType = "application/octet-stream";
+
+const maxAsciiName = 100;
+/** What reorders, hides or ends text, and what a file system takes for more than a letter. */
+const misleading = /[\p{Cc}\p{Cf}\u2028\u2029\\/:*?"<>|]+/gu;
+
+/** The last name of a path in letters that are safe in an address, a shell and a file system. */
+export function headerName(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1);
+  const plain = name.normalize("NFC").replace(/[^A-Za-z0-9._-]+/g, "_").replace(/^[.-]+/, "_");
+  return plain.length <= maxAsciiName ? plain : `${plain.slice(0, maxAsciiName / 2)}${plain.slice(-maxAsciiName / 2)}`;
+}
+
+/** RFC 6266 §4.1, with the name in ASCII for old clients and in UTF-8 (RFC 8187 §3.2.1). */
+function contentDisposition(path: string): string {
+  const name = path.slice(path.lastIndexOf("/") + 1).toWellFormed().replace(misleading, "_");
+  const extended = encodeURIComponent(name).replace(
+    /['()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return `attachment; filename="${headerName(path)}"; filename*=UTF-8''${extended}`;
+}
+
+// Answers of the transfer endpoint: in plain words, readable by pages of any origin, and of no use to a browser.
+
+/**
+ * The sandboxes of clients have origins that no list can name (`null`, or one made for each conversation). No cookie is
+ * read here: who knows the address may fetch it from any program, so a page that knows it may, too.
+ */
+const corsHeaders = {
+  "access-control-allow-origin": "*",
+  "access-control-expose-headers": "Accept-Ranges, Content-Disposition, Content-Range, ETag, Range, Retry-After",
+};
+
+export function answer(status: number, body: BodyInit | null, headers: Readonly<Record<string, string>>): Response {
+  return new Response(body, { status, headers: { ...transferHeaders, ...corsHeaders, ...headers } });
+}
+
+export function refuseTransfer(
+  status: number,
+  words: string,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return answer(status, `${words}\n`, { "content-type": "text/plain; charset=utf-8", ...headers });
+}
+
+/** For `OPTIONS`, which browsers send without the file's being touched. */
+export function preflight(): Response {
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...corsHeaders,
+      "access-control-allow-methods": "GET, HEAD, PUT",
+      "access-control-allow-headers": "Range, If-Range, Content-Range, Content-Type",
+      "access-control-max-age": "600",
+      "referrer-policy": "no-referrer",
+    },
+  });
+}
+
+export const unknownLink = "This link is not valid: it was used, has expired, or was never made. Ask for a new one.";
+export const accessEnded = "The access with which this link was made has ended.";
+export const notAllowed = "A rule of this server's owner stands against this transfer.";
+const changedFile = "The file has changed since this link was made. Ask for a new one.";
+
+/** The status of a refusal by the workspace. */
+export function statusOf({ reason }: WorkspaceRefusal): number {
+  switch (reason) {
+    case "not_found":
+    case "is_root":
+    case "is_directory":
+    case "not_a_directory":
+    case "not_a_file":
+    case "already_exists":
+    case "not_empty":
+    case "into_itself":
+    case "conflict":
+      return 409;
+    case "denied":
+      return 403;
+    case "bad_name":
+    case "too_deep":
+    case "too_many_entries":
+      return 422;
+    case "too_large":
+      return 413;
+    case "no_space":
+    case "quota":
+      return 507;
+    case "io":
+      return 500;
+  }
+}
+
+// The header `Range` of one part (RFC 9110 §14.1.2).
+
+/** From the first byte to the one after the last; `whole` where the header asks for nothing that is understood. */
+type RequestedRange = [number, number] | "whole" | "unsatisfiable";
+
+/** Several ranges, which §14.2 lets a server ignore, are answered with the whole file. */
+function parseRange(header: string | null, sizeBytes: number): RequestedRange {
+  const found = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.replace(/[ \t]/g, "") ?? "");
+  if (found === null) return "whole";
+  const [, first = "", last = ""] = found;
+  if (first === "" && last === "") return "whole";
+  if (first === "") {
+    const length = Math.min(Number(last), sizeBytes);
+    return length === 0 ? "unsatisfiable" : [sizeBytes - length, sizeBytes];
+  }
+  if (last !== "" && Number(last) < Number(first)) return "whole"; // §14.1.1: not valid, so ignored
+  if (Number(first) >= sizeBytes) return "unsatisfiable";
+  return [Number(first), last === "" ? sizeBytes : Math.min(Number(last) + 1, sizeBytes)];
+}
 
 /** Bytes of all answers by one link, as a multiple of the file: what is lost on the way is sent again. */
 const maxTimesSent = 2;

@@ -1,9 +1,104 @@
 /** Links in the storage, so that any instance serves them and each is used up once. */
+import * as z from "zod";
+import type { Principal } from "../../lib/principal.ts";
 import { equalInConstantTime, hashSecret, randomText } from "../../lib/random_secret.ts";
-import type { SecretBox } from "../../lib/secret_box.ts";
-import { parseStored } from "../../lib/storage_fault.ts";
+import type { SecretBox } from "../../lib/secrets.ts";
+import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
-import { linkSchema, type TransferRecord } from "./link_record.ts";
+
+/** What bounds transfers; each instance counts for itself. */
+export const transferLimits = {
+  /** A transfer has to begin within this time, and one that broke has to go on within it, each time. */
+  linkLifetimeMs: 600_000,
+  /** How long one request may take. Store workspaces sweep what was staged an hour ago. */
+  maxTransferMs: 3_000_000,
+  /** How long one piece may take, either way: with its size, the least speed of a transfer. */
+  stallMs: 60_000,
+  maxAtOnce: 64,
+  maxAtOncePerPerson: 8,
+  /** For each link, those that are used up included: each request reads the storage. */
+  requestsPerMinute: 120,
+};
+
+export type TransferLimits = Readonly<typeof transferLimits>;
+
+/** So much is read, or gathered before it is written, in one step: at {@link TransferLimits.stallMs} 4 kB a second. */
+export const pieceBytes = 262_144;
+/** Parts of a file that were sent, with gaps between: a link that was used in more is over. */
+export const maxSentParts = 64;
+
+// What is stored of a link: never its secret, only what the secret's hash leads to.
+
+const shared = {
+  principal: z.object({
+    subject: z.string(),
+    clientId: z.string(),
+    grantId: z.string(),
+    tokenId: z.string(),
+    keyId: z.string().nullable(),
+    scopes: z.array(z.string()),
+    expiresAt: z.number(),
+  }),
+  path: z.string(),
+  /** For a transfer that has begun: until when a request may go on with it. */
+  goesOnUntil: z.number().optional(),
+  /** The rule that asked about the call which made the link. */
+  approvedFor: z.string().optional(),
+  expiresAt: z.number(),
+  /** The request that may transfer: the one that came last. */
+  holder: z.string().nullable(),
+};
+
+const downloadSchema = z.object({
+  ...shared,
+  direction: z.literal("download"),
+  version: z.string(),
+  sizeBytes: z.number(),
+  /** The ETag of its answers, which only they tell. */
+  tag: z.string(),
+  /** The parts that were sent, each from its first byte to the one after its last. */
+  sent: z.array(z.tuple([z.number(), z.number()])),
+  /** Bytes of all answers, with those that were sent again. */
+  handedOver: z.number().optional(),
+});
+const uploadSchema = z.object({
+  ...shared,
+  direction: z.literal("upload"),
+  mode: z.enum(["create", "overwrite"]),
+  ifMatch: z.string().optional(),
+  /** All of the file had arrived, and was about to be put in place: where the draft is gone, it is there. */
+  isPlacing: z.boolean().optional(),
+  /** The size of the whole file, as the last part said it. */
+  totalBytes: z.number().optional(),
+});
+
+const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSchema]);
+
+export type DownloadRecord = z.output<typeof downloadSchema>;
+export type UploadRecord = z.output<typeof uploadSchema>;
+export type TransferRecord = z.output<typeof linkSchema>;
+
+/** When no request is taken any more. */
+export function endOfLink({ expiresAt, goesOnUntil = 0 }: TransferRecord): number {
+  return Math.max(expiresAt, goesOnUntil);
+}
+
+/** The record of a transfer that may go on: as long as a new link lives, but not longer than one transfer takes. */
+export function goingOn<R extends TransferRecord>(
+  record: R,
+  now: number,
+  { linkLifetimeMs, maxTransferMs }: Pick<TransferLimits, "linkLifetimeMs" | "maxTransferMs">,
+): R {
+  return { ...record, goesOnUntil: Math.min(now + linkLifetimeMs, record.expiresAt + maxTransferMs) };
+}
+
+export function principalOf({ principal }: TransferRecord): Principal {
+  return { ...principal, scopes: new Set(principal.scopes) };
+}
+
+export function storedPrincipal(principal: Principal): TransferRecord["principal"] {
+  return { ...principal, scopes: [...principal.scopes] };
+}
 
 export interface TransferStore {
   /** Stores a link and gives its secret, which is kept nowhere. */

@@ -1,6 +1,6 @@
 /** The port through which tools hand out links, by which bytes go past the model. */
 import type { Principal } from "../../lib/principal.ts";
-import type { ReceiveOptions } from "../workspace/arriving_content.ts";
+import type { ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome } from "../workspace/port.ts";
 

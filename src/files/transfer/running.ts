@@ -2,10 +2,10 @@
 import type { Log, LogFields } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { randomId } from "../../lib/random_secret.ts";
-import type { Timers } from "../../lib/timers.ts";
-import type { TransferLimits } from "./limits.ts";
-import { principalOf, type TransferRecord } from "./link_record.ts";
-import type { TransferStore } from "./link_store.ts";
+import type { Timers, Clock } from "../../lib/time.ts";
+import { type TransferLimits, principalOf, type TransferRecord, type TransferStore } from "./link_store.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
+import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** How a request ended. */
 export type TransferEnd =
@@ -213,3 +213,20 @@ export function about(id: string, { direction, path, principal }: TransferRecord
 
 /** Of an id, which is a hash: enough to tell transfers apart. */
 const shownCharacters = 8;
+
+// What sending and receiving a file by a link share.
+
+export interface TransferParts {
+  readonly links: TransferStore;
+  readonly limits: TransferLimits;
+  readonly timers: Timers;
+  readonly clock: Clock;
+  readonly refusalWords: (refusal: WorkspaceRefusal) => string;
+}
+
+/** The file that a link is about, in the workspace of its person. */
+export interface LinkTarget {
+  readonly id: string;
+  readonly path: WorkspacePath;
+  readonly workspace: Workspace;
+}

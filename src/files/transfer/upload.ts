@@ -3,18 +3,37 @@
  * draft until the link is too late, so that an upload that broke goes on where it ended.
  */
 import { declaredLength } from "../../lib/request_text.ts";
-import { pause } from "../../lib/pause.ts";
-import { maxArriving } from "../workspace/arriving_content.ts";
+import { pause } from "../../lib/time.ts";
+import { maxArriving } from "../workspace/change.ts";
 import type { Draft, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./answers.ts";
-import { parseContentRange, rangeOfKept, type SentRange } from "./content_range.ts";
-import { fileOfForm, formBoundary, FormProblem, maxFormBytes } from "./form_file.ts";
-import { goingOn, type UploadRecord } from "./link_record.ts";
-import { giveBack, notePlacing, openOnce } from "./placing.ts";
-import type { Running, TransferEnd } from "./running.ts";
-import { CutUpload, readBody } from "./upload_body.ts";
+import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
+import { fileOfForm, formBoundary, FormProblem, maxFormBytes, giveBack, notePlacing, openOnce, CutUpload, readBody } from "./upload_body.ts";
+import { goingOn, type UploadRecord } from "./link_store.ts";
+import type { Running, TransferEnd, LinkTarget, TransferParts } from "./running.ts";
 import { uploadedPage } from "./upload_page.ts";
-import type { LinkTarget, TransferParts } from "./transfer_parts.ts";
+
+// * The header `Content-Range` of an upload (RFC 9110 §14.4, §14.5): a part of a file whose size is known, or `bytes *` with
+// no body, which asks how much is there.
+
+/** What a request brings. */
+type SentRange =
+  /** From the first byte to the one after the last. */
+  | { readonly kind: "part"; readonly from: number; readonly to: number; readonly sizeBytes: number }
+  | { readonly kind: "question"; readonly sizeBytes: number | null };
+
+function parseContentRange(header: string): SentRange | null {
+  const found = /^bytes[ \t]+(?:(\d{1,15})-(\d{1,15})\/(\d{1,15})|\*\/(\d{1,15}|\*))$/i.exec(header.trim());
+  if (found === null) return null;
+  const [, first, last, size, asked] = found;
+  if (asked !== undefined) return { kind: "question", sizeBytes: asked === "*" ? null : Number(asked) };
+  const part = { from: Number(first), to: Number(last) + 1, sizeBytes: Number(size) };
+  return part.from < part.to && part.to <= part.sizeBytes ? { kind: "part", ...part } : null;
+}
+
+/** The header `Range` of an answer that says how much is there; nothing of none. */
+function rangeOfKept(sizeBytes: number): Readonly<Record<string, string>> {
+  return sizeBytes === 0 ? {} : { range: `bytes=0-${sizeBytes - 1}` };
+}
 
 interface UploadTarget extends LinkTarget {
   readonly record: UploadRecord;

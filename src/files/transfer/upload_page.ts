@@ -1,9 +1,8 @@
 /** The page on which a person uploads by a link, and what it says afterwards. It works without script and cookies. */
-import { type Html, html } from "../../lib/html.ts";
-import { dateAndTime } from "../../lib/date_and_time.ts";
-import { pageResponse } from "../../lib/page.ts";
+import { type Html, html, pageResponse } from "../../lib/page.ts";
+import { dateAndTime } from "../../lib/time.ts";
 import { showName } from "../workspace/file_display.ts";
-import type { UploadRecord } from "./link_record.ts";
+import type { UploadRecord } from "./link_store.ts";
 
 /** The page with the form. */
 export function uploadPage({ path, expiresAt, mode }: UploadRecord, limitBytes: number): Response {

@@ -1,6 +1,9 @@
 /** Encodings of text files: their bytes as text, and written back as they were. */
 import { decodeLegacy, encodeLegacy, legacyEncodings } from "../text/legacy_encoding.ts";
 import { decodeWide, wideEncoding } from "../text/wide_encoding.ts";
+import { toFileUri } from "./file_uri.ts";
+import type { WorkspacePath } from "./path.ts";
+import { escapeText, mediaTypeOf, sniffMedia } from "./file_display.ts";
 
 /** What a text file is encoded in. `latin1` is what is the same in Windows-1252. */
 export const textEncodings = ["utf-8", "utf-16le", "utf-16be", "latin1", ...legacyEncodings] as const;
@@ -122,4 +125,27 @@ export function looksLikeText(bytes: Uint8Array): boolean {
     if (byte < 0x20 ? byte !== 0x09 && byte !== 0x0a && byte !== 0x0d : byte === 0x7f) controls++;
   }
   return controls <= bytes.length * maxControlShare;
+}
+
+// A file of the workspace as the contents of a resource: text where it is text, bytes otherwise.
+
+/** MCP schema `TextResourceContents` or `BlobResourceContents`. */
+type FileContents =
+  & { readonly uri: string; readonly mimeType: string }
+  & ({ readonly text: string } | { readonly blob: string });
+
+/** The media type of what shows no other (RFC 2046 §4.5.1). */
+export const unknownMediaType = "application/octet-stream";
+
+/** What the bytes show outweighs what the name promises. */
+export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): FileContents {
+  const uri = toFileUri(path);
+  const promised = mediaTypeOf(path.text);
+  const text = decodeBytes(bytes, "utf-8")?.text;
+  if (text !== undefined && escapeText(text) !== null) {
+    const isText = /^(?:text\/|application\/(?:json|xml|yaml|toml)$|image\/svg)/.test(promised);
+    return { uri, mimeType: isText ? promised : "text/plain", text };
+  }
+  const mimeType = sniffMedia(bytes)?.mimeType ?? (promised.startsWith("text/") ? unknownMediaType : promised);
+  return { uri, mimeType, blob: Buffer.from(bytes).toString("base64") };
 }

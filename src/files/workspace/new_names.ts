@@ -1,6 +1,6 @@
 /** Which names may come into being: the same for every backend. */
 import { failure, success } from "../../lib/result.ts";
-import type { AccessRules } from "./access_rules.ts";
+import type { AccessRules } from "./name_folding.ts";
 import { newNameProblem } from "./path.ts";
 import type { Outcome } from "./port.ts";
 

@@ -141,3 +141,30 @@ function isLongerThan(text: string, bytes: number): boolean {
   // a half of a pair stands for one byte
   return text.length > bytes || encoder.encode(text.replace(/\p{Cs}/gu, "?")).byteLength > bytes;
 }
+
+// Free names: `report (2).txt` where there is a `report.txt`.
+
+const numberedNameEncoder = new TextEncoder();
+const longestExtension = 20; // bytes; what follows a dot further ahead is a part of the name
+
+/** The name with the number before its extension, and without one for 1; shortened where it would be too long. */
+export function numberedName(name: string, number: number, maxBytes = maxNameBytes): string {
+  const dot = name.lastIndexOf(".");
+  const hasExtension = dot > 0 && numberedNameEncoder.encode(name.slice(dot)).byteLength <= longestExtension;
+  const extension = hasExtension ? name.slice(dot) : "";
+  const suffix = number === 1 ? extension : ` (${number})${extension}`;
+  const stem = hasExtension ? name.slice(0, dot) : name;
+  return cutToBytes(stem, maxBytes - numberedNameEncoder.encode(suffix).byteLength) + suffix;
+}
+
+/** As many whole characters from the start as fit. */
+function cutToBytes(text: string, maxBytes: number): string {
+  let bytes = 0;
+  let cut = "";
+  for (const character of text) {
+    bytes += numberedNameEncoder.encode(character).byteLength;
+    if (bytes > maxBytes) break;
+    cut += character;
+  }
+  return cut;
+}

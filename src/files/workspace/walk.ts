@@ -3,8 +3,7 @@ import { success } from "../../lib/result.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import { childPath, entryPath, type WorkspacePath } from "./path.ts";
 import type { Ignored } from "./ignored.ts";
-import type { DirectoryEntry } from "./listing.ts";
-import type { Eventually, Outcome, Workspace } from "./port.ts";
+import type { DirectoryEntry, Eventually, Outcome, Workspace } from "./port.ts";
 
 /** Levels below its start that a walk of a whole tree goes down. */
 export const maxWalkDepth = 64;

@@ -1,5 +1,6 @@
 /** The port for notices of changes: what watches a workspace tells which paths changed, some time after they did. */
-import type { WorkspacePath } from "./path.ts";
+import { type WorkspacePath, compareNames } from "./path.ts";
+import type { Principal } from "../../lib/principal.ts";
 
 /** Changes within a short time, by any process. */
 export interface WorkspaceChange {
@@ -11,10 +12,153 @@ export interface WorkspaceChange {
   readonly isListChanged: boolean;
 }
 
-export interface WorkspaceWatch {
+interface WorkspaceWatch {
   /** Ends the watch; nothing is told afterwards. */
   close(): Promise<void>;
 }
 
 /** Starts to watch a workspace. */
 export type WatchWorkspace = (onChange: (change: WorkspaceChange) => void) => WorkspaceWatch;
+
+// Changes of a workspace, gathered for a short time and told together.
+
+interface ChangeNotices {
+  add(segments: readonly string[]): void;
+  addAll(paths: Iterable<readonly string[]>): void;
+  /** Something changed, and it is unknown what. */
+  addUnknown(): void;
+  /** Files appeared or disappeared, of which the paths are told besides. */
+  addListChange(): void;
+  close(): void;
+}
+
+/** Changes within this time are told together. */
+export const changeDelayMilliseconds = 200;
+/** More changed paths than this at once are told as partial. */
+export const maxChangedPaths = 500;
+
+/** How changes are told. */
+interface ChangeNoticesOptions {
+  /** More changed paths than this at once are told as partial. */
+  readonly maxPaths: number;
+  /** Changes within this time are told together. */
+  readonly coalesceMilliseconds: number;
+  /** Of which names nothing is told. */
+  readonly isDenied: (segments: readonly string[]) => boolean;
+  readonly onChange: (change: WorkspaceChange) => void;
+}
+
+export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotices {
+  const { maxPaths, coalesceMilliseconds, isDenied, onChange } = options;
+  let pending = new Map<string, WorkspacePath>();
+  let isPartial = false;
+  let isListChanged = false;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  const tell = (): void => {
+    const paths = [...pending.values()].sort((a, b) => compareNames(a.text, b.text));
+    const change = { paths, isPartial, isListChanged };
+    pending = new Map();
+    isPartial = false;
+    isListChanged = false;
+    timer = null;
+    onChange(change);
+  };
+  const schedule = (): void => {
+    timer ??= setTimeout(tell, coalesceMilliseconds);
+  };
+  const add = (segments: readonly string[]): void => {
+    if (isDenied(segments)) return;
+    const text = segments.join("/");
+    if (pending.size < maxPaths) pending.set(text, { text, segments });
+    else if (!pending.has(text)) isPartial = true;
+    schedule();
+  };
+  return {
+    add,
+    addAll(paths) {
+      for (const segments of paths) add(segments);
+    },
+    addUnknown() {
+      isPartial = true;
+      schedule();
+    },
+    addListChange() {
+      isListChanged = true;
+      schedule();
+    },
+    close() {
+      if (timer !== null) clearTimeout(timer);
+    },
+  };
+}
+
+// Watches of workspaces that several listeners share: one begins with its first listener and ends with its last.
+
+/** Is called with a change. */
+type ChangeListener = (change: WorkspaceChange) => void;
+
+export interface WorkspaceWatches {
+  /** Tells of changes in the workspace that the principal uses, until the returned function is called. */
+  watch(principal: Principal, listener: ChangeListener): () => void;
+  /** Ends all watches. */
+  close(): Promise<void>;
+}
+
+export interface WorkspaceWatchesOptions {
+  /** A name for the principal's workspace: those that share it share its watch. */
+  readonly nameOf: (principal: Principal) => string;
+  /** How the workspace of this name is watched. */
+  readonly open: (name: string) => WatchWorkspace;
+  /** Hears why a watch could not begin; its listeners are then told of nothing. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+interface SharedWatch {
+  readonly listeners: Set<ChangeListener>;
+  readonly watch: WorkspaceWatch | null;
+}
+
+/** Makes watches; none begins before its first listener. */
+export function createWorkspaceWatches({ nameOf, open, onFailure }: WorkspaceWatchesOptions): WorkspaceWatches {
+  const shared = new Map<string, SharedWatch>();
+  const closing = new Set<Promise<void>>();
+
+  const begin = (name: string): SharedWatch => {
+    const listeners = new Set<ChangeListener>();
+    try {
+      const watch = open(name)((change) => {
+        for (const listener of [...listeners]) listener(change);
+      });
+      return { listeners, watch };
+    } catch (error) {
+      onFailure(error);
+      return { listeners, watch: null };
+    }
+  };
+  const end = (name: string, { watch }: SharedWatch): void => {
+    shared.delete(name);
+    if (watch === null) return;
+    const closed = watch.close().finally(() => closing.delete(closed));
+    closing.add(closed);
+  };
+
+  return {
+    watch(principal, listener) {
+      const name = nameOf(principal);
+      const entry = shared.get(name) ?? begin(name);
+      shared.set(name, entry);
+      const own: ChangeListener = (change) => listener(change); // the same function may listen twice
+      entry.listeners.add(own);
+      return () => {
+        if (entry.listeners.delete(own) && entry.listeners.size === 0) end(name, entry);
+      };
+    },
+    async close() {
+      for (const [name, entry] of [...shared]) {
+        entry.listeners.clear();
+        end(name, entry);
+      }
+      await Promise.all(closing);
+    },
+  };
+}

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { until } from "../../fixtures/until.ts";
 import { createHarness, harnessTools } from "../../mcp/harness.ts";
-import { createToolRegistry } from "../../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import { serveHarness } from "../serve_harness.ts";
 import { installFromPypi } from "./install_from_pypi.ts";
 

@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { parseToolInput } from "../../../src/mcp/tool_input.ts";
-import { createToolRegistry } from "../../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import type { Tool, ToolContext, ToolOutcome } from "../../../src/mcp/tool.ts";
 import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";
-import { workspaceFiles } from "../../../src/servicenow/files_tool.ts";
+import { workspaceFiles } from "../../../src/servicenow/attach_tool.ts";
 import { servicenowTools } from "../../../src/servicenow/servicenow_tools.ts";
 import { openDiskWorkspace } from "../../../src/files/disk/disk_workspace.ts";
 import { defaultWorkspaceLimits } from "../../../src/files/workspace/limits.ts";

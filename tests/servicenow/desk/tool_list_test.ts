@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createToolRegistry } from "../../../src/mcp/tool_registry.ts";
+import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import { toFlatSchema } from "../../../src/mcp/tool_schema.ts";
 import { offeredScopes } from "../../../src/lib/scopes.ts";
 import { sysId } from "../../fixtures/servicenow/world.ts";

@@ -5,7 +5,7 @@ import { instanceUsers } from "../../fixtures/servicenow/data/people.ts";
 import { parseEncodedQuery } from "../../fixtures/servicenow/query/parse.ts";
 import { rowsOf, type Session } from "../../fixtures/servicenow/world.ts";
 import type { Desk } from "../desk/desk_place.ts";
-import { defaultTables, lookupTables } from "../../../src/servicenow/table_list.ts";
+import { defaultTables, lookupTables } from "../../../src/servicenow/tables.ts";
 
 const secrets = /never-to-be-(shown|read)|Stolen credentials|Salary bands/;
 const secretFields = /password|failed_attempts|locked_out|token|roles/;

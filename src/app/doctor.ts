@@ -1,0 +1,278 @@
+/** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+import type { Config } from "./config/config.ts";
+import { askHealth, healthTimeoutMs } from "../lib/endpoint.ts";
+import { parseJson } from "../lib/json.ts";
+import { faultWords, systemCode } from "../lib/system_fault.ts";
+import { type Check, checksOf, examineCertificate, examineDisks, examineDataDirectory, examineWorkspace } from "./doctor_places.ts";
+import { findTelemetry } from "../audit/telemetry.ts";
+import { mcpLimits } from "../mcp/limits.ts";
+import { ownerId, users } from "../oauth/records.ts";
+import { describeFormerSettings } from "./config/former_settings.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
+import { examineMetadata } from "./doctor_metadata.ts";
+import { examinePublicAddress, systemSurroundings } from "./doctor_public_address.ts";
+import { examineServicenow } from "./doctor_servicenow.ts";
+import { examineInstallation } from "./installation.ts";
+import { type Clock, systemClock } from "../lib/time.ts";
+import { openableDescriptors } from "../lib/persistent_listener.ts";
+import { createOllamaClient } from "../llm/client.ts";
+import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
+import { describeWall, raceFreedomOf } from "./sandbox/describe_wall.ts";
+import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
+import { loadKernel } from "../files/kernel/kernel.ts";
+import { permittedLibraries } from "../lib/library_paths.ts";
+
+// Whether the server's address can be listened on, or who listens there.
+
+const { well, warning, broken } = checksOf("port");
+
+/** Listens for a moment; where that is taken, asks who is there. */
+async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check> {
+  yield await portCheck(host, port, tls !== undefined);
+}
+
+async function portCheck(host: string, port: number, usesTls: boolean): Promise<Check> {
+  const place = `${host} port ${port}`;
+  try {
+    Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
+    return well(port === 0 ? `${host}, any port` : `${place} is free: no server runs there`);
+  } catch (error) {
+    const remedy = "choose another with --port or --host";
+    if (systemCode(error) !== "EADDRINUSE") {
+      return broken(`${place} cannot be listened on: ${faultWords(error)}`, remedy);
+    }
+  }
+  const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMs) });
+  if (typeof health !== "string" && isHealth(health.body)) {
+    return health.status === 200
+      ? well(`a Portcullis server answers on ${place}`)
+      : warning(`the Portcullis server on ${place} is not well (status ${health.status})`, "see its log");
+  }
+  return broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
+}
+
+function isHealth(body: string): boolean {
+  const parsed = parseJson(body);
+  return typeof parsed === "object" && parsed !== null && "status" in parsed && "version" in parsed &&
+    "storage" in parsed;
+}
+
+// Whether spans and the audit get to their collector.
+
+const patienceMs = 5_000;
+
+async function* examineTelemetry(telemetry: Config["telemetry"]): AsyncGenerator<Check> {
+  yield* examineSpans(telemetry);
+  yield* examineAuditExport(telemetry);
+}
+
+/** Spans for a collector that does not answer are dropped silently. */
+async function* examineSpans({ isAsked, collector }: Config["telemetry"]): AsyncGenerator<Check> {
+  const { well, warning, broken } = checksOf("telemetry");
+  const turnsOn = Deno.build.standalone ? "compiling with OTEL_DENO=true" : "OTEL_DENO=true";
+  const found = findTelemetry();
+  if (found === null) {
+    yield isAsked
+      ? warning(
+        "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
+        "unset OTEL_SDK_DISABLED; compile with: OTEL_DENO=true OTEL_DENO_TRACING=false deno task compile",
+      )
+      : well(`off (${turnsOn} turns it on)`);
+    return;
+  }
+  if (found.exportsOwnSpans) {
+    yield broken(
+      "on, with Deno's own spans, which hold whole URLs: the server does not start",
+      "set OTEL_DENO_TRACING=false: the server exports its own spans",
+    );
+    return;
+  }
+  const signal = AbortSignal.timeout(patienceMs);
+  const answers = await fetch(collector, { method: "HEAD", redirect: "manual", signal }).then(
+    () => true,
+    () => false,
+  );
+  yield answers ? well(`on; ${collector} answers`) : warning(
+    `on, but nothing at ${collector} answers over HTTP`,
+    "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
+  );
+}
+
+/** Sends no line. */
+async function* examineAuditExport({ isAsked, logs }: Config["telemetry"]): AsyncGenerator<Check> {
+  const { well, warning } = checksOf("audit export");
+  if (logs === null) {
+    if (isAsked) yield well("off (OTEL_LOGS_EXPORTER=otlp turns it on)");
+    return;
+  }
+  const { origin } = new URL(logs.url);
+  const status = await fetch(logs.url, {
+    method: "POST",
+    headers: [["content-type", "application/json"], ...logs.headers.map(([header, value]) => [header, value])],
+    body: '{"resourceLogs":[]}',
+    redirect: "manual",
+    signal: AbortSignal.timeout(patienceMs),
+  }).then(async (response) => {
+    await response.body?.cancel();
+    return response.ok ? null : `answers with status ${response.status}`;
+  }, () => "does not answer");
+  yield status === null ? well(`on; ${origin} takes logs`) : warning(
+    `on, but ${origin} ${status}: audit lines stay in the database alone`,
+    "start a collector that takes logs over HTTP, or correct OTEL_EXPORTER_OTLP_ENDPOINT and its headers",
+  );
+}
+
+interface ChosenParts {
+  readonly parts?: readonly string[];
+  readonly serverUrl?: string;
+}
+
+/** Runs the checks one after the other: all, or those of the parts named. */
+export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
+  const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
+  const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
+    ["configuration", () => examineFormerSettings(config)],
+    ["data directory", () => examineDataDirectory(config.storage)],
+    ["database", () => examineDatabase(config)],
+    ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
+    ["disk", () => examineDisks(config, loadKernel())],
+    ["port", () => examinePort(config.http)],
+    ["wall", () => examineWall(config)],
+    ["workers", () => examineWorkers(config)],
+    ["proxy", () => examineProxy(config)],
+    ["connections", () => examineConnections(config)],
+    ["telemetry", () => examineTelemetry(config.telemetry)],
+    ["ollama", () => examineOllama(config, clock)],
+    ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
+    ["registration", () => examineRegistration(config)],
+    ["certificate", () => examineCertificate(config.http.tls, { serverUrl, clock: systemClock })],
+    ["public address", () => examinePublicAddress(serverUrl, systemSurroundings)],
+    ["metadata", () => examineMetadata(serverUrl)],
+  ];
+  for (const [name, checks] of parts) {
+    if (chosen?.includes(name) === false) continue;
+    try {
+      yield* checks();
+    } catch (error) { // one part that cannot be looked at hides no other
+      yield checksOf(name).warning(`cannot be examined: ${faultWords(error)}`);
+    }
+  }
+}
+
+function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
+  const text = describeFormerSettings(formerSettings);
+  if (text === null) return;
+  yield checksOf("configuration").warning(text, "remove them from the environment");
+}
+
+/** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
+async function* examineDatabase(config: Config): AsyncGenerator<Check> {
+  const { well, warning, broken } = checksOf("database");
+  const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
+  if (!found.ok) return void (yield broken(found.error.problem, found.error.remedy));
+  if (found.value.kind === "absent") {
+    return void (yield warning("does not exist yet", "the first start makes it"));
+  }
+  yield well("is whole, can be written, and belongs to the master key");
+  if (config.authorizationServer.signIn !== "local" || found.value.isFound) return;
+  yield checksOf("owner").warning(
+    "there is none yet: people cannot sign in",
+    "start it and open the set-up link that it prints",
+  );
+}
+
+function* examineWall(config: Config): Generator<Check> {
+  const sentences = describeWall({
+    permissions: serverPermissions(config, realPathBelow, permittedLibraries()),
+    listenAddresses: listenAddresses(config),
+    storagePaths: storagePaths(config, realPathBelow),
+    raceFreedom: raceFreedomOf(realPathBelow(config.workspace.dir), loadKernel()),
+    clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
+    workers: config.server.workers,
+  });
+  for (const text of sentences) yield checksOf("wall").note(text);
+}
+
+async function* examineWorkers({ server: { workers }, storage: { database } }: Config): AsyncGenerator<Check> {
+  if (workers === 1) return;
+  const { well, warning, broken } = checksOf("workers");
+  const cores = navigator.hardwareConcurrency;
+  if (Deno.build.os !== "linux") {
+    yield broken(`${workers} on one port need Linux`, "leave WORKERS out");
+    return;
+  }
+  const connections = database?.kind === "postgres" ? await postgresConnections(workers) : "";
+  const text = `${workers} on one port and ${cores} cores${connections}`;
+  yield workers <= cores ? well(text) : warning(text, "more workers than cores take memory and answer no faster");
+}
+
+async function postgresConnections(workers: number): Promise<string> {
+  const { postgresLimits } = await import("../storage/postgres_connection.ts");
+  return `, with ${workers * postgresLimits.connections} connections to PostgreSQL in all`;
+}
+
+/** Files, the database, upstream connections and calls need descriptors beside the streams. */
+const otherDescriptors = 512;
+const mostDescriptorsTried = 20_000;
+
+function* examineConnections({ http: { host, trustedProxies }, server: { workers } }: Config): Generator<Check> {
+  const { well, warning } = checksOf("connections");
+  const streams = mcpLimits.maxStreams * workers;
+  const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
+  const found = openableDescriptors(needed);
+  const text = `${streams} streams need about ${needed} descriptors`;
+  yield found >= needed ? well(`${text}, which can be had here`) : warning(
+    `${text}, and no more than ${found} can be had here`,
+    "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server",
+  );
+  if (isLoopbackHost(host) || trustedProxies !== undefined) return;
+  yield warning(
+    `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
+    "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
+  );
+}
+
+/** Without forwarded client addresses, one client's failures count against every client. */
+function* examineProxy(config: Config): Generator<Check> {
+  if (!missesTrustProxy(config)) return;
+  yield checksOf("proxy").warning(
+    "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
+  );
+}
+
+/** Which clients cannot connect by themselves. */
+function* examineRegistration(
+  { authorizationServer: { registration, clientMetadataDocuments }, servicenow: { access } }: Config,
+): Generator<Check> {
+  if (registration === "open") return;
+  const out = clientMetadataDocuments ? "clients that do not identify themselves by an https address" : "all clients";
+  const others = access === undefined ? "" : "; ServiceNow registers with the token";
+  yield checksOf("registration").note(
+    `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
+    "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
+  );
+}
+
+async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Check> {
+  const { well, warning } = checksOf("ollama");
+  const { host, apiKey, avoidProxy } = config.ollama;
+  const client = createOllamaClient({ host, apiKey, fetch, avoidProxy, clock });
+  try {
+    const installed = await client.tags(new AbortController().signal);
+    if (!installed.ok) {
+      const remedy = "the file tools work without it; the llm_* tools answer with this error until it is there";
+      yield warning(installed.error.message, remedy);
+      return;
+    }
+    yield well(`answers at ${host.origin}`);
+    const names = new Set(installed.value.map((model) => model.name));
+    for (const model of [...config.ollama.models, ...config.ollama.embeddingModels ?? []]) {
+      yield names.has(model) || names.has(`${model}:latest`)
+        ? well(`model ${model} is installed`)
+        : warning(`model ${model} is not installed`, `ollama pull ${model}`);
+    }
+  } finally {
+    client.close();
+  }
+}

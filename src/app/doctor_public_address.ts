@@ -1,0 +1,117 @@
+/** Whether clients elsewhere can reach the address that SERVER_URL names: its name, addresses, port and certificate. */
+import { lookup } from "node:dns/promises";
+import { isPublicAddress } from "../oauth/client_document_url.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
+import { faultWords } from "../lib/system_fault.ts";
+import { type Check, checksOf } from "./doctor_places.ts";
+
+const { well, warning } = checksOf("public address");
+const timeoutMs = 5_000;
+const httpsPort = 443;
+const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
+
+/** The world as these checks see it. */
+export interface Surroundings {
+  readonly resolve: (host: string) => Promise<readonly string[]>;
+  /** Rejects where no trusted certificate for the name is shown. */
+  readonly shakeHands: (host: string, port: number) => Promise<void>;
+}
+
+/** What is true of this machine. */
+export const systemSurroundings: Surroundings = {
+  resolve: async (host) => (await lookup(host, { all: true })).map(({ address }) => address),
+  shakeHands,
+};
+
+/** Nothing for an address of this machine alone: no client elsewhere is meant to reach it. */
+export async function* examinePublicAddress(
+  serverUrl: string,
+  { resolve, shakeHands }: Surroundings,
+): AsyncGenerator<Check> {
+  const url = new URL(serverUrl);
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  if (isLoopbackHost(url.hostname)) return;
+  const addresses = await resolve(host).catch((error: unknown) => faultWords(error));
+  if (typeof addresses === "string" || addresses.length === 0) {
+    const why = typeof addresses === "string" ? addresses : "the host name has no address";
+    yield warning(
+      `${host} cannot be looked up: ${why}`,
+      "make a DNS record for it, or correct SERVER_URL: no client finds the server",
+    );
+    return;
+  }
+  yield judgeAddresses(host, addresses);
+  if (url.port !== "") {
+    yield warning(
+      `${serverUrl} is on port ${url.port}: claude.ai connects to port ${httpsPort} only`,
+      `serve it on port ${httpsPort}, or behind a proxy or tunnel that does; clients on your own machines connect`,
+    );
+  }
+  if (url.protocol === "https:") yield await judgeCertificate(host, Number(url.port || httpsPort), shakeHands);
+}
+
+function judgeAddresses(host: string, addresses: readonly string[]): Check {
+  const hidden = addresses.filter((address) => !isPublicAddress(address));
+  if (hidden.length > 0) {
+    return warning(
+      `${host} leads to ${hidden.join(", ")}, which the internet cannot reach: ${inTheCloud} fail`,
+      "for them, name a public address in the DNS or use a tunnel; clients on your own network connect",
+    );
+  }
+  return addresses.some((address) => !address.includes(":"))
+    ? well(`${host} leads to ${addresses.join(", ")}`)
+    : warning(`${host} has IPv6 addresses only: claude.ai connects by IPv4`, "add an A record with an IPv4 address");
+}
+
+/** What can be wrong with the certificate of an address. */
+type CertificateFault = "untrusted" | "other_name" | "expired" | "too_early" | "not_shown";
+
+const ownRemedies: Readonly<Record<CertificateFault, string>> = {
+  untrusted:
+    "serve the full chain (fullchain.pem, not cert.pem); a private authority is known to your own machines only",
+  other_name: "have one made for this name",
+  expired: "renew it, and reload the proxy",
+  too_early: "set this machine's clock",
+  not_shown: "start the proxy and the server; try from another network, as some routers do not lead back inside",
+};
+
+export async function judgeCertificate(
+  host: string,
+  port: number,
+  shake: Surroundings["shakeHands"],
+  remedies = ownRemedies,
+): Promise<Check> {
+  const certificate = "certificate";
+  try {
+    await shake(host, port);
+    return checksOf(certificate).well(`${host} shows a trusted certificate`);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    const [, fault = "not_shown", words = ""] = certificateFaults.find(([pattern]) => pattern.test(message)) ?? [];
+    const text = fault === "not_shown"
+      ? `${host} port ${port} cannot be asked for its certificate from here: ${faultWords(error)}`
+      : `${host} ${words}: clients refuse it`;
+    return checksOf(certificate).warning(text, remedies[fault]);
+  }
+}
+
+/** What the runtime says, and what it means. */
+const certificateFaults: readonly (readonly [RegExp, CertificateFault, string])[] = [
+  [
+    /UnknownIssuer|UNABLE_TO_VERIFY|unable to (get|verify)|self.signed/i,
+    "untrusted",
+    "shows a certificate whose chain does not end at a known authority",
+  ],
+  [/NotValidForName|altname|not valid for/i, "other_name", "shows the certificate of another name"],
+  [/Expired|CERT_HAS_EXPIRED/i, "expired", "shows a certificate that has expired"],
+  [/NotValidYet|not valid yet/i, "too_early", "shows a certificate that is not valid yet"],
+];
+
+async function shakeHands(hostname: string, port: number): Promise<void> {
+  const timer = Promise.withResolvers<never>();
+  const late = setTimeout(() => timer.reject(new Deno.errors.TimedOut("late")), timeoutMs);
+  const connecting = Deno.connectTls({ hostname, port }).then(async (connection) => {
+    await connection.handshake().finally(() => connection.close());
+  });
+  await Promise.race([connecting, timer.promise]).finally(() => clearTimeout(late));
+}

@@ -1,0 +1,110 @@
+/** IP addresses and networks as data that a configuration can hold. */
+import { headerOf } from "./served_request.ts";
+
+/** An address or a network: which family, its number, and how many of its first bits count. */
+interface IpNetwork {
+  readonly family: 4 | 6;
+  readonly number: bigint;
+  readonly prefixBits: number;
+}
+
+const bitsOf = { 4: 32, 6: 128 } as const;
+
+/** One address, as a network of itself. An IPv4 address inside IPv6 (RFC 4291 §2.5.5.2) is the IPv4 address. */
+export function parseIpAddress(text: string): IpNetwork | null {
+  const ipv4 = parseIpv4(text);
+  if (ipv4 !== null) return { family: 4, number: ipv4, prefixBits: 32 };
+  const ipv6 = text.includes(":") ? parseIpv6(text.replace(/%[\w.-]+$/, "")) : null;
+  if (ipv6 === null) return null;
+  return ipv6 >> 32n === 0xffffn
+    ? { family: 4, number: ipv6 & 0xffff_ffffn, prefixBits: 32 }
+    : { family: 6, number: ipv6, prefixBits: 128 };
+}
+
+/** `10.0.0.0/8`, `2001:db8::/32`, or a single address. Bits beyond the prefix must be zero: a slip is refused, not guessed. */
+export function parseIpNetwork(text: string): IpNetwork | null {
+  const [, addressText = "", prefixText] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const address = parseIpAddress(addressText);
+  if (address === null || prefixText === undefined) return address;
+  const prefixBits = Number(prefixText);
+  // A prefix counts in the notation that was written: an IPv4 address inside IPv6 takes none.
+  if (prefixBits > bitsOf[address.family] || (address.family === 4 && addressText.includes(":"))) return null;
+  const hostBits = BigInt(bitsOf[address.family] - prefixBits);
+  return address.number >> hostBits << hostBits === address.number ? { ...address, prefixBits } : null;
+}
+
+export function holdsAddress(network: IpNetwork, address: IpNetwork): boolean {
+  if (network.family !== address.family) return false;
+  const hostBits = BigInt(bitsOf[network.family] - network.prefixBits);
+  return network.number >> hostBits === address.number >> hostBits;
+}
+
+/** The number of an IPv4 address in its one spelling. */
+export function parseIpv4(text: string): bigint | null {
+  const parts = text.split(".");
+  // Four decimal numbers without leading zeros: other spellings mean different things to different parsers.
+  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
+  return parts.reduce((value, part) => value * 256n + BigInt(part), 0n);
+}
+
+/** The number of an IPv6 address in any of its spellings, without a zone. */
+export function parseIpv6(text: string): bigint | null {
+  // The URL parser knows all spellings, embedded IPv4 included, and writes one of them.
+  const host = /^[0-9a-f:.]+$/i.test(text) ? URL.parse(`http://[${text}]/`)?.hostname : undefined;
+  if (host === undefined) return null;
+  const [head = "", tail] = host.slice(1, -1).split("::");
+  const groupsOf = (part: string): string[] => part === "" ? [] : part.split(":");
+  const left = groupsOf(head);
+  const right = groupsOf(tail ?? "");
+  const zeros = Array.from({ length: 8 - left.length - right.length }, () => "0");
+  return [...left, ...zeros, ...right].reduce((value, group) => value * 65_536n + BigInt(`0x${group}`), 0n);
+}
+
+// Addresses as what attempts are counted by.
+
+/**
+ * The key of a peer: an IPv4 address, or the /64 network that one IPv6 host can fill at will (RFC 4291 §2.5.4). One
+ * address has one key in all its spellings: by a proxy's header an IPv4 address may come as `::ffff:c000:207`, too, and
+ * all of them would share the network `::/64`.
+ */
+export function addressKey(address: string): string {
+  if (!address.includes(":")) return address;
+  const parsed = parseIpAddress(address);
+  if (parsed === null) return address;
+  const { family, number } = parsed;
+  return family === 4
+    ? groupsOf(number, { count: 4, bits: 8n }).join(".")
+    : groupsOf(number >> 64n, { count: 4, bits: 16n }).map((group) => group.toString(16)).join(":") + "::/64";
+}
+
+function groupsOf(number: bigint, { count, bits }: { readonly count: number; readonly bits: bigint }): bigint[] {
+  return Array.from({ length: count }, (_, at) => (number >> bits * BigInt(count - 1 - at)) & ((1n << bits) - 1n));
+}
+
+/** The host, with its port, that a request is addressed to; `null` where its target is no URL. */
+export function requestHost(request: Request): string | null {
+  // HTTP/2 names it as the authority of the URL instead (RFC 9113 §8.3.1): by https, or by plain http from a proxy that
+  // knows it can. HTTP/1 without Host arrives as `localhost`, which no page can make a browser send.
+  return headerOf(request, "host") ?? URL.parse(request.url)?.host ?? null;
+}
+
+// Which proxies' word about a request's way is taken.
+
+/** Those at the last so many hops, or those with an address in these networks. */
+export type TrustedProxies =
+  | { readonly kind: "hops"; readonly count: number }
+  | { readonly kind: "networks"; readonly networks: readonly IpNetwork[] };
+
+/** Whether the proxy so many hops before the connection's other end, which is hop 0, is trusted. */
+export function isTrustedProxy(address: string, hop: number, trusted: TrustedProxies): boolean {
+  if (trusted.kind === "hops") return hop < trusted.count;
+  const parsed = parseIpAddress(address);
+  return parsed !== null && trusted.networks.some((network) => holdsAddress(network, parsed));
+}
+
+/** Whether the environment names a proxy that Deno's fetch uses for loopback addresses too. */
+export function environmentHasProxy(variable: (name: string) => string | undefined): boolean {
+  return ["http_proxy", "https_proxy", "all_proxy"].some((name) =>
+    Boolean(variable(name)) || Boolean(variable(name.toUpperCase()))
+  );
+}

@@ -1,0 +1,151 @@
+/**
+ * Time that only goes forward, for durations: rates, back-off, how long something in memory stays fresh. The wall clock
+ * (clock.ts) may jump either way; only dates that other parties see are read from it.
+ */
+import { type Html, html } from "./page.ts";
+
+/** Passed in wherever something lasts, so that a simulation can turn the hands. */
+export interface Timers {
+  /** Milliseconds since a moment of its own. Only differences mean anything. */
+  elapsed(): number;
+  /** Calls `run` once after so many milliseconds, however many, unless the returned function is called first. */
+  after(milliseconds: number, run: () => void): () => void;
+  /** Calls `run` again and again, until the returned function is called. */
+  every(milliseconds: number, run: () => void): () => void;
+}
+
+/** `setTimeout` fires at once when the delay needs more bits (WHATWG HTML §8.6 converts it to a signed 32-bit integer). */
+export const longestTimerMs = 2 ** 31 - 1;
+
+/** The machine's own timers. */
+export const systemTimers: Timers = {
+  elapsed: () => performance.now(),
+  after: (milliseconds, run) => begin(() => beginOne(milliseconds, run)),
+  every: (milliseconds, run) =>
+    begin(() => {
+      const timer = setInterval(run, Math.min(milliseconds, longestTimerMs));
+      return () => clearInterval(timer);
+    }),
+};
+
+/** Timers that begin later; `null` where each begins at once. */
+let held: Set<() => void> | null = null;
+
+/**
+ * Has all timers of this thread begin after so many milliseconds. The first one that is set has Deno load Node's timers,
+ * which takes 4 ms: a server that starts answers first.
+ */
+export function holdTimers(milliseconds: number): void {
+  const waiting = held = new Set();
+  AbortSignal.timeout(milliseconds).addEventListener("abort", () => { // another kind of timer, which is there
+    held = null;
+    for (const beginHeld of waiting) beginHeld();
+  });
+}
+
+function begin(timer: () => () => void): () => void {
+  if (held === null) return timer();
+  const waiting = held;
+  let stop = (): void => void waiting.delete(beginHeld);
+  const beginHeld = (): void => void (stop = timer());
+  waiting.add(beginHeld);
+  return () => stop();
+}
+
+function beginOne(milliseconds: number, run: () => void): () => void {
+  const endsAt = performance.now() + milliseconds;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const arm = (left: number): void => {
+    timer = setTimeout(() => {
+      const rest = left > longestTimerMs ? endsAt - performance.now() : 0;
+      if (rest > 0) arm(rest);
+      else run();
+    }, Math.min(left, longestTimerMs));
+  };
+  arm(Math.max(milliseconds, 0));
+  return () => clearTimeout(timer);
+}
+
+/** Milliseconds since the epoch. Passed in wherever time matters, so that tests turn the hands themselves. */
+export type Clock = () => number;
+
+/** The machine's own clock. */
+export function systemClock(): number {
+  return Date.now();
+}
+
+// A pause that ends early when its caller gives up.
+
+/** Resolves after so many milliseconds, or at once when the signal aborts. */
+export type Pause = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
+
+export function createPause(timers: Timers): Pause {
+  return (milliseconds, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const done = (): void => {
+        stopTimer();
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const stopTimer = timers.after(milliseconds, done);
+      signal?.addEventListener("abort", done, { once: true });
+    });
+}
+
+/** The pause of the machine's own timers. */
+export const pause: Pause = createPause(systemTimers);
+
+// * A clock that only goes forward and that the instances on one storage agree on, whatever their wall clocks say. Each
+// begins at its wall clock; one that reads a stamp ahead of it catches up. So what instances count together never
+// depends on how far their wall clocks are apart, nor on a wall clock that jumps while the server runs.
+
+/** The clock of one instance. Only for stamps that instances write for each other: it may be far from the date. */
+export interface AgreedClock {
+  now(): number;
+  /** Takes note of a stamp that another instance wrote: from here on, `now` is not before it. */
+  catchUp(stamp: number): void;
+}
+
+/** Starts it at the wall clock. */
+export function createAgreedClock(clock: Clock, { elapsed }: Pick<Timers, "elapsed">): AgreedClock {
+  let offset = clock() - elapsed();
+  return {
+    now: () => elapsed() + offset,
+    catchUp(stamp) {
+      if (stamp > elapsed() + offset) offset = stamp - elapsed();
+    },
+  };
+}
+
+/** Spans of time in words for people. */
+const units = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]] as const;
+
+/** The span in the largest unit that divides it, or to the nearest in one of which it has two or more. */
+export function durationWords(seconds: number): string {
+  const [name, size] = units.find(([, size]) => seconds >= size && (seconds % size === 0 || seconds >= 2 * size)) ??
+    ["second", 1];
+  const count = Math.round(seconds / size);
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
+/**
+ * A "no" to a question that comes sooner is not a person's: agents without a screen say so by themselves, Codex as
+ * "decline", Claude Code as "cancel".
+ */
+export const leastReadingMs = 1_000;
+
+// A date and a time of day for people, in UTC.
+
+export function dateAndTime(time: number): Html {
+  const date = new Date(time);
+  const words = date.toLocaleString("en-GB", {
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZone: "UTC",
+  });
+  return html`<time datetime="${date.toISOString()}">${words} UTC</time>`;
+}

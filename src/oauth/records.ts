@@ -1,0 +1,436 @@
+/** A family of stored records: one key prefix, one schema that everything read is parsed with. */
+import * as z from "zod";
+import { pagesBelow } from "../lib/stored_entries.ts";
+import { parseStored } from "../lib/system_fault.ts";
+import type { Put, Storage, StorageKey, StoredEntry, VersionCheck, Batch } from "../storage/port.ts";
+
+/** A record as it was read, with the version that a later commit may insist on. */
+export interface Stored<T> {
+  readonly key: StorageKey;
+  readonly value: T;
+  readonly version: string;
+}
+
+/** Typed access to the entries below one prefix. Reading throws when an entry does not fit its schema. */
+interface RecordFamily<T> {
+  key(...id: [string, ...string[]]): StorageKey;
+  read(storage: Storage, ...id: [string, ...string[]]): Promise<Stored<T> | null>;
+  /** The records below `id`, or of the whole family, in key order; those `after` a key. */
+  list(
+    storage: Storage,
+    options: { readonly limit: number; readonly below?: readonly string[]; readonly after?: StorageKey },
+  ): Promise<Stored<T>[]>;
+  /** All records below `id`, or of the whole family, page by page. */
+  all(storage: Storage, ...below: string[]): AsyncGenerator<Stored<T>>;
+  put(id: string | readonly [string, ...string[]], value: T, expiresAt?: number): Put;
+}
+
+/** Describes a family by its key prefix and schema. */
+function defineRecordFamily<Schema extends z.ZodType>(
+  name: string,
+  schema: Schema,
+): RecordFamily<z.output<Schema>> {
+  const parse = (entry: StoredEntry): Stored<z.output<Schema>> => ({
+    key: entry.key,
+    value: parseStored(schema, entry.value, name),
+    version: entry.version,
+  });
+  return {
+    key: (...id) => [name, ...id],
+    async read(storage, ...id) {
+      const entry = await storage.get([name, ...id]);
+      return entry === null ? null : parse(entry);
+    },
+    async list(storage, { below = [], ...range }) {
+      return (await storage.list([name, ...below], range)).map(parse);
+    },
+    async *all(storage, ...below) {
+      for await (const page of pagesBelow(storage, [name, ...below])) yield* page.map(parse);
+    },
+    put(id, value, expiresAt) {
+      const key: StorageKey = typeof id === "string" ? [name, id] : [name, ...id];
+      return expiresAt === undefined ? { key, value } : { key, value, expiresAt };
+    },
+  };
+}
+
+/** The condition that a record is still as it was read. */
+export function unchanged(stored: Stored<unknown>): VersionCheck {
+  return { key: stored.key, version: stored.version };
+}
+
+/** What an attempt returns when its commit lost the race. */
+export const conflict: unique symbol = Symbol("conflict");
+
+const maxAttempts = 50;
+
+/** Repeats `attempt` until it gives anything but {@link conflict}; throws when the contention never ends. */
+export async function retryOnConflict<T>(attempt: () => Promise<T | typeof conflict>): Promise<T> {
+  for (let count = 0; count < maxAttempts; count++) {
+    const outcome = await attempt();
+    if (outcome !== conflict) return outcome as T;
+  }
+  throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
+}
+
+// Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice.
+
+const answeredRequestSchema = z.object({
+  /** SHA-256 of the cookie of the browser that decided. */
+  browserHash: z.string(),
+  /** SHA-256 of the decision as it was posted. */
+  decisionHash: z.string(),
+  redirectUri: z.string(),
+  state: z.string().nullable(),
+  isAllowed: z.boolean(),
+});
+
+/** `["answered_request", SHA-256 of the handle]`, expiring. */
+export const answeredRequests = defineRecordFamily("answered_request", answeredRequestSchema);
+
+// Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed.
+
+const authorizationCodeSchema = z.lazy(() =>
+  z.object({
+    grantId: z.string(),
+    clientId: z.string(),
+    userId: z.string(),
+    /** The account's credential hash at the time of consent: a passphrase changed since then voids the code. */
+    credentialHash: z.string(),
+    redirectUri: z.string(),
+    codeChallenge: z.string(),
+    scopes: z.array(z.string()),
+    resource: z.string(),
+    createdAt: z.number(),
+    expiresAt: z.number(),
+    redeemedAt: z.number().nullable(),
+  })
+);
+
+export type AuthorizationCode = z.output<typeof authorizationCodeSchema>;
+
+/** `["authorization_code", SHA-256 of the code]`, expiring. */
+export const authorizationCodes = defineRecordFamily("authorization_code", authorizationCodeSchema);
+
+/** People paste codes by hand where the browser runs on another machine. At most 600 (RFC 6749 §4.1.2). */
+export const authorizationCodeLifetimeSeconds = 300;
+
+// Authorization requests that wait for a user. Kept here, so that nothing in a page's form can change them.
+
+const authorizationRequestSchema = z.lazy(() =>
+  z.object({
+    clientId: z.string(),
+    redirectUri: z.string(),
+    state: z.string().nullable(),
+    codeChallenge: z.string(),
+    scopes: z.array(z.string()),
+    resource: z.string(),
+    /** SHA-256 of the cookie of the browser that started it. */
+    browserHash: z.string(),
+    /** `prompt=login`: a session from before this time does not count. */
+    signInAfter: z.number(),
+    createdAt: z.number(),
+    /** Allowed, and waiting for the person to link an account first; earlier versions ask for consent again. */
+    approved: z.object({ userId: z.string(), credentialHash: z.string(), scopes: z.array(z.string()) }).optional(),
+  })
+);
+
+export type AuthorizationRequest = z.output<typeof authorizationRequestSchema>;
+
+/** `["authorization_request", SHA-256 of the handle]`, expiring. */
+export const authorizationRequests = defineRecordFamily("authorization_request", authorizationRequestSchema);
+
+/** From the first page to the decision. */
+export const authorizationRequestLifetimeSeconds = 600;
+
+/** From consent on, where the person links an account first: twice what the visit to the instance may take. */
+export const approvedRequestLifetimeSeconds = 1_200;
+
+// Signed-in browsers. A session may spare the passphrase, never the consent.
+
+const browserSessionSchema = z.object({
+  userId: z.string(),
+  /** The account's credential hash at sign-in: a changed passphrase ends the session. */
+  credentialHash: z.string(),
+  signedInAt: z.number(),
+});
+
+/** `["browser_session", SHA-256 of the cookie]`, expiring. */
+export const browserSessions = defineRecordFamily("browser_session", browserSessionSchema);
+
+// OAuth clients: registered by themselves (RFC 7591) or made by the operator.
+
+const clientSchema = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    /** Cleaned for display; what a registered client says of itself is never verified. */
+    name: z.string(),
+    origin: z.enum(["registered", "operator", "metadata_document"]),
+    redirectUris: z.array(z.string()),
+    grantTypes: z.array(z.enum(["authorization_code", "refresh_token", "client_credentials"])),
+    /** `client_secret_any`: no method was registered, so basic and post both do (ServiceNow omits it). */
+    authentication: z.enum([
+      "none",
+      "client_secret_basic",
+      "client_secret_post",
+      "client_secret_any",
+      "private_key_jwt",
+    ]),
+    /** SHA-256 of the client secret, for the methods that have one. */
+    secretHash: z.string().nullable(),
+    /** Milliseconds since the epoch; 0 when the secret never expires. */
+    secretExpiresAt: z.number(),
+    /** Scopes named at registration: the default of an authorization request, the limit of client credentials. */
+    scopes: z.array(z.string()),
+    /** Public keys for private_key_jwt. */
+    jwks: z.object({ keys: z.array(z.record(z.string(), z.unknown())) }).nullable(),
+    jwksUri: z.string().nullable(),
+    registeredAt: z.number(),
+    /** When a user first approved it; `null` means unused, and unused clients expire. */
+    usedAt: z.number().nullable(),
+    /** Registered by a holder of the registration token; earlier versions do without. */
+    isVouchedFor: z.boolean().optional(),
+    /** When the metadata document was last read for its keys; earlier versions do without. */
+    documentSeenAt: z.number().optional(),
+  })
+);
+
+/** A client of the authorization server. */
+export type Client = z.output<typeof clientSchema>;
+
+/** `["client", id]`; expires while unused. */
+export const clients = defineRecordFamily("client", clientSchema);
+
+/** `["unused_client", registration time, id]`: the unused clients, oldest first. */
+export const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
+
+/** Where an unused client stands in {@link unusedClients}. */
+export function unusedClientId(client: Pick<Client, "id" | "registeredAt">): [string, string] {
+  return [String(client.registeredAt).padStart(15, "0"), client.id];
+}
+
+/**
+ * The condition for a client that was authenticated a moment ago; `null` when it was removed since. A metadata document
+ * has no record before its first approval and after its last one ran out: then it has to stay without.
+ */
+export async function clientStillThere(storage: Storage, client: Client): Promise<VersionCheck | null> {
+  const stored = await clients.read(storage, client.id);
+  if (stored !== null) return unchanged(stored);
+  return client.origin === "metadata_document" ? { key: clients.key(client.id), version: null } : null;
+}
+
+// Grants: what a user allowed a client. Every token belongs to one; deleting it ends them all.
+
+const grantSchema = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    /** The `sub` of its tokens: a user, or the client itself for client credentials (RFC 9068 §2.2). */
+    subject: z.string(),
+    kind: z.enum(["user", "client"]),
+    /** The approving account's {@link credentialHash} at the time; `null` for a client's own grant. */
+    credentialHash: z.string().nullable(),
+    clientId: z.string(),
+    clientName: z.string(),
+    /** Host of the redirect URI, to recognise the client by; `null` without one. */
+    redirectHost: z.string().nullable(),
+    scopes: z.array(z.string()),
+    resource: z.string(),
+    createdAt: z.number(),
+    /** Where the client was when it last asked for tokens; not known of grants from before it was noted. */
+    address: z.string().optional(),
+    /** The refresh token family, or `null` when the client gets none. */
+    refresh: z.object({
+      /** Number of the current refresh token. */
+      generation: z.number().int().positive(),
+      /** Part of what each refresh token's MAC covers. */
+      salt: z.string(),
+      /** SHA-256 of the current refresh token. */
+      currentHash: z.string(),
+      /** No refresh after this, whatever happens. */
+      endsAt: z.number(),
+      lastUsedAt: z.number(),
+      /** Rotations young enough for the grace window, oldest first. */
+      rotations: z.array(z.object({ generation: z.number(), at: z.number() })),
+    }).nullable(),
+  })
+);
+
+export type Grant = z.output<typeof grantSchema>;
+
+/** `["grant", id]`, expiring. */
+export const grants = defineRecordFamily("grant", grantSchema);
+
+/** `["subject_grant", subject, grant id]`: the grants of each user. */
+export const subjectGrants = defineRecordFamily("subject_grant", z.lazy(() => z.object({ grantId: z.string() })));
+
+/** The writes that store a grant together with its index entry. */
+export function putsOfGrant(grant: Grant, expiresAt: number): NonNullable<Batch["puts"]> {
+  return [
+    grants.put(grant.id, grant, expiresAt),
+    subjectGrants.put([grant.subject, grant.id], { grantId: grant.id }, expiresAt),
+  ];
+}
+
+/** Ends a grant and with it all its tokens. Gives the grant, or `null` when there was none. */
+export async function revokeGrant(storage: Storage, grantId: string): Promise<Stored<Grant> | null> {
+  const stored = await grants.read(storage, grantId);
+  if (stored === null) return null;
+  await storage.commit({ deletes: [grants.key(grantId), subjectGrants.key(stored.value.subject, grantId)] });
+  return stored;
+}
+
+const grantsPerCommit = 40; // two deletes each, within the storage port's limit of writes
+
+/** Ends many grants, some at a time; for what no longer counts anyway, or will be asked for again. */
+export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant, "id" | "subject">[]): Promise<void> {
+  for (let start = 0; start < doomed.length; start += grantsPerCommit) {
+    const batch = doomed.slice(start, start + grantsPerCommit);
+    await storage.commit({
+      deletes: batch.flatMap(({ id, subject }) => [grants.key(id), subjectGrants.key(subject, id)]),
+    });
+  }
+}
+
+// Marks: that something happened once, kept for as long as it matters.
+
+/** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */
+export const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object({ signedInAt: z.number() })));
+
+/** `["revoked_token", jti]`, expiring. */
+export const revokedTokens = defineRecordFamily("revoked_token", z.lazy(() => z.object({ revokedAt: z.number() })));
+
+/** `["sign_in_link", SHA-256 of the code]`, expiring. */
+export const signInLinks = defineRecordFamily("sign_in_link", z.lazy(() => z.object({ userId: z.string() })));
+
+/** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
+export const invitations = defineRecordFamily(
+  "invitation",
+  z.lazy(() =>
+    z.object({
+      userId: z.string(),
+      kind: z.enum(["new", "reset"]),
+      /** The administrator who made it. */
+      by: z.string().optional(),
+      /** Of the user when a reset was made: any later one, or disabling, ends it. */
+      epoch: z.string().optional(),
+    })
+  ),
+);
+
+/** `["used_assertion", SHA-256 of client and jti]`, expiring. */
+export const usedAssertions = defineRecordFamily("used_assertion", z.lazy(() => z.object({ clientId: z.string() })));
+
+// Access tokens made at the command line, by a user who can read the data directory anyway.
+
+const operatorTokenSchema = z.lazy(() =>
+  z.object({
+    id: z.string(),
+    name: z.string(),
+    userId: z.string(),
+    scopes: z.array(z.string()),
+    createdAt: z.number(),
+    expiresAt: z.number(),
+    /** The user's epoch when it was made; absent before set-up, and in tokens of earlier versions. */
+    userEpoch: z.string().optional(),
+    /** SHA-256 of the whole token. */
+    tokenHash: z.string(),
+  })
+);
+
+export type OperatorToken = z.output<typeof operatorTokenSchema>;
+
+/** `["operator_token", id]`, expiring. */
+export const operatorTokens = defineRecordFamily("operator_token", operatorTokenSchema);
+
+// * The one-time code of the set-up link; there is one at a time. It is derived from the seed under the master key, so
+// that another instance can print the same link: the seed alone does not reveal the code.
+
+const setUpCodeSchema = z.lazy(() => z.object({ codeHash: z.string(), seed: z.string() }));
+
+export type SetUpCode = z.output<typeof setUpCodeSchema>;
+
+/** `["set_up_code", "current"]`, expiring. */
+export const setUpCodes = defineRecordFamily("set_up_code", setUpCodeSchema);
+
+// Attempts to sign in that failed or are being checked, counted for the throttle.
+
+/** Attempts that count together. */
+export interface SignInAttempts {
+  readonly failures: number;
+  /** The next attempt may begin then. In milliseconds of the agreed clock, as `lastAt`. */
+  readonly notBefore: number;
+  readonly lastAt: number;
+}
+
+/** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
+export const signInAttempts = defineRecordFamily(
+  "sign_in_attempts",
+  z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() }),
+);
+
+// Keys that sign access tokens. The private half is sealed under the installation's master key.
+
+const signingKeySchema = z.lazy(() =>
+  z.object({
+    kid: z.string(),
+    /** RFC 8037 §2: an Ed25519 public key as a JWK, without `d`. */
+    publicJwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() }),
+    sealedPrivateJwk: z.string(),
+    createdAt: z.number(),
+  })
+);
+
+export type SigningKey = z.output<typeof signingKeySchema>;
+
+/** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */
+export const signingKeys = defineRecordFamily("signing_key", signingKeySchema);
+
+const currentSigningKeySchema = z.lazy(() =>
+  z.object({
+    kid: z.string(),
+    /** A key that is published already, and from when on it signs instead. */
+    next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
+  })
+);
+
+/** Which key signs, and from when on another does. */
+type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
+
+/** `["current_signing_key", "kid"]`: which key signs. */
+export const currentSigningKey = defineRecordFamily("current_signing_key", currentSigningKeySchema);
+
+/** The key that signs at a moment. Every instance comes to the same by its clock, and nothing has to be written then. */
+export function signingKidAt({ kid, next }: CurrentSigningKey, now: number): string {
+  return next !== undefined && next.signsFrom <= now ? next.kid : kid;
+}
+
+// Users, who may sign in.
+
+const userSchema = z.lazy(() =>
+  z.object({
+    /** The name they sign in with, which is also the `sub` of their tokens; never reused. */
+    id: z.string(),
+    /** Shown in place of an id that means nothing to users. */
+    displayName: z.string().optional(),
+    /** Argon2id or scrypt, as a PHC string; or {@link noPassphrase}. */
+    passwordHash: z.string(),
+    /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
+    epoch: z.string(),
+    disabled: z.boolean(),
+    /** Named by the owner: sees and steers everything in the console. Absent in users of earlier versions. */
+    administrator: z.boolean().optional(),
+    createdAt: z.number(),
+    passwordChangedAt: z.number(),
+  })
+);
+
+export type User = z.output<typeof userSchema>;
+
+/** `["user", id]` */
+export const users = defineRecordFamily("user", userSchema);
+
+/** The id of the user who set this server up. */
+export const ownerId = "owner";
+
+/** The `passwordHash` of users who sign in at the ServiceNow instance. Earlier versions accept no passphrase for it. */
+export const noPassphrase = "";

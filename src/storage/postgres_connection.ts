@@ -1,0 +1,271 @@
+/** A pool of connections to PostgreSQL that comes back after a loss, and whose every wait has an end. */
+import postgres from "postgres";
+import type { Sql } from "postgres";
+import { readFileSync } from "node:fs";
+import { pause } from "../lib/time.ts";
+import type { PostgresLocation } from "./database_url.ts";
+
+// Hears what PostgreSQL's NOTIFY says on a channel, over a connection of its own that is made anew when it was lost.
+
+/** What the listener's connection calls. */
+interface ListenerHandlers {
+  readonly onnotify: (channel: string, payload: string) => void;
+  readonly onclose: () => void;
+}
+
+interface PostgresListenerOptions {
+  /** A pool of one connection. */
+  readonly connect: (handlers: ListenerHandlers) => Sql;
+  /** An identifier that needs no escaping. */
+  readonly channel: string;
+  readonly onPayload: (payload: string) => void;
+  /** From here on nothing is missed; what was said before, in a loss of the connection too, was not heard. */
+  readonly onStanding: () => void;
+  /** How long the server may take to answer before the connection counts as lost. */
+  readonly answerTimeoutMs: number;
+}
+
+const beatMs = 5_000; // a network that swallows everything is noticed within this and the time-out
+const listenerRetryMs = 200;
+
+/** Listens until the returned function is called; it resolves when the connection is closed. */
+export function listenToPostgres(options: PostgresListenerOptions): () => Promise<void> {
+  const { connect, channel, onPayload, onStanding, answerTimeoutMs } = options;
+  const stopped = new AbortController();
+
+  const listenOnce = async (): Promise<void> => {
+    const lost = new AbortController();
+    const over = AbortSignal.any([stopped.signal, lost.signal]);
+    const sql = connect({ onnotify: (_channel, payload) => onPayload(payload), onclose: () => lost.abort() });
+    const send = async (text: string): Promise<void> => {
+      const answered = new AbortController();
+      const answer = sql.unsafe(text).then(() => answered.abort(), () => lost.abort());
+      await Promise.race([answer, pause(answerTimeoutMs, AbortSignal.any([over, answered.signal]))]);
+      if (!answered.signal.aborted) lost.abort();
+    };
+    await send(`LISTEN "${channel}"`);
+    if (!over.aborted) onStanding();
+    while (!over.aborted) {
+      await pause(beatMs, over);
+      if (!over.aborted) await send("SELECT 1");
+    }
+    await sql.end({ timeout: 0 });
+  };
+  const run = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      await listenOnce();
+      await pause(listenerRetryMs, stopped.signal);
+    }
+  };
+  const running = run();
+  return async () => {
+    stopped.abort();
+    await running;
+  };
+}
+
+/** Limits of the pool, each with a default. */
+export interface PostgresLimits {
+  readonly connections: number;
+  readonly connectTimeoutSeconds: number;
+  /** How long the server works on one statement, waiting for locks included. */
+  readonly statementTimeoutMs: number;
+  /** How long a start waits for a server that is starting too. */
+  readonly startTimeoutMs: number;
+  /** How long a request waits for a server that has been lost, before it is rejected. */
+  readonly outageTimeoutMs: number;
+}
+
+export const postgresLimits: PostgresLimits = {
+  connections: 10,
+  connectTimeoutSeconds: 5,
+  statementTimeoutMs: 10_000,
+  startTimeoutMs: 5_000,
+  outageTimeoutMs: 1_000,
+};
+
+export interface PostgresConnection {
+  readonly sql: Sql;
+  /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
+  query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
+  /** Runs a step again for as long as the server cannot be reached and nothing was done; calls `onWait` once if so. */
+  whenReachable<T>(step: () => Promise<T>, onWait?: () => void): Promise<T>;
+  /** A pool of a single connection of its own, for listening; the caller ends it. */
+  connectListener(handlers: ListenerHandlers): Sql;
+  close(): Promise<void>;
+}
+
+/** Rows, and how many were affected. */
+interface QueryResult<Row> {
+  readonly rows: readonly Row[];
+  readonly count: number;
+}
+
+const noAnswer = "NO_ANSWER";
+const retryMs = 50;
+/** How long a stop waits for statements that a server which hangs may never answer. */
+const closeMs = 2_000;
+/**
+ * Nothing was done: the server was not reached, or refused to begin (57P03: it is starting; 53300: no slot is free), or
+ * rolled back for the sake of another client's transaction (40001, 40P01).
+ */
+const nothingDone = new Set([
+  "ECONNREFUSED",
+  "ENOENT",
+  "CONNECT_TIMEOUT",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "57P03",
+  "53300",
+  "40001",
+  "40P01",
+]);
+/** The connection ended while a statement was under way: it may have been done. 57P01, 57P02: the server stops. */
+const lost = new Set(["CONNECTION_CLOSED", "CONNECTION_DESTROYED", "ECONNRESET", "EPIPE", "57P01", "57P02", "57P05"]);
+
+const missingInTypes = { max_pipeline: 100, sslnegotiation: null };
+
+function makePool(
+  location: PostgresLocation,
+  limits: PostgresLimits,
+  rootCertificate: string | undefined,
+  listener?: ListenerHandlers,
+): Sql {
+  const { host, port, database, user, password, tls } = location;
+  return postgres({
+    ...(host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}`, host: "localhost" } : { host }),
+    port,
+    database,
+    user,
+    password,
+    ssl: tls && {
+      servername: host,
+      rejectUnauthorized: true,
+      ...(rootCertificate === undefined ? {} : { ca: rootCertificate }),
+    },
+    max: listener === undefined ? limits.connections : 1,
+    connect_timeout: limits.connectTimeoutSeconds,
+    connection: {
+      application_name: "portcullis",
+      statement_timeout: limits.statementTimeoutMs,
+      idle_in_transaction_session_timeout: limits.statementTimeoutMs,
+      // Each statement of commit_batch() has to see what was committed while it waited for its locks.
+      default_transaction_isolation: "read committed",
+    },
+    target_session_attrs: "read-write", // never a replica, which may lag behind
+    fetch_types: false,
+    onnotice: () => {},
+    // Named although they are the library's own defaults: it looks for unnamed ones in the environment.
+    backoff: (retries) => Math.min(3 ** retries / 100, 1),
+    idle_timeout: 0,
+    max_lifetime: listener === undefined ? 45 * 60 : null,
+    ...listener,
+    keep_alive: 30,
+    prepare: true,
+    debug: false,
+    publications: "alltables",
+    ...missingInTypes,
+  });
+}
+
+/** Makes the pool; it connects when it is first used. */
+export function connectPostgres(location: PostgresLocation, limits: PostgresLimits): PostgresConnection {
+  const { rootCertificatePath } = location;
+  // Once: later pools are made when files outside the workspace are out of reach.
+  const rootCertificate = rootCertificatePath === undefined ? undefined : readFileSync(rootCertificatePath, "utf8");
+  let pool = makePool(location, limits, rootCertificate);
+  // The server's own limit does not help when the network swallows the answer.
+  const deadlineMs = limits.statementTimeoutMs + limits.connectTimeoutSeconds * 1_000;
+  const send = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
+    const used = pool;
+    try {
+      const rows = await within(deadlineMs, used.unsafe(text, [...parameters], { prepare: true }));
+      return { rows: rows as unknown as readonly Row[], count: rows.count };
+    } catch (error) {
+      // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
+      if (postgresErrorCode(error) === noAnswer && pool === used) {
+        pool = makePool(location, limits, rootCertificate);
+        await used.end({ timeout: 0 });
+      }
+      throw error;
+    }
+  };
+  const retry = async <T>(
+    step: () => Promise<T>,
+    { repeatable, milliseconds, onWait }: {
+      repeatable: boolean;
+      milliseconds: number;
+      onWait?: (() => void) | undefined;
+    },
+  ): Promise<T> => {
+    const end = performance.now() + milliseconds;
+    let hasWaited = false;
+    for (;;) {
+      try {
+        return await step();
+      } catch (error) {
+        const code = postgresErrorCode(error);
+        const again = nothingDone.has(code) || (repeatable && lost.has(code));
+        if (!again || performance.now() > end) throw error;
+        if (!hasWaited) onWait?.();
+        hasWaited = true;
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
+      }
+    }
+  };
+  const underWay = new Set<Promise<unknown>>();
+  return {
+    get sql() {
+      return pool;
+    },
+    async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
+      const work = retry(() => send<Row>(text, parameters), {
+        repeatable,
+        milliseconds: limits.outageTimeoutMs,
+      });
+      underWay.add(work);
+      try {
+        return await work;
+      } catch (error) {
+        throw withoutParameters(error);
+      } finally {
+        underWay.delete(work);
+      }
+    },
+    whenReachable: (step, onWait) => retry(step, { repeatable: false, milliseconds: limits.startTimeoutMs, onWait }),
+    connectListener: (handlers) => makePool(location, limits, rootCertificate, handlers),
+    async close() {
+      // The library's own waiting never ends for a connection that was cut in the middle of a statement.
+      const { promise: late, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, closeMs);
+      await Promise.race([Promise.allSettled(underWay), late]);
+      clearTimeout(timer);
+      await pool.end({ timeout: 0 });
+    },
+  };
+}
+
+/** The SQLSTATE, or the code of the system or library. */
+export function postgresErrorCode(error: unknown): string {
+  return String((error as { code?: unknown } | null)?.code ?? "");
+}
+
+/** The library attaches the statement's parameters to its errors: a log of these would hold stored values. */
+function withoutParameters(error: unknown): Error {
+  const code = postgresErrorCode(error);
+  const message = `PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${code})`;
+  return Object.assign(new Error(message), { code });
+}
+
+async function within<T>(milliseconds: number, work: PromiseLike<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(Object.assign(new Error("no answer in time"), { code: noAnswer })),
+    milliseconds,
+  );
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

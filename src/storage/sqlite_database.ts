@@ -1,0 +1,251 @@
+/** Opens a SQLite file as a Portcullis database, or says why it is none. */
+import { DatabaseSync } from "node:sqlite";
+import { existsSync } from "node:fs";
+import { type Problem, UnusableError } from "../lib/result.ts";
+import { createIfAbsent } from "./port.ts";
+
+// What SQLite's error codes mean for an operator (sqlite.org/rescode.html).
+
+/** SQLite's primary result codes, as far as they are told apart. */
+export const sqliteCode = {
+  error: 1,
+  busy: 5,
+  readOnly: 8,
+  ioError: 10,
+  corrupt: 11,
+  full: 13,
+  cannotOpen: 14,
+  notADatabase: 26,
+} as const;
+
+/** What to do about a database that is lost. */
+export const restoreRemedy = "stop the server, move the data directory away, and run `portcullis restore` on a backup";
+
+/** The primary result code of what node:sqlite threw; `undefined` for any other error. */
+export function sqliteCodeOf(error: unknown): number | undefined {
+  const { errcode } = (error ?? {}) as { readonly errcode?: number };
+  return errcode === undefined ? undefined : errcode & 0xff; // without the extension
+}
+
+/** Puts an error of the database at `path` into words. */
+export function describeSqliteFailure(error: unknown, path: string): Problem {
+  switch (sqliteCodeOf(error)) {
+    case sqliteCode.busy:
+      return {
+        problem: `another process keeps ${path} locked`,
+        remedy: "end what has it open: a database browser, a backup program, an open transaction",
+      };
+    case sqliteCode.readOnly:
+      return {
+        problem: `${path} cannot be written: it is read-only`,
+        remedy: "mount its disk writable, and let it and its directory belong to the user who runs the server",
+      };
+    case sqliteCode.full:
+      return { problem: `the disk of ${path} is full`, remedy: "free some space: a running server goes on by itself" };
+    case sqliteCode.ioError:
+    case sqliteCode.cannotOpen:
+      return {
+        problem: `the disk of ${path} fails: ${messageOf(error)}`,
+        remedy: "check the disk, its quota and the system's log: a running server goes on by itself when it is well",
+      };
+    case sqliteCode.corrupt:
+    case sqliteCode.notADatabase:
+      return { problem: `${path} is damaged: ${messageOf(error)}`, remedy: restoreRemedy };
+    default:
+      return { problem: `${path} cannot be used: ${messageOf(error)}`, remedy: restoreRemedy };
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
+const applicationId = 0x5043554c;
+const schemaVersion = 2;
+const retryMs = 10;
+/** SQLite's own measure, below zero in KiB. */
+const keptKibibytes = -2_000;
+/** The check reads every page, and few of them are soon read again: they would stay in memory. */
+const checkedPages = 64;
+/** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
+const maxWhollyCheckedBytes = 16 * 2 ** 20;
+const maxCheckedBytes = 256 * 2 ** 20;
+/** A larger database stays as it is, since all of it would be written again: 0.5 s, and as much room. */
+const maxRebuiltBytes = 64 * 2 ** 20;
+/**
+ * With rowids, a search compares keys alone. Without, as earlier versions made it, SQLite reads the whole of each large
+ * value whose key it passes (sqlite.org/withoutrowid.html): with the audit's, that was most of what a commit cost.
+ * Earlier versions work with either.
+ */
+const entryColumns = "(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER)";
+/** What node:sqlite calls all that SQLite refuses. */
+const sqliteErrorCode = "ERR_SQLITE_ERROR";
+const expiryIndex = "CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL";
+
+/** Opens and migrates. Throws {@link UnusableError} for anything but a new file or a database of ours. */
+export function openSqliteDatabase(
+  options: {
+    readonly path: string;
+    readonly busyTimeoutMs: number;
+    /** Looks for damage, which takes up to 0.4 s. */
+    readonly checks?: boolean;
+  },
+): DatabaseSync {
+  const { path, busyTimeoutMs, checks = false } = options;
+  let database: DatabaseSync | undefined;
+  try {
+    // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
+    createIfAbsent(path);
+    // Only where it differs: sqlite_presence.ts of a running server takes a change of the file's ctime for a rename.
+    if (((Deno.statSync(path).mode ?? 0) & 0o777) !== 0o600) Deno.chmodSync(path, 0o600);
+    database = new DatabaseSync(path);
+    database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA trusted_schema = OFF`);
+    requireOwn(database, path);
+    if (checks) {
+      database.exec(`PRAGMA cache_size = ${checkedPages}`);
+      requireSound(database, path);
+      database.exec(`PRAGMA cache_size = ${keptKibibytes}`);
+    }
+    enterWriteAheadLog(database, busyTimeoutMs);
+    database.exec("PRAGMA synchronous = FULL");
+    migrate(database, path);
+    addRowids(database);
+    database.exec("PRAGMA busy_timeout = 0"); // from here on, who waits does not keep the thread: lock_queue.ts
+    return database;
+  } catch (error) {
+    database?.close();
+    throw toUnusable(error, path);
+  }
+}
+
+function toUnusable(error: unknown, path: string): unknown {
+  const { code, message } = error as { code?: unknown; message: string };
+  if (error instanceof UnusableError || typeof code !== "string") return error;
+  const sqlite = sqliteCodeOf(error);
+  if (sqlite === sqliteCode.notADatabase) {
+    return new UnusableError(`${path} is not a database`, restoreRemedy, { cause: error });
+  }
+  if (sqlite === sqliteCode.corrupt) {
+    return new UnusableError(`${path} is damaged: ${message}`, restoreRemedy, { cause: error });
+  }
+  return new UnusableError(
+    `${path} cannot be opened: ${code === sqliteErrorCode ? message : code}`,
+    "check that it and all beside it belong to the user who runs this, and that the disk is not full",
+    { cause: error },
+  );
+}
+
+/** Throws {@link UnusableError} unless the database is empty or ours, and not of a later version. */
+export function requireOwn(database: DatabaseSync, path: string): void {
+  // In this order: another process may make its tables meanwhile, and marks them as ours in the same transaction.
+  const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
+  const isOwn = readPragma(database, "application_id") === applicationId;
+  if (!isOwn && count > 0) {
+    throw new UnusableError(`${path} is the database of another program`, "choose another data directory");
+  }
+  const found = readPragma(database, "user_version");
+  if (found > schemaVersion) {
+    throw new UnusableError(
+      `${path} was written by a newer version of Portcullis (schema ${found})`,
+      "upgrade this one",
+    );
+  }
+}
+
+/** Throws {@link UnusableError} for a database whose pages contradict each other, as far as there is time to see. */
+export function requireSound(database: DatabaseSync, path: string, maxBytes = maxCheckedBytes): void {
+  const bytes = fileBytes(database);
+  if (bytes > maxBytes) return;
+  // quick_check does not compare indexes with their tables (sqlite.org/pragma.html).
+  const check = bytes > maxWhollyCheckedBytes ? "quick_check" : "integrity_check";
+  const [found = "no answer"] = Object.values(database.prepare(`PRAGMA ${check}(1)`).get() ?? {});
+  if (found === "ok") return;
+  const [detail = "no details"] = String(found).split("\n").filter((line) => !line.startsWith("***"));
+  throw new UnusableError(`${path} is damaged: ${detail}`, restoreRemedy);
+}
+
+/** The mode stays in the file. Changing it does not wait for other openings as everything else does: so wait here. */
+function enterWriteAheadLog(database: DatabaseSync, timeoutMs: number): void {
+  const end = performance.now() + timeoutMs;
+  for (;;) {
+    try {
+      database.prepare("PRAGMA journal_mode = WAL").get(); // errors of exec() do not say their code
+      return;
+    } catch (error) {
+      if (sqliteCodeOf(error) !== sqliteCode.busy || performance.now() > end) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs);
+    }
+  }
+}
+
+function migrate(database: DatabaseSync, path: string): void {
+  if (readPragma(database, "user_version") === schemaVersion) return;
+  database.exec("BEGIN IMMEDIATE");
+  requireOwn(database, path); // again: another process may have made it while this one waited
+  database.exec(`
+    CREATE TABLE IF NOT EXISTS entry ${entryColumns};
+    ${expiryIndex};
+    CREATE TABLE IF NOT EXISTS change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
+    PRAGMA application_id = ${applicationId};
+    PRAGMA user_version = ${schemaVersion};
+    COMMIT;
+  `);
+}
+
+/** Where it cannot be done, for want of room or a lock, the table stays as it is: the next start tries again. */
+function addRowids(database: DatabaseSync): void {
+  if (hasRowids(database) || fileBytes(database) > maxRebuiltBytes) return;
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    if (!hasRowids(database)) { // another process may have added them while this one waited
+      database.exec(`
+        CREATE TABLE entry_with_rowids ${entryColumns};
+        INSERT INTO entry_with_rowids SELECT key, value, version, expires_at FROM entry ORDER BY key;
+        DROP TABLE entry;
+        ALTER TABLE entry_with_rowids RENAME TO entry;
+        ${expiryIndex};
+      `);
+    }
+    database.exec("COMMIT");
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== sqliteErrorCode) throw error;
+    if (database.isTransaction) database.exec("ROLLBACK");
+  }
+}
+
+function hasRowids(database: DatabaseSync): boolean {
+  const { wr } = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get() as { wr: number };
+  return wr === 0;
+}
+
+function fileBytes(database: DatabaseSync): number {
+  return readPragma(database, "page_count") * readPragma(database, "page_size");
+}
+
+function readPragma(
+  database: DatabaseSync,
+  name: "application_id" | "page_count" | "page_size" | "user_version",
+): number {
+  return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
+}
+
+// Whether a process has a SQLite database open.
+
+/**
+ * Asks for the file alone, which is refused for as long as any other connection to it exists, idle ones included
+ * (write-ahead log, `locking_mode`).
+ */
+export function isSqliteInUse(path: string): boolean {
+  if (!existsSync(path)) return false;
+  const database = new DatabaseSync(path);
+  try {
+    database.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE");
+    database.exec("BEGIN EXCLUSIVE; COMMIT");
+    return false;
+  } catch {
+    return true;
+  } finally {
+    database.close();
+  }
+}
