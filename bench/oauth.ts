@@ -9,7 +9,17 @@ import { createClient } from "../src/oauth/manage_clients.ts";
 import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
 import { authorizationCodes } from "../src/oauth/records.ts";
 import { createUserDirectory } from "../src/oauth/manage_users.ts";
-import { basic, challenge, connect, type Harness, ownerPasswordHash, redirectUri, resource, startHarness, verifier } from "../tests/authorization_server/harness.ts";
+import {
+  basic,
+  challenge,
+  connect,
+  type Harness,
+  ownerPasswordHash,
+  redirectUri,
+  resource,
+  startHarness,
+  verifier,
+} from "../tests/authorization_server/harness.ts";
 
 const runs = Number(process.env["BENCH_RUNS"] ?? "1000");
 

@@ -10,7 +10,13 @@
  */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { landlockVersion, leastLandlockVersion, restrictFiles, becomeProgram, loadLauncherLibc } from "../src/app/sandbox/landlock.ts";
+import {
+  becomeProgram,
+  landlockVersion,
+  leastLandlockVersion,
+  loadLauncherLibc,
+  restrictFiles,
+} from "../src/app/sandbox/landlock.ts";
 import { confineRoots, loadKernel } from "../src/files/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
 import { swapUntilKilled } from "./race_swapper.ts";

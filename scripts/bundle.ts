@@ -16,7 +16,8 @@ const rootStamp = "@PORTCULLIS_ROOT@";
 /** What of the program is loaded by its place; see lib/program.ts. */
 const commandEntries: readonly string[] = [
   "src/cli/run_command.ts",
-  ...Array.from(Deno.readDirSync(join(root, "src/cli/commands")), ({ name }) => `src/cli/commands/${name}`).sort(),
+  ...Array.from(Deno.readDirSync(join(root, "src/cli")), ({ name }) => `src/cli/${name}`)
+    .filter((path) => path.endsWith("_command.ts") && path !== "src/cli/run_command.ts").sort(),
 ];
 const workerEntry = "src/app/server_worker.ts";
 
@@ -25,7 +26,7 @@ const parts: readonly Part[] = [
   {
     directory: ".",
     entries: ["main.ts", ...commandEntries],
-    together: [{ name: "serve", entries: ["src/cli/run_command.js", "src/cli/commands/serve.js"], except: "main.js" }],
+    together: [{ name: "serve", entries: ["src/cli/run_command.js", "src/cli/serve_command.js"], except: "main.js" }],
   },
   {
     directory: dirname(workerEntry),

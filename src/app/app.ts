@@ -9,7 +9,7 @@ import type { Config } from "./config/config.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { serverIcons, withIcons } from "../http/home.ts";
 import type { Installation } from "./installation.ts";
-import { createAgreedClock, type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import { type Clock, createAgreedClock, systemTimers, type Timers } from "../lib/time.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
 import type { Log } from "../lib/log.ts";
 import { boundedMap } from "../lib/bounded_map.ts";

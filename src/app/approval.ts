@@ -1,5 +1,5 @@
 /** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
-import { type PlaceReader, type FindTrueNames, judgeByNames } from "../console/approvals/places.ts";
+import { type FindTrueNames, judgeByNames, type PlaceReader } from "../console/approvals/places.ts";
 import { type FindStates, gateResources, gateTool } from "../console/approvals/gate.ts";
 import { tableNameOf, tableOfNumber } from "../servicenow/known_tables.ts";
 import { relatedTables, tablesOfKind } from "../servicenow/tables.ts";
@@ -12,7 +12,7 @@ import { parseDirectoryPath } from "../files/workspace/path.ts";
 import { type EntryState, stateOf } from "../files/workspace/entry_state.ts";
 import { workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";
 import { createDecisions, type Decisions } from "../console/approvals/decisions.ts";
-import { type JudgedCall, type Rule, createRuleStore, type RuleStore } from "../console/approvals/rule.ts";
+import { createRuleStore, type JudgedCall, type Rule, type RuleStore } from "../console/approvals/rule.ts";
 import { isKnownTool } from "./known_tools.ts";
 import type { Bounds } from "./bounds.ts";
 import { nameOfOperator } from "./call_records.ts";

@@ -2,7 +2,7 @@
 import { type AttemptRecorder, createAttemptRecorder } from "../console/connections/recorder.ts";
 import { openStepLog, type StepLog } from "../console/connections/step_log.ts";
 import type { Config } from "./config/config.ts";
-import { summariseStrangers, type Log } from "../lib/log.ts";
+import { type Log, summariseStrangers } from "../lib/log.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import { type Live, openLive } from "../console/live/live.ts";

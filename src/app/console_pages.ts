@@ -1,17 +1,25 @@
 /** The pages of the console, wired: its sections and what each is shown. */
-import { systemClock, type Timers, type Clock } from "../lib/time.ts";
+import { type Clock, systemClock, type Timers } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
-import { type HealthFact, type ConnectedClient, overviewSection, callsPart, connectedPart, refusedPart, waitingPart } from "../console/pages/overview.ts";
+import {
+  callsPart,
+  type ConnectedClient,
+  connectedPart,
+  type HealthFact,
+  overviewSection,
+  refusedPart,
+  waitingPart,
+} from "../console/pages/overview.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
 import { describeModels } from "../llm/models_report.ts";
 import type { ExportState, LogExport } from "../audit/log_export.ts";
 import type { LocalModel } from "../llm/port.ts";
 import { confinementWords, type Installation } from "./installation.ts";
-import { examineCertificate, type Check, examineDisks } from "./doctor_places.ts";
+import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
 import type { JudgedCall, RuleStore } from "../console/approvals/rule.ts";
 import { callEvent } from "../audit/line.ts";
-import { type SearchAudit, auditSection } from "../console/pages/audit.ts";
-import { type Usage, connectionsSection } from "../console/pages/connections.ts";
+import { auditSection, type SearchAudit } from "../console/pages/audit.ts";
+import { connectionsSection, type Usage } from "../console/pages/connections.ts";
 import type { Tool } from "../mcp/tool.ts";
 import { loadOnce } from "../lib/program.ts";
 import { reportAttempts } from "../console/connections/report.ts";

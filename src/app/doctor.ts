@@ -3,7 +3,14 @@ import type { Config } from "./config/config.ts";
 import { askHealth, healthTimeoutMs } from "../lib/endpoint.ts";
 import { parseJson } from "../lib/json.ts";
 import { faultWords, systemCode } from "../lib/system_fault.ts";
-import { type Check, checksOf, examineCertificate, examineDisks, examineDataDirectory, examineWorkspace } from "./doctor_places.ts";
+import {
+  type Check,
+  checksOf,
+  examineCertificate,
+  examineDataDirectory,
+  examineDisks,
+  examineWorkspace,
+} from "./doctor_places.ts";
 import { findTelemetry } from "../audit/telemetry.ts";
 import { mcpLimits } from "../mcp/limits.ts";
 import { ownerId, users } from "../oauth/records.ts";

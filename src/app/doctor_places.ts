@@ -5,10 +5,10 @@ import { X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
-import { lookAtPath, leadsInto } from "./config/overlap.ts";
+import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
-import { exposure, dataFiles } from "../storage/data_directory.ts";
-import type { KernelAccess, FreeSpace } from "../files/kernel/kernel.ts";
+import { dataFiles, exposure } from "../storage/data_directory.ts";
+import type { FreeSpace, KernelAccess } from "../files/kernel/kernel.ts";
 import type { Clock } from "../lib/time.ts";
 
 // What one check of `doctor` found.

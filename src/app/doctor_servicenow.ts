@@ -4,18 +4,18 @@
  */
 import type { Config } from "./config/config.ts";
 import { unavailableCauses } from "../servicenow/failure.ts";
-import { createTransport, type Transport, type UpstreamRequest, createFetchOnce } from "../servicenow/transport.ts";
+import { createFetchOnce, createTransport, type Transport, type UpstreamRequest } from "../servicenow/transport.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { judgeCertificate, type Surroundings, systemSurroundings } from "./doctor_public_address.ts";
 import { createInstanceTokenEndpoint } from "../servicenow/token_endpoint.ts";
 import { faultWords } from "../lib/system_fault.ts";
-import { systemClock, pause } from "../lib/time.ts";
+import { pause, systemClock } from "../lib/time.ts";
 import { ownerId, users } from "../oauth/records.ts";
-import { createServicenowLinks, askWhoAmI } from "../servicenow/links.ts";
+import { askWhoAmI, createServicenowLinks } from "../servicenow/links.ts";
 import { createLinkStore } from "../servicenow/link_store.ts";
-import { openInstallation, examineInstallation } from "./installation.ts";
-import { tokenBoxes, scopesOf } from "./servicenow_wiring.ts";
+import { examineInstallation, openInstallation } from "./installation.ts";
+import { scopesOf, tokenBoxes } from "./servicenow_wiring.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { playConnection } from "./doctor_connection.ts";
 

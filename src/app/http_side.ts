@@ -12,8 +12,13 @@ import { maxOAuthBodyBytes } from "../oauth/request_body.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
-import { createHealthEndpoint, createLivenessEndpoint, createReadinessEndpoint, type HealthOptions } from "../http/health.ts";
-import { createHomeEndpoint, createMcpPage, createIconsEndpoint, createServerCardEndpoints } from "../http/home.ts";
+import {
+  createHealthEndpoint,
+  createLivenessEndpoint,
+  createReadinessEndpoint,
+  type HealthOptions,
+} from "../http/health.ts";
+import { createHomeEndpoint, createIconsEndpoint, createMcpPage, createServerCardEndpoints } from "../http/home.ts";
 import { limitAttempts, limitBodies, limitRequests } from "../http/rate_limit.ts";
 import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp_endpoint.ts";
 import { knownNames } from "../http/origin.ts";

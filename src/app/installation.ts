@@ -1,11 +1,27 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
-import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
-import { bindMasterKey, boundMark, masterKeyMark, wrongMasterKey, type AbsentStorage, openStorage, type OpenStorageOptions, type StorageBounds } from "../storage/open_storage.ts";
-import { type DataDirectoryProblem, missingMasterKey, openDataDirectory, peekMasterKey, readDataDirectory, dataFiles } from "../storage/data_directory.ts";
+import {
+  type AbsentStorage,
+  bindMasterKey,
+  boundMark,
+  masterKeyMark,
+  openStorage,
+  type OpenStorageOptions,
+  type StorageBounds,
+  wrongMasterKey,
+} from "../storage/open_storage.ts";
+import {
+  type DataDirectoryProblem,
+  dataFiles,
+  missingMasterKey,
+  openDataDirectory,
+  peekMasterKey,
+  readDataDirectory,
+} from "../storage/data_directory.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import type { Config } from "./config/config.ts";

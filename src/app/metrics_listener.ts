@@ -5,7 +5,7 @@ import { knownNames } from "../http/origin.ts";
 import type { Log } from "../lib/log.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
-import { addCounts, expose, expositionType, type Counts } from "../audit/metrics.ts";
+import { addCounts, type Counts, expose, expositionType } from "../audit/metrics.ts";
 import { version } from "../lib/version.ts";
 
 /** What one server tells of itself: plain data, which threads can send each other. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ownerId } from "../oauth/records.ts";
 import type { Config } from "./config/config.ts";
 import { loadKernel } from "../files/kernel/kernel.ts";
-import { type Problem, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
 import { refusalWords } from "../files/tools/refusal.ts";

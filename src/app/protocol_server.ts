@@ -1,5 +1,5 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
-import { hasScopes, type Principal, callerKey } from "../lib/principal.ts";
+import { callerKey, hasScopes, type Principal } from "../lib/principal.ts";
 import type { Tool } from "../mcp/tool.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";

@@ -1,7 +1,12 @@
 /** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
-import { createRateLimiter, type RateLimiter, createSharedRateLimiter, type SharedRateLimiter } from "../http/rate_limit.ts";
+import {
+  createRateLimiter,
+  createSharedRateLimiter,
+  type RateLimiter,
+  type SharedRateLimiter,
+} from "../http/rate_limit.ts";
 import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
 import type { Installation } from "./installation.ts";
 import type { Log } from "../lib/log.ts";

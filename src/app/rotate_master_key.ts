@@ -2,13 +2,19 @@
 import { resealAuditChains } from "../audit/chain.ts";
 import { resealSigningKeys } from "../oauth/signing_keys.ts";
 import type { Clock } from "../lib/time.ts";
-import { type SecretBox, createSecretBox } from "../lib/secrets.ts";
+import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { resealLinks } from "../servicenow/link_store.ts";
 import { boundMark, masterKeyMark, rebindMasterKey } from "../storage/open_storage.ts";
 import type { Storage } from "../storage/port.ts";
-import { type Problem, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success } from "../lib/result.ts";
 import { openStorageOf } from "./installation.ts";
-import { adoptNextMasterKey, missingMasterKey, prepareNextMasterKey, readDataDirectory, unfinishedChange } from "../storage/data_directory.ts";
+import {
+  adoptNextMasterKey,
+  missingMasterKey,
+  prepareNextMasterKey,
+  readDataDirectory,
+  unfinishedChange,
+} from "../storage/data_directory.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 
 // Moves everything that lasts from one master key to another.

@@ -2,7 +2,7 @@
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
 import type { FetchDocument } from "../oauth/document_fetcher.ts";
 import { type Config, freezeConfig } from "./config/config.ts";
-import { systemClock, holdTimers } from "../lib/time.ts";
+import { holdTimers, systemClock } from "../lib/time.ts";
 import type { JsonLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText } from "../lib/result.ts";
@@ -11,7 +11,7 @@ import type { Tool } from "../mcp/tool.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import type { ServerReport } from "./metrics_listener.ts";
-import { type FromWorker, type ToWorker, createPendingAnswers } from "./worker_messages.ts";
+import { createPendingAnswers, type FromWorker, type ToWorker } from "./worker_messages.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
 import { stderrLog } from "./stdio_app.ts";
 

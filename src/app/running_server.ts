@@ -1,15 +1,15 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import type { Config, TlsConfig } from "./config/config.ts";
-import { ConnectionPeer, type ProxyNotice, createProxyNotice } from "../http/forwarded.ts";
+import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/forwarded.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
-import { UnusableError, type Problem, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import type { FetchDocument } from "../oauth/document_fetcher.ts";
-import { hasArgon2id, canVerify } from "../oauth/password_hash.ts";
+import { canVerify, hasArgon2id } from "../oauth/password_hash.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, openInstallation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";

@@ -5,13 +5,13 @@
 import { createDocumentFetcher, type FetchDocument } from "../oauth/document_fetcher.ts";
 import { createInternet } from "../oauth/public_document.ts";
 import type { Config } from "./config/config.ts";
-import type { WriteLines, JsonLog } from "../lib/json_log.ts";
+import type { JsonLog, WriteLines } from "../lib/json_log.ts";
 import { programModuleUrl } from "../lib/program.ts";
-import type { Failed, Ready, Refused, Stopped, Seat } from "./worker_messages.ts";
+import type { Failed, Ready, Refused, Seat, Stopped } from "./worker_messages.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 import { giveUp, permissionNames } from "./sandbox/permissions.ts";
 import { createScreenerStarter } from "./sandbox/screener_thread.ts";
-import { startServerThread, type ServerThread } from "./server_thread.ts";
+import { type ServerThread, startServerThread } from "./server_thread.ts";
 import { type Clock, pause } from "../lib/time.ts";
 import type { ServerReport } from "./metrics_listener.ts";
 

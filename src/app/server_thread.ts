@@ -3,7 +3,16 @@ import type { FetchDocument } from "../oauth/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { WriteLines } from "../lib/json_log.ts";
 import type { ServerReport } from "./metrics_listener.ts";
-import { type Failed, type FromWorker, type Ready, type Refused, type Seat, type Stopped, type ToWorker, createPendingAnswers } from "./worker_messages.ts";
+import {
+  createPendingAnswers,
+  type Failed,
+  type FromWorker,
+  type Ready,
+  type Refused,
+  type Seat,
+  type Stopped,
+  type ToWorker,
+} from "./worker_messages.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 import type { ScreenerStarter } from "./sandbox/screener_thread.ts";
 import { workerName } from "./sandbox/worker_name.ts";

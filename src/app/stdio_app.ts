@@ -1,15 +1,15 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
 import { ownerId } from "../oauth/records.ts";
-import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";
-import { type Clock, systemTimers, systemClock } from "../lib/time.ts";
+import { type Clock, systemClock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { formWords } from "./servicenow_registry.ts";
-import { scopesOf, openServicenow } from "./servicenow_wiring.ts";
+import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { serveStdio } from "../mcp/serve_stdio.ts";

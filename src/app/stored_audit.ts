@@ -7,7 +7,7 @@ import { createAuditRecorder, limitStrangers } from "../audit/recorder.ts";
 import { trimAudit } from "../audit/retention.ts";
 import { systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { decodeLines, type AuditLine } from "../audit/line.ts";
+import { type AuditLine, decodeLines } from "../audit/line.ts";
 import type { LogExport } from "../audit/log_export.ts";
 import type { TakeAudit } from "../mcp/audit.ts";
 

@@ -3,7 +3,7 @@ import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { Clock } from "../lib/time.ts";
-import { ollamaLimits, type LocalModel } from "../llm/port.ts";
+import { type LocalModel, ollamaLimits } from "../llm/port.ts";
 import type { Telemetry } from "../audit/telemetry.ts";
 import type { Installation } from "./installation.ts";
 import type { KernelAccess } from "../files/kernel/kernel.ts";

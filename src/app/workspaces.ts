@@ -11,7 +11,11 @@ import { defaultWorkspaceLimits } from "../files/workspace/limits.ts";
 import { rootPath } from "../files/workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
 import type { WorkspaceSettings } from "../files/mod_settings.ts";
-import { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "../files/workspace/watch.ts";
+import {
+  createWorkspaceWatches,
+  type WorkspaceWatches,
+  type WorkspaceWatchesOptions,
+} from "../files/workspace/watch.ts";
 import { createUserWorkspaces, userDirectoryName } from "../files/workspace/user_workspaces.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Installation } from "./installation.ts";

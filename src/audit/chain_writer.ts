@@ -7,9 +7,32 @@ import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { type AuditBatch, bytesOf, type Chain, chainKey, chainNumber, chainsKey, emptyChain, hashBatch, isGenuine, maxChains, oldestEntryKey, parseChain, recordedKey, sealHead, segmentKey } from "./chain.ts";
+import {
+  type AuditBatch,
+  bytesOf,
+  type Chain,
+  chainKey,
+  chainNumber,
+  chainsKey,
+  emptyChain,
+  hashBatch,
+  isGenuine,
+  maxChains,
+  oldestEntryKey,
+  parseChain,
+  recordedKey,
+  sealHead,
+  segmentKey,
+} from "./chain.ts";
 import type { KeptHead } from "./verify.ts";
-import { addOutcomeCounts, countsKey, countsLifetimeMs, hourOf, type OutcomeCounts, parseCounts } from "./stored_batches.ts";
+import {
+  addOutcomeCounts,
+  countsKey,
+  countsLifetimeMs,
+  hourOf,
+  type OutcomeCounts,
+  parseCounts,
+} from "./stored_batches.ts";
 
 /** What is added at once. */
 export interface NewBatch {

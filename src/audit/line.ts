@@ -178,7 +178,9 @@ function text(value: unknown): string | null {
 
 /** A copy: a slice would keep the whole text in memory. */
 function short(value: string): string {
-  return value.length <= touchedMaxCharacters ? value : JSON.parse(JSON.stringify(value.slice(0, touchedMaxCharacters)));
+  return value.length <= touchedMaxCharacters
+    ? value
+    : JSON.parse(JSON.stringify(value.slice(0, touchedMaxCharacters)));
 }
 
 // * The text of a batch. Who called what, with which outcome, is the same for many lines: the first of them spells it, the

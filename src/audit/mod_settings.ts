@@ -1,5 +1,13 @@
 /** How long the stored audit is kept. */
-import { parseDuration, parseInteger, mebibyte, required, type ValuesOf, parseListenAddress, optional } from "../lib/settings.ts";
+import {
+  mebibyte,
+  optional,
+  parseDuration,
+  parseInteger,
+  parseListenAddress,
+  required,
+  type ValuesOf,
+} from "../lib/settings.ts";
 
 /** Settings under the heading Audit. */
 export const auditSettings = {

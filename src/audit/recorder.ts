@@ -3,9 +3,9 @@
  * line. Lines that find the queue full are lost; a line of their own says how many.
  */
 import { gatherText } from "../lib/json_log.ts";
-import { type NewBatch, type AuditParts, createChainWriter } from "./chain_writer.ts";
-import { type BatchEncoder, createBatchEncoder, type AuditLine, callEvent, emptyLine } from "./line.ts";
-import { systemTimers, type Timers, createPause, type Clock } from "../lib/time.ts";
+import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
+import { type AuditLine, type BatchEncoder, callEvent, createBatchEncoder, emptyLine } from "./line.ts";
+import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { KeptHead } from "./verify.ts";
 
 // * Lines on their way to the storage, in batches that one commit can hold. A line is encoded as it comes: kept as an

@@ -3,7 +3,25 @@
  * with, under a MAC of the master key. (A signing key would do as well, but those rotate, and go.) What is removed is
  * checked first, so that the checkpoint does not vouch for lines that were changed before.
  */
-import { bytesOf, type Chain, chainsKey, type Checkpoint, fromOfOldestKey, hashBatch, isGenuine, lineCountOf, macOfCheckpoint, maxChains, oldestEntryKey, oldestKey, parseChain, parseSegment, sealHead, type Segment, segmentKey } from "./chain.ts";
+import {
+  bytesOf,
+  type Chain,
+  chainsKey,
+  type Checkpoint,
+  fromOfOldestKey,
+  hashBatch,
+  isGenuine,
+  lineCountOf,
+  macOfCheckpoint,
+  maxChains,
+  oldestEntryKey,
+  oldestKey,
+  parseChain,
+  parseSegment,
+  sealHead,
+  type Segment,
+  segmentKey,
+} from "./chain.ts";
 import type { AuditParts } from "./chain_writer.ts";
 import type { AuditSettings } from "./mod_settings.ts";
 import type { StorageKey } from "../storage/port.ts";

@@ -3,7 +3,7 @@
  * it, the page says where the next one goes on.
  */
 import * as z from "zod";
-import { type AuditLine, encodeField, spelledFor, splitLines, decodeLine } from "./line.ts";
+import { type AuditLine, decodeLine, encodeField, spelledFor, splitLines } from "./line.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/port.ts";
 import { chainsKey, maxChains } from "./chain.ts";

@@ -1,7 +1,7 @@
 /** Reads a chain's batches, newest first, while others add to it. */
 import * as z from "zod";
-import type { Storage, StoredEntry, StorageKey } from "../storage/port.ts";
-import { type AuditBatch, parseSegment, segmentKey, segmentsKey, maxChains } from "./chain.ts";
+import type { Storage, StorageKey, StoredEntry } from "../storage/port.ts";
+import { type AuditBatch, maxChains, parseSegment, segmentKey, segmentsKey } from "./chain.ts";
 
 /** A batch with its place in the chain. */
 interface PlacedBatch {

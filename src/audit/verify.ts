@@ -1,7 +1,18 @@
 /** Finds out whether any stored line was removed, changed or moved. */
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/port.ts";
-import { type Chain, chainKey, chainNumber, chainsKey, hashBatch, isGenuine, lineCountOf, maxChains, parseChain, recordedKey } from "./chain.ts";
+import {
+  type Chain,
+  chainKey,
+  chainNumber,
+  chainsKey,
+  hashBatch,
+  isGenuine,
+  lineCountOf,
+  maxChains,
+  parseChain,
+  recordedKey,
+} from "./chain.ts";
 import { batchesOf, listSegments } from "./stored_batches.ts";
 import type { AuditLine } from "./line.ts";
 

@@ -2,7 +2,7 @@
 import { resolve } from "node:path";
 import type { Config } from "../app/config/config.ts";
 import { describeProblems } from "../app/config/config_file.ts";
-import { lookAtPath, leadsInto } from "../app/config/overlap.ts";
+import { leadsInto, lookAtPath } from "../app/config/overlap.ts";
 import { programName } from "../lib/program.ts";
 import type { Result } from "../lib/result.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";

@@ -5,7 +5,12 @@ import { parseServerUrl } from "../lib/settings.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { serverUrlFor } from "../app/server_url.ts";
-import { type ClientConfiguration, type ClientFormat, clientFormats, type Connection } from "./client_configurations.ts";
+import {
+  type ClientConfiguration,
+  type ClientFormat,
+  clientFormats,
+  type Connection,
+} from "./client_configurations.ts";
 import { thisProgram } from "./this_program.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 

@@ -28,7 +28,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
     ),
 };
 
-const load = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/commands/${file}.ts`);
+const load = <Module>(file: string): Promise<Module> => loadProgramModule(`src/cli/${file}_command.ts`);
 
 /** The commands, with what they do. */
 export async function loadCommands(listed: typeof commands = commands): Promise<readonly Command[]> {

@@ -1,6 +1,11 @@
 /** The settings of one run: from flags, the environment and the configuration file, each read once. */
 import { type Config, loadConfig } from "../app/config/config.ts";
-import { type ConfigFile, defaultConfigFileName, readConfigFile, type ConfigProblem } from "../app/config/config_file.ts";
+import {
+  type ConfigFile,
+  type ConfigProblem,
+  defaultConfigFileName,
+  readConfigFile,
+} from "../app/config/config_file.ts";
 import { type ConfigSources, findSetting, type FoundSetting, isDeploy } from "../app/config/find_setting.ts";
 import { lookAtPath } from "../app/config/overlap.ts";
 import type { Setting } from "../lib/settings.ts";

@@ -1,5 +1,15 @@
 /** The directory that agents work in, and its bounds. */
-import { parseChoice, parseDurationOrNone, parseInteger, parseList, parseText, mebibyte, optional, required, type ValuesOf } from "../lib/settings.ts";
+import {
+  mebibyte,
+  optional,
+  parseChoice,
+  parseDurationOrNone,
+  parseInteger,
+  parseList,
+  parseText,
+  required,
+  type ValuesOf,
+} from "../lib/settings.ts";
 
 /** Settings under the heading Workspace. */
 export const workspaceSettings = {

@@ -1,5 +1,5 @@
 /** What proxies wrote about the way of a request: the addresses that it came through, the client's end first. */
-import { parseIpAddress, isTrustedProxy, type TrustedProxies, addressKey } from "../lib/network.ts";
+import { addressKey, isTrustedProxy, parseIpAddress, type TrustedProxies } from "../lib/network.ts";
 import type { Log } from "../lib/log.ts";
 import type { Peer } from "../lib/endpoint.ts";
 

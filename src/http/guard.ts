@@ -4,7 +4,7 @@
  * process moves that count, and the next request looks the grant up again.
  */
 import { requestHost } from "../lib/network.ts";
-import type { Principal, AuthOutcome } from "../lib/principal.ts";
+import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { headerOf } from "../lib/served_request.ts";

@@ -3,19 +3,38 @@
  * body it is decided on the same single parse that is dispatched.
  */
 import { headerOf, keepHeaders } from "../lib/served_request.ts";
-import { type Principal, type AuthOutcome, callerKey, shareKey } from "../lib/principal.ts";
+import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
 import type { Exchange, PublicExchange } from "../mcp/call.ts";
 import { type Profile, serviceNowName } from "../mcp/profile.ts";
-import { acceptsEventStream, acceptsAnything, acceptsJsonAlone, type EventStreamOptions, eventStreamOptions, watchEnd, createAnswerEncoder, methodNotAllowed, refuse, refuseBody, refuseLoad, type ScopeChallenge } from "./mcp_response.ts";
+import {
+  acceptsAnything,
+  acceptsEventStream,
+  acceptsJsonAlone,
+  createAnswerEncoder,
+  type EventStreamOptions,
+  eventStreamOptions,
+  methodNotAllowed,
+  refuse,
+  refuseBody,
+  refuseLoad,
+  type ScopeChallenge,
+  watchEnd,
+} from "./mcp_response.ts";
 import { clientIdentity } from "../mcp/initialize.ts";
-import { kindOfMessage, type RpcCall, refusalCode, rpcErrorCode } from "../mcp/jsonrpc.ts";
+import { kindOfMessage, refusalCode, type RpcCall, rpcErrorCode } from "../mcp/jsonrpc.ts";
 import { type Throttled, whenReady } from "../lib/join_next.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
 import { unavailability } from "../lib/system_fault.ts";
-import { type BodyRefusal, bodyTimeoutMs, declaredLength, readRequestText, withRequestText } from "../lib/request_text.ts";
+import {
+  type BodyRefusal,
+  bodyTimeoutMs,
+  declaredLength,
+  readRequestText,
+  withRequestText,
+} from "../lib/request_text.ts";
 import { runInTurn } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
 import { tooManyCalls } from "../mcp/tool_call.ts";

@@ -1,5 +1,15 @@
 /** Where the server listens, and under which names it is called. */
-import { parseHost, parseInteger, parseList, parseOrigin, parseServerUrl, parseText, parseTrustedProxies, optional, required } from "../lib/settings.ts";
+import {
+  optional,
+  parseHost,
+  parseInteger,
+  parseList,
+  parseOrigin,
+  parseServerUrl,
+  parseText,
+  parseTrustedProxies,
+  required,
+} from "../lib/settings.ts";
 
 /** Settings under the heading Address. */
 export const httpSettings = {

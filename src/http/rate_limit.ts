@@ -1,7 +1,7 @@
 /** Rate limits by the generic cell rate algorithm: one number a key, whatever the rate. */
 import * as z from "zod";
 import { type Admission, admitted, type Throttled } from "../lib/join_next.ts";
-import { type Clock, type AgreedClock, systemTimers, type Timers } from "../lib/time.ts";
+import { type AgreedClock, type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -98,7 +98,7 @@ function refusalOf(waitMs: number): Throttled | null {
 // * Rate limits that all instances on one storage share, at no cost for most requests: each instance counts by itself and
 // settles with the storage when it has admitted a sixteenth of the allowance on its own, before it admits more, and
 // whenever a sixteenth of the window has passed.
-// 
+//
 // So N instances together admit at most N sixteenths (but at least one request each) more than the allowance, and write
 // nothing for what they refuse. Charges, which come after the fact, may go beyond that by the requests in flight. An
 // instance that is killed forgets at most its sixteenth; one that stops settles it. What was admitted counts as if at

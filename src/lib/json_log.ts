@@ -2,7 +2,7 @@
  * The {@link Log} that writes lines, gathered for a few milliseconds so that a line costs no system call. It never
  * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
  */
-import type { LogFields, LogLevel, Log } from "./log.ts";
+import type { Log, LogFields, LogLevel } from "./log.ts";
 import { type Clock, pause, systemTimers } from "./time.ts";
 
 // * Gathers texts as UTF-8. As texts they would be many small objects, which the collector of garbage copies again and

@@ -13,7 +13,7 @@ const rootOfBundle = "@PORTCULLIS_ROOT@";
 
 /** Where the module at `path` lies, a path of the sources from their root. */
 export function programModuleUrl(path: string): URL {
-  const place = rootOfBundle.startsWith("@") ? `../../../${path}` : `${rootOfBundle}${path.replace(/ts$/, "js")}`;
+  const place = rootOfBundle.startsWith("@") ? `../../${path}` : `${rootOfBundle}${path.replace(/ts$/, "js")}`;
   return new URL(place, import.meta.url);
 }
 

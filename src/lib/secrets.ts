@@ -3,7 +3,7 @@
  * things done with them: sealing, opening, and message authentication. Distinct purposes never share a key.
  */
 import type { Hash } from "node:crypto";
-import { toBase64Url, randomBytes } from "./random_secret.ts";
+import { randomBytes, toBase64Url } from "./random_secret.ts";
 import { createHmac, createKeyDerivation } from "./sha256.ts";
 import { nodeCrypto } from "./program.ts";
 

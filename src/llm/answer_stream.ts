@@ -2,7 +2,7 @@
 import type { Clock } from "../lib/time.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
-import type { OllamaLimits, ModelCompletion, ModelEvent } from "./port.ts";
+import type { ModelCompletion, ModelEvent, OllamaLimits } from "./port.ts";
 import { fromErrorLine } from "./status_error.ts";
 import { parseStreamLine } from "./wire.ts";
 

@@ -4,10 +4,22 @@ import type { OllamaHost } from "./host.ts";
 import type { Clock } from "../lib/time.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { readAnswer, type ModelCallWatch, watchCall } from "./answer_stream.ts";
+import { type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
 import { emptyAnswer, fromEndReason, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
-import { type OllamaFailure, fromNetworkError } from "./failure.ts";
-import { type OllamaLimits, ollamaLimits, type ChatRequest, type EmbedRequest, type GenerateRequest, type InstalledModel, type LoadedModel, type ModelCall, type ModelEmbeddings, type ModelEvent, type ModelFailed } from "./port.ts";
+import { fromNetworkError, type OllamaFailure } from "./failure.ts";
+import {
+  type ChatRequest,
+  type EmbedRequest,
+  type GenerateRequest,
+  type InstalledModel,
+  type LoadedModel,
+  type ModelCall,
+  type ModelEmbeddings,
+  type ModelEvent,
+  type ModelFailed,
+  type OllamaLimits,
+  ollamaLimits,
+} from "./port.ts";
 import { fromStatus } from "./status_error.ts";
 import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
 

@@ -4,9 +4,21 @@ import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { showName, sniffMedia } from "../files/workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../files/workspace/path.ts";
-import { type FileContent, type Outcome, type Workspace, workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";
+import {
+  type FileContent,
+  type Outcome,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceSource,
+} from "../files/workspace/port.ts";
 import { suggestNear } from "../files/tools/near_names.ts";
-import { type LineRequest, parseNamedParts, readTextPart, selectText, type TextPart } from "../files/tools/read_text.ts";
+import {
+  type LineRequest,
+  parseNamedParts,
+  readTextPart,
+  selectText,
+  type TextPart,
+} from "../files/tools/read_text.ts";
 import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
 import type { ToolFailure } from "./answer.ts";
 

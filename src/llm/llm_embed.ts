@@ -1,12 +1,20 @@
 /** The tool `llm_embed`: finds passages of files by meaning, or writes their vectors to a file; none reach the caller. */
 import * as z from "zod";
-import { type NamedText, fileLoader, filesParameter, invalid } from "./files.ts";
+import { fileLoader, filesParameter, invalid, type NamedText } from "./files.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type WorkspacePath, parseFilePath } from "../files/workspace/path.ts";
+import { parseFilePath, type WorkspacePath } from "../files/workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
 import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
-import { type ToolFailure, callOf, toToolFailure } from "./answer.ts";
-import { clamped, defineTool, emptyIsAbsent, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
+import { callOf, type ToolFailure, toToolFailure } from "./answer.ts";
+import {
+  clamped,
+  defineTool,
+  emptyIsAbsent,
+  otherNames,
+  type Tool,
+  type ToolContext,
+  type ToolOutcome,
+} from "../mcp/tool.ts";
 import type { LocalModel } from "./port.ts";
 import { escapeText, showName } from "../files/workspace/file_display.ts";
 import { modelParameter } from "./input.ts";

@@ -5,7 +5,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import type { ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
 import type { WorkspaceSource } from "../files/workspace/port.ts";
-import { followAnswer, callOf, type ToolFailure, answerOutput, cutOf, toModelFailure, toSuccess } from "./answer.ts";
+import { answerOutput, callOf, cutOf, followAnswer, toModelFailure, type ToolFailure, toSuccess } from "./answer.ts";
 import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
 import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";
 import { defaultProgressPace, type ProgressPace } from "./progress.ts";

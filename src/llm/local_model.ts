@@ -1,5 +1,16 @@
 /** The local model: bounds and the queue before anything is sent, and further attempts while the server is full. */
-import { type ChatRequest, type EmbedRequest, type GenerateRequest, type OllamaLimits, ollamaLimits, type HostReport, type LocalModel, type ModelCall, type ModelFailed, type PrincipalCall } from "./port.ts";
+import {
+  type ChatRequest,
+  type EmbedRequest,
+  type GenerateRequest,
+  type HostReport,
+  type LocalModel,
+  type ModelCall,
+  type ModelFailed,
+  type OllamaLimits,
+  ollamaLimits,
+  type PrincipalCall,
+} from "./port.ts";
 import { type Clock, pause } from "../lib/time.ts";
 import type { OllamaClient } from "./client.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";

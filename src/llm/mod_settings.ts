@@ -1,5 +1,5 @@
 /** Where Ollama is, and what agents may ask of it. */
-import { parseInteger, parseList, parseText, type SettingParser, optional, required } from "../lib/settings.ts";
+import { optional, parseInteger, parseList, parseText, required, type SettingParser } from "../lib/settings.ts";
 import { success } from "../lib/result.ts";
 import { parseOllamaHost } from "./host.ts";
 

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type OllamaLimits, ollamaLimits, type CallsAhead } from "./port.ts";
+import { type CallsAhead, type OllamaLimits, ollamaLimits } from "./port.ts";
 
 // The order in which waiting calls get their turns, if no others arrive: what a caller is told about its place.
 

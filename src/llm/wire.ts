@@ -1,6 +1,17 @@
 /** Requests as Ollama's JSON, and the lines of its streams as events: the one place that knows its field names. */
 import * as z from "zod";
-import type { ChatRequest, EmbedRequest, GenerateRequest, InstalledModel, LoadedModel, ModelCompletion, ModelDelta, ModelEmbeddings, ModelRequest, SamplingOptions } from "./port.ts";
+import type {
+  ChatRequest,
+  EmbedRequest,
+  GenerateRequest,
+  InstalledModel,
+  LoadedModel,
+  ModelCompletion,
+  ModelDelta,
+  ModelEmbeddings,
+  ModelRequest,
+  SamplingOptions,
+} from "./port.ts";
 
 const count = z.number().nonnegative().nullish();
 const streamLine = z.object({

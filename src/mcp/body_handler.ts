@@ -3,7 +3,16 @@ import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { isObject } from "../lib/json.ts";
-import { echoedId, errorText, kindOfMessage, rpcErrorCode, dropNulls, type RpcId, refusalCode, type RpcRequest } from "./jsonrpc.ts";
+import {
+  dropNulls,
+  echoedId,
+  errorText,
+  kindOfMessage,
+  refusalCode,
+  rpcErrorCode,
+  type RpcId,
+  type RpcRequest,
+} from "./jsonrpc.ts";
 import type { Revision } from "./revision.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { ToolRegistry } from "./registry.ts";

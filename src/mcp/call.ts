@@ -6,7 +6,7 @@ import type { Admission } from "../lib/join_next.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Tracer } from "../lib/tracer.ts";
-import type { McpLimits, StructuredResults, ResultForm } from "./limits.ts";
+import type { McpLimits, ResultForm, StructuredResults } from "./limits.ts";
 import type { CallWatch, InFlight } from "./in_flight.ts";
 import type { PendingQuestions } from "./pending_questions.ts";
 import type { StreamTable } from "./stream_table.ts";

@@ -1,11 +1,19 @@
 /** What a running tool, prompt or resource sees of its call. Everything that costs is made on first use. */
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Call, Outlet } from "./call.ts";
-import { type Answer, type Answers, type AskFailure, type Question, type Questions, type ClientAbility, abilityFor } from "./question.ts";
+import {
+  abilityFor,
+  type Answer,
+  type Answers,
+  type AskFailure,
+  type ClientAbility,
+  type Question,
+  type Questions,
+} from "./question.ts";
 import { type McpAnswer, type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { Principal } from "../lib/principal.ts";
 import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
-import { metaOf, notificationText, type LoggingLevel, reachesLevel } from "./jsonrpc.ts";
+import { type LoggingLevel, metaOf, notificationText, reachesLevel } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./live_task.ts";
 

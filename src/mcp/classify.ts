@@ -3,7 +3,16 @@
  * basic/versioning: a dual-era server). A mismatch of header and body outranks a version that is not supported.
  */
 import { isObject } from "../lib/json.ts";
-import { type RpcCall, mcpErrorCode, metaOf, rpcErrorCode, claimsModern, envelopeFault, modernVersion, protocolVersionKey } from "./jsonrpc.ts";
+import {
+  claimsModern,
+  envelopeFault,
+  mcpErrorCode,
+  metaOf,
+  modernVersion,
+  protocolVersionKey,
+  type RpcCall,
+  rpcErrorCode,
+} from "./jsonrpc.ts";
 import type { PublicExchange } from "./call.ts";
 import { decodeHeaderValue } from "./tool_schema.ts";
 import { failure, type Result, success } from "../lib/result.ts";

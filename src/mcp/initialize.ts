@@ -1,16 +1,16 @@
 /** The openings: `initialize` of the legacy era, `server/discover` of the modern one. */
-import { tasksExtension, parseClientCapabilities } from "./question.ts";
+import { parseClientCapabilities, tasksExtension } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
-import { answerResult, type Call, type PublicCall, type PublicExchange, answerError } from "./call.ts";
+import { answerError, answerResult, type Call, type PublicCall, type PublicExchange } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { type Profile, readsTextAlone } from "./profile.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";
 import type { CacheHint, ServerInfo } from "./revision.ts";
 import type { Sessions } from "./session.ts";
 import { refuseRate } from "./tool_call.ts";
-import { rpcErrorCode, isLoggingLevel, logLevels } from "./jsonrpc.ts";
+import { isLoggingLevel, logLevels, rpcErrorCode } from "./jsonrpc.ts";
 
 // The capabilities that the server declares: only what it can do.
 

@@ -1,7 +1,7 @@
 /** The four lists: tools, prompts, resources, templates. Each shows what the caller's token may use. */
 import * as z from "zod";
 import type { SecretBox } from "../lib/secrets.ts";
-import { type Principal, hasScopes } from "../lib/principal.ts";
+import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { Resource, ResourceFamily, ResourcePage } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { McpAnswer } from "./message_stream.ts";
@@ -9,7 +9,7 @@ import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { Prompt } from "./prompt.ts";
-import type { Registry, RegisteredTool } from "./registry.ts";
+import type { RegisteredTool, Registry } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
 import { toFlatSchema } from "./tool_schema.ts";
 
@@ -56,7 +56,10 @@ async function pageAt<Entry>(
   const entries = list.entries.slice(start, start + pageSize);
   const last = entries.at(-1);
   const hasMore = last !== undefined && start + pageSize < list.entries.length;
-  return { entries, nextCursor: hasMore ? await secretBox.seal(pagingPurpose, list.nameOf(last), list.name) : undefined };
+  return {
+    entries,
+    nextCursor: hasMore ? await secretBox.seal(pagingPurpose, list.nameOf(last), list.name) : undefined,
+  };
 }
 
 // `resources/list` in pages, over families that each list their own: a page may end in the midst of one.

@@ -8,7 +8,16 @@ import { StorageUnavailableError } from "../lib/system_fault.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import type { Storage } from "../storage/port.ts";
 import type { ProgressUpdate } from "./tool.ts";
-import { endOf, isTerminal, type TaskRecord, type TaskView, toTaskView, presumedDeadMs, taskInboxKey, type TaskStore } from "./task_store.ts";
+import {
+  endOf,
+  isTerminal,
+  presumedDeadMs,
+  taskInboxKey,
+  type TaskRecord,
+  type TaskStore,
+  type TaskView,
+  toTaskView,
+} from "./task_store.ts";
 
 // The questions of one task, asked through `tasks/get` and answered through `tasks/update`.
 

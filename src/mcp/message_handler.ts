@@ -1,20 +1,29 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
 import { whenReady } from "../lib/join_next.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import { answerResult, type Call, answerError, answerUnavailable, type PublicCall, type Runtime } from "./call.ts";
+import { answerError, answerResult, answerUnavailable, type Call, type PublicCall, type Runtime } from "./call.ts";
 import { complete, getPrompt, readResource, type ResourceWatchOptions, watchResource } from "./content_methods.ts";
-import { answerDiscover, answerInitialize, type OpeningOptions, setLogLevel, noteInitialized } from "./initialize.ts";
+import { answerDiscover, answerInitialize, noteInitialized, type OpeningOptions, setLogLevel } from "./initialize.ts";
 import { listen, type ListenOptions } from "./listen.ts";
 import { createPromptsList, createResourcesList, createTemplatesList, createToolsList } from "./lists.ts";
 import type { PromptRegistry } from "./prompt.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { cancelTask, getTask, updateTask } from "./task_methods.ts";
-import { refuseRate, refuseStopped, callTool, tooManyCalls } from "./tool_call.ts";
+import { callTool, refuseRate, refuseStopped, tooManyCalls } from "./tool_call.ts";
 import type { ToolRegistry } from "./registry.ts";
 import type { Principal } from "../lib/principal.ts";
 import { unavailability } from "../lib/system_fault.ts";
 import type { TakeAudit } from "./audit.ts";
-import { rpcErrorCode, echoedId, errorText, isRpcId, kindOfMessage, type RpcCall, type RpcRequest, type RpcResponse } from "./jsonrpc.ts";
+import {
+  echoedId,
+  errorText,
+  isRpcId,
+  kindOfMessage,
+  type RpcCall,
+  rpcErrorCode,
+  type RpcRequest,
+  type RpcResponse,
+} from "./jsonrpc.ts";
 import { beginRequestSpan, endRequestSpan, traceContextOf } from "./trace_context.ts";
 import { isObject } from "../lib/json.ts";
 import type { Revision } from "./revision.ts";

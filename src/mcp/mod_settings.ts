@@ -1,5 +1,5 @@
 /** How MCP is spoken, and to whom. */
-import { parseChoice, parseInteger, day, required } from "../lib/settings.ts";
+import { day, parseChoice, parseInteger, required } from "../lib/settings.ts";
 
 export const mcpSettings = {
   compatibility: required({

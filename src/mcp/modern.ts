@@ -2,7 +2,17 @@
 import { parseClientCapabilities } from "./question.ts";
 import { isObject } from "../lib/json.ts";
 import { readsTextAlone } from "./profile.ts";
-import { mcpErrorCode, metaOf, refusalCode, rpcErrorCode, isLoggingLevel, clientCapabilitiesKey, clientInfoKey, logLevelKey, modernVersion } from "./jsonrpc.ts";
+import {
+  clientCapabilitiesKey,
+  clientInfoKey,
+  isLoggingLevel,
+  logLevelKey,
+  mcpErrorCode,
+  metaOf,
+  modernVersion,
+  refusalCode,
+  rpcErrorCode,
+} from "./jsonrpc.ts";
 import { defaultLegacyRevision, latestLegacyRevision } from "./legacy.ts";
 import type { Revision, ServerInfo } from "./revision.ts";
 

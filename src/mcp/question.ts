@@ -1,6 +1,6 @@
 /** What a server may ask of its client while it serves a call: elicitation, sampling, roots. */
 import * as z from "zod";
-import { isObject, hasMoreParts } from "../lib/json.ts";
+import { hasMoreParts, isObject } from "../lib/json.ts";
 
 // What a client says it can do: the part of it that this server acts on.
 

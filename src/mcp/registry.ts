@@ -1,5 +1,11 @@
 /** A list of named things on offer, which may come and go while the server runs. */
-import { findHeaderParameters, type HeaderParameter, type ObjectSchema, toListedSchema, toObjectSchema } from "./tool_schema.ts";
+import {
+  findHeaderParameters,
+  type HeaderParameter,
+  type ObjectSchema,
+  toListedSchema,
+  toObjectSchema,
+} from "./tool_schema.ts";
 import type { Tool } from "./tool.ts";
 
 /** The things by name, in the order in which they were added. */

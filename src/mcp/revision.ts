@@ -1,7 +1,7 @@
 /** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
 import type { ClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";
-import type { RpcCall, RpcId, LoggingLevel } from "./jsonrpc.ts";
+import type { LoggingLevel, RpcCall, RpcId } from "./jsonrpc.ts";
 import type { RegisteredTool } from "./registry.ts";
 
 /** Who the server is (MCP schema `Implementation`). */

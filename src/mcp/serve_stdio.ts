@@ -1,11 +1,11 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
-import { type RpcId, errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import { errorText, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
-import type { McpAnswer, FrameReader } from "./message_stream.ts";
+import type { FrameReader, McpAnswer } from "./message_stream.ts";
 import type { McpServer } from "./mcp_server.ts";
 
 // What the transport has to know of a message before it is judged.

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { equalInConstantTime, randomText } from "../lib/random_secret.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { parseStored } from "../lib/system_fault.ts";
-import { type Clock, type Timers, systemTimers } from "../lib/time.ts";
+import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";

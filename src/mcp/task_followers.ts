@@ -1,9 +1,9 @@
 /** Publishes changes of tasks that other instances run, for the streams of this one. */
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { Timers, Clock } from "../lib/time.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
-import { type TaskRecord, type TaskView, toTaskView, taskKey, type TaskStore } from "./task_store.ts";
+import { taskKey, type TaskRecord, type TaskStore, type TaskView, toTaskView } from "./task_store.ts";
 
 interface TaskFollowersOptions {
   readonly storage: Storage;

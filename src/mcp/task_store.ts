@@ -4,7 +4,7 @@ import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { Put, Storage, StorageKey } from "../storage/port.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { type Timers, type Clock, systemTimers } from "../lib/time.ts";
+import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Questions } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";

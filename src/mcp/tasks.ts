@@ -2,7 +2,16 @@
  * The tasks extension (SEP-2663): calls that were handed out. A task lives in the storage; the process that runs it
  * keeps its running half and says now and then that it lives, so that another process can tell when it does not.
  */
-import { type TaskView, newTaskRecord, isTerminal, type TaskRecord, toTaskView, createTaskStore, taskExpiresAt, type TaskPart } from "./task_store.ts";
+import {
+  createTaskStore,
+  isTerminal,
+  newTaskRecord,
+  taskExpiresAt,
+  type TaskPart,
+  type TaskRecord,
+  type TaskView,
+  toTaskView,
+} from "./task_store.ts";
 import { type Clock, createPause, type Pause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";

@@ -2,7 +2,7 @@
 import type * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
-import type { ClientAbility, Answers, AskFailure, Questions } from "./question.ts";
+import type { Answers, AskFailure, ClientAbility, Questions } from "./question.ts";
 import type { LoggingLevel } from "./jsonrpc.ts";
 
 /** A content block of a tool result (MCP schema `ContentBlock`), as every protocol revision since 2025-03-26 has it. */

@@ -1,8 +1,8 @@
 /** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
 import { whenReady } from "../lib/join_next.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import { errorText, refusalCode, rpcErrorCode, type RpcId, mcpErrorCode } from "./jsonrpc.ts";
-import { answerError, type Call, answerResult, logCrash } from "./call.ts";
+import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import { headerParameterFault } from "./tool_schema.ts";
 import { isObject, parseJson } from "../lib/json.ts";

@@ -1,5 +1,5 @@
 /** W3C Trace Context: which distributed trace a request belongs to. */
-import type { TraceContext, Span, Tracer } from "../lib/tracer.ts";
+import type { Span, TraceContext, Tracer } from "../lib/tracer.ts";
 import type { Exchange, PublicCall } from "./call.ts";
 import { metaOf } from "./jsonrpc.ts";
 import { CallInterrupted } from "./call_context.ts";

@@ -4,7 +4,15 @@ import type { Result } from "../lib/result.ts";
 import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
 import { invite } from "./set_up.ts";
-import { disableUser, enableUser, listUsers, setAdministrator, type UserProblem, type UserSummary, type UserDirectory } from "./manage_users.ts";
+import {
+  disableUser,
+  enableUser,
+  listUsers,
+  setAdministrator,
+  type UserDirectory,
+  type UserProblem,
+  type UserSummary,
+} from "./manage_users.ts";
 
 /** Who does something, from where. */
 interface Doer {

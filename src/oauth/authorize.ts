@@ -1,9 +1,15 @@
 /** `GET /oauth/authorize` (RFC 6749 §3.1): validates the request, stores it, and shows the first page. */
 import { redirectResponse } from "../lib/page.ts";
 import { isCodeChallenge } from "./token.ts";
-import { type Client, type AuthorizationRequest, authorizationRequestLifetimeSeconds, authorizationRequests, clients } from "./records.ts";
-import { selectRedirectUri, classifyRedirectUri } from "./redirect_uri.ts";
-import { type Parameters, maxQueryCharacters, toParameters } from "./request_body.ts";
+import {
+  type AuthorizationRequest,
+  authorizationRequestLifetimeSeconds,
+  authorizationRequests,
+  type Client,
+  clients,
+} from "./records.ts";
+import { classifyRedirectUri, selectRedirectUri } from "./redirect_uri.ts";
+import { maxQueryCharacters, type Parameters, toParameters } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey } from "../lib/network.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";

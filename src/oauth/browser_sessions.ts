@@ -1,5 +1,5 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
-import { hashSecret, randomSecret, equalInConstantTime } from "../lib/random_secret.ts";
+import { equalInConstantTime, hashSecret, randomSecret } from "../lib/random_secret.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
 import { browserSessions, knownBrowsers } from "./records.ts";

@@ -1,7 +1,14 @@
 /** Finds clients: in storage, or by the metadata document at the URL that is their id. */
 import type { Clock } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { authorizationCodeLifetimeSeconds, authorizationRequestLifetimeSeconds, type Stored, unchanged, type Client, clients } from "./records.ts";
+import {
+  authorizationCodeLifetimeSeconds,
+  authorizationRequestLifetimeSeconds,
+  type Client,
+  clients,
+  type Stored,
+  unchanged,
+} from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata.ts";

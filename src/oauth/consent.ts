@@ -1,14 +1,38 @@
 /** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
-import { type SignedIn, type Browser, readBrowserForm } from "./browser_sessions.ts";
-import { type InteractionOptions, pathsOf, type Pending, proofOf, findPending, showConsent, showSignIn, signedInByPage, signedInFor } from "./interaction.ts";
+import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
+import {
+  findPending,
+  type InteractionOptions,
+  pathsOf,
+  type Pending,
+  proofOf,
+  showConsent,
+  showSignIn,
+  signedInByPage,
+  signedInFor,
+} from "./interaction.ts";
 import { hashSecret, randomId } from "../lib/random_secret.ts";
 import { servicenowOfferPage } from "./consent_page.ts";
 import { goToInstancePage } from "./servicenow_page.ts";
-import { approvedRequestLifetimeSeconds, authorizationRequests, unchanged, answeredRequests, type AuthorizationRequest, clients, clientStillThere, unusedClientId, unusedClients, conflict, retryOnConflict, authorizationCodeLifetimeSeconds, authorizationCodes } from "./records.ts";
+import {
+  answeredRequests,
+  approvedRequestLifetimeSeconds,
+  authorizationCodeLifetimeSeconds,
+  authorizationCodes,
+  type AuthorizationRequest,
+  authorizationRequests,
+  clients,
+  clientStillThere,
+  conflict,
+  retryOnConflict,
+  unchanged,
+  unusedClientId,
+  unusedClients,
+} from "./records.ts";
 import { usesServicenow } from "../lib/scopes.ts";
 import type { Clock } from "../lib/time.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Put, Storage, Batch } from "../storage/port.ts";
+import type { Batch, Put, Storage } from "../storage/port.ts";
 import { codeResponse, errorResponse, type ResponseTarget } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";

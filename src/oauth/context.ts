@@ -1,5 +1,5 @@
 /** The options of the authorization server. */
-import type { Clock, AgreedClock, Timers } from "../lib/time.ts";
+import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/port.ts";

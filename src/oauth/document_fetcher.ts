@@ -6,7 +6,13 @@ import type { Clock } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { failure, type Result } from "../lib/result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
-import { beginFetch, type DocumentProblem, type FetchOutcome, type Network, type PublicDocument } from "./public_document.ts";
+import {
+  beginFetch,
+  type DocumentProblem,
+  type FetchOutcome,
+  type Network,
+  type PublicDocument,
+} from "./public_document.ts";
 
 /** Fetches a document by its https URL, on behalf of `asker`, which is any key: the network that a request came from. */
 export type FetchDocument = (url: string, asker: string) => Promise<Result<PublicDocument, DocumentProblem>>;

@@ -1,14 +1,21 @@
 /** What people and clients ask of the authorization server: its endpoints, and what the console's pages use of it. */
 import { type Administration, createAdministration } from "./administration.ts";
-import { createAuthorizationCodeGrant, createClientCredentialsGrant, createRefreshTokenGrant, createTokenEndpoint, type GrantType, type GrantTypeName } from "./token.ts";
+import {
+  createAuthorizationCodeGrant,
+  createClientCredentialsGrant,
+  createRefreshTokenGrant,
+  createTokenEndpoint,
+  type GrantType,
+  type GrantTypeName,
+} from "./token.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import { createBrowsers } from "./browser_sessions.ts";
-import { createAssertionVerifier, createClientKeys, createClientAuthenticator } from "./client_authentication.ts";
+import { createAssertionVerifier, createClientAuthenticator, createClientKeys } from "./client_authentication.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { createConsentEndpoint } from "./consent.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Timers, AgreedClock } from "../lib/time.ts";
+import type { AgreedClock, Timers } from "../lib/time.ts";
 import { createCredentialKey, type CredentialKey } from "./credential_key.ts";
 import { createVisits, type Visits } from "./visits.ts";
 import { createGrantsEndpoint, createSignOutEndpoint } from "./grants.ts";
@@ -19,7 +26,7 @@ import { createPasswordHasher } from "./password_hash.ts";
 import { createPasswordThrottle } from "./verify_passphrase.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
-import { createServicenowLinkEndpoint, createServicenowCallback, signInAtInstance } from "./servicenow_sign_in.ts";
+import { createServicenowCallback, createServicenowLinkEndpoint, signInAtInstance } from "./servicenow_sign_in.ts";
 import { createSignInEndpoint } from "./sign_in.ts";
 import type { AccessTokens } from "./access_token.ts";
 import type { SigningKeys } from "./signing_keys.ts";

@@ -1,14 +1,14 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in user's name, revoking it, and leaving. */
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/port.ts";
-import { clients, type Grant, grants, revokeGrant, subjectGrants, operatorTokens } from "./records.ts";
+import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import type { OperatorTokenSummary } from "./operator_token.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
-import { durationWords, dateAndTime } from "../lib/time.ts";
+import { dateAndTime, durationWords } from "../lib/time.ts";
 import { type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
-import { csrfToken, foreignForm, isCsrfToken, readBrowserForm, type Browser } from "./browser_sessions.ts";
+import { type Browser, csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";

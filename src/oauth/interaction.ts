@@ -1,11 +1,11 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
-import { type Browser, type Browsers, type SignedIn, csrfToken } from "./browser_sessions.ts";
+import { type Browser, type Browsers, csrfToken, type SignedIn } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { type ConsentPage, consentPage } from "./consent_page.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInPage, signInPage } from "./sign_in_page.ts";
 import { equalInConstantTime, hashSecret } from "../lib/random_secret.ts";
-import { type Stored, type AuthorizationRequest, authorizationRequests, type Client } from "./records.ts";
+import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
 import { usesServicenow } from "../lib/scopes.ts";
 import { refreshIdleLifetimeSeconds } from "./refresh_token.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";

@@ -6,7 +6,7 @@ import { cleanClientName } from "./client_metadata.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";
-import { type Client, clients, unusedClientId, unusedClients, deleteGrants, grants } from "./records.ts";
+import { type Client, clients, deleteGrants, grants, unusedClientId, unusedClients } from "./records.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** What `clients create` asks for. */

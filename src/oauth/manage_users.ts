@@ -3,8 +3,20 @@ import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { deleteOperatorTokensOf } from "./operator_token.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
-import { randomId, hashSecret } from "../lib/random_secret.ts";
-import { conflict, retryOnConflict, type Stored, unchanged, deleteGrants, subjectGrants, ownerId, type User, users, type Grant, type OperatorToken } from "./records.ts";
+import { hashSecret, randomId } from "../lib/random_secret.ts";
+import {
+  conflict,
+  deleteGrants,
+  type Grant,
+  type OperatorToken,
+  ownerId,
+  retryOnConflict,
+  type Stored,
+  subjectGrants,
+  unchanged,
+  type User,
+  users,
+} from "./records.ts";
 import type { Storage, VersionCheck } from "../storage/port.ts";
 
 /** A command that cannot be carried out: which argument, and what to do, for the terminal. */

@@ -1,5 +1,15 @@
 /** Settings of clients, sign-in and tokens. */
-import { parseChoice, parseInteger, parsePasswordHash, parseStrongSecret, parseSwitch, day, optional, required, year } from "../lib/settings.ts";
+import {
+  day,
+  optional,
+  parseChoice,
+  parseInteger,
+  parsePasswordHash,
+  parseStrongSecret,
+  parseSwitch,
+  required,
+  year,
+} from "../lib/settings.ts";
 
 /** The verifier accepts no longer ones. */
 export const maxAccessTokenLifetimeSeconds = day;

@@ -3,7 +3,17 @@ import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
-import { conflict, retryOnConflict, type Stored, unchanged, type OperatorToken, operatorTokens, ownerId, type User, users } from "./records.ts";
+import {
+  conflict,
+  type OperatorToken,
+  operatorTokens,
+  ownerId,
+  retryOnConflict,
+  type Stored,
+  unchanged,
+  type User,
+  users,
+} from "./records.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** The `clientId` of principals that come from operator tokens. */

@@ -2,7 +2,7 @@
  * Hashes of passphrases, as PHC strings, with a cap on how many are made at once: Argon2id, or scrypt where the runtime
  * has no Argon2id.
  */
-import { randomBytes, equalInConstantTime } from "../lib/random_secret.ts";
+import { equalInConstantTime, randomBytes } from "../lib/random_secret.ts";
 import { nodeCrypto } from "../lib/program.ts";
 import { isCommonPassphrase } from "./common_passphrase.ts";
 
@@ -97,7 +97,8 @@ async function derive(secret: Uint8Array<ArrayBuffer>, parameters: Parameters, b
 const scryptCosts = { logCost: 17, blockSize: 8, parallelism: 1 } as const; // OWASP's first choice for scrypt: 128 MiB
 const scryptHashBytes = 32;
 const maxMemoryBytes = 2 ** 30;
-const scryptPhcPattern = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
+const scryptPhcPattern =
+  /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,2}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/;
 
 interface ScryptParameters {
   /** The binary logarithm of the cost N. */

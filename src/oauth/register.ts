@@ -1,9 +1,22 @@
 /** Dynamic client registration (RFC 7591). */
 import type { AuthorizationServerOptions, Registration } from "./context.ts";
-import { type Client, clients, unusedClientId, unusedClients, conflict, retryOnConflict, unchanged } from "./records.ts";
+import {
+  type Client,
+  clients,
+  conflict,
+  retryOnConflict,
+  unchanged,
+  unusedClientId,
+  unusedClients,
+} from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { calledAddressesAreHttps, cleanClientName, type ClientMetadata, parseClientMetadata } from "./client_metadata.ts";
+import {
+  calledAddressesAreHttps,
+  cleanClientName,
+  type ClientMetadata,
+  parseClientMetadata,
+} from "./client_metadata.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";

@@ -1,6 +1,6 @@
 /** The pages about a user's ServiceNow account. */
 import { type Html, html, pageResponse } from "../lib/page.ts";
-import { type LinkHealth, type VisitRefusal, accountName, linkProblem } from "./servicenow_port.ts";
+import { accountName, type LinkHealth, linkProblem, type VisitRefusal } from "./servicenow_port.ts";
 import { dateAndTime } from "../lib/time.ts";
 import { deadEnd, messagePage } from "./error_page.ts";
 

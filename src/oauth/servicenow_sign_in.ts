@@ -5,10 +5,19 @@
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/port.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { accountPageIn, findPending, type InteractionOptions, pathOfPage, pathOfRequest, pathsOf, type SignInElsewhere, showSignIn } from "./interaction.ts";
+import {
+  accountPageIn,
+  findPending,
+  type InteractionOptions,
+  pathOfPage,
+  pathOfRequest,
+  pathsOf,
+  showSignIn,
+  type SignInElsewhere,
+} from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { redirectResponse, seeOther } from "../lib/page.ts";
-import { servicenowProblemPage, goToInstancePage, servicenowLinkPage } from "./servicenow_page.ts";
+import { goToInstancePage, servicenowLinkPage, servicenowProblemPage } from "./servicenow_page.ts";
 import { randomId } from "../lib/random_secret.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters } from "./request_body.ts";

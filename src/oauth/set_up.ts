@@ -1,15 +1,32 @@
 /** `/setup`: the first start. The holder of the console's link chooses the owner's passphrase, once. */
-import { readBrowserForm, type Browser, type Browsers } from "./browser_sessions.ts";
-import type { AuthorizationServerOptions, AdministrationOptions } from "./context.ts";
+import { type Browser, type Browsers, readBrowserForm } from "./browser_sessions.ts";
+import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { setUpDonePage, setUpPage } from "./sign_in_page.ts";
 import { seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
-import { matchesHash, randomId, hashSecret, randomSecret } from "../lib/random_secret.ts";
-import { type Stored, unchanged, type SetUpCode, setUpCodes, ownerId, users, invitations, signInLinks } from "./records.ts";
-import { type UserDirectory, addUser, existingUserProblem, newUserProblem, resetUser, type UserProblem, noSuchUser } from "./manage_users.ts";
+import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
+import {
+  invitations,
+  ownerId,
+  type SetUpCode,
+  setUpCodes,
+  signInLinks,
+  type Stored,
+  unchanged,
+  users,
+} from "./records.ts";
+import {
+  addUser,
+  existingUserProblem,
+  newUserProblem,
+  noSuchUser,
+  resetUser,
+  type UserDirectory,
+  type UserProblem,
+} from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/port.ts";
 

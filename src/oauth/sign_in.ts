@@ -1,7 +1,16 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
 import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { type AccountPage, accountPageIn, findPending, type InteractionOptions, pathOfPage, pathOfRequest, showSignIn, type SignInPurpose } from "./interaction.ts";
+import {
+  type AccountPage,
+  accountPageIn,
+  findPending,
+  type InteractionOptions,
+  pathOfPage,
+  pathOfRequest,
+  showSignIn,
+  type SignInPurpose,
+} from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { seeOther } from "../lib/page.ts";
 import type { PasswordHasher } from "./password_hash.ts";

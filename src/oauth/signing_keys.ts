@@ -3,7 +3,15 @@ import * as z from "zod";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/random_secret.ts";
-import { currentSigningKey, type SigningKey, signingKeys, signingKidAt, conflict, retryOnConflict, unchanged } from "./records.ts";
+import {
+  conflict,
+  currentSigningKey,
+  retryOnConflict,
+  type SigningKey,
+  signingKeys,
+  signingKidAt,
+  unchanged,
+} from "./records.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import type { SecretBox } from "../lib/secrets.ts";

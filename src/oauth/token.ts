@@ -3,15 +3,36 @@ import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { hiddenText, jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
-import { type Result, failure, success } from "../lib/result.ts";
-import { type Client, clientStillThere, conflict, retryOnConflict, type Stored, unchanged, type AuthorizationCode, authorizationCodes, type Grant, putsOfGrant, revokeGrant, grants } from "./records.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import {
+  type AuthorizationCode,
+  authorizationCodes,
+  type Client,
+  clientStillThere,
+  conflict,
+  type Grant,
+  grants,
+  putsOfGrant,
+  retryOnConflict,
+  revokeGrant,
+  type Stored,
+  unchanged,
+} from "./records.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
-import { matchesHash, hashSecret, randomId } from "../lib/random_secret.ts";
+import { hashSecret, matchesHash, randomId } from "../lib/random_secret.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
 import { isSameRedirectUri } from "./redirect_uri.ts";
-import { grantExpiresAt, startRefreshFamily, judgeRefreshToken, parseRefreshToken, type RefreshFamily, refreshTokenOf, rotateRefreshFamily } from "./refresh_token.ts";
-import { type Account, type UserDirectory, isLiveGrant } from "./manage_users.ts";
+import {
+  grantExpiresAt,
+  judgeRefreshToken,
+  parseRefreshToken,
+  type RefreshFamily,
+  refreshTokenOf,
+  rotateRefreshFamily,
+  startRefreshFamily,
+} from "./refresh_token.ts";
+import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** What a grant type answers on success (RFC 6749 §5.1). */

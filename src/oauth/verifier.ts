@@ -2,9 +2,9 @@
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { Timers, Clock } from "../lib/time.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/port.ts";
-import { operatorClientId, findOperatorToken } from "./operator_token.ts";
+import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { grants, operatorTokens, revokedTokens, signingKeys, users } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { effectiveScopes } from "../lib/scopes.ts";

@@ -2,7 +2,15 @@
 import type { Admission } from "../lib/join_next.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { conflict, retryOnConflict, type Stored, unchanged, type SignInAttempts, signInAttempts, noPassphrase } from "./records.ts";
+import {
+  conflict,
+  noPassphrase,
+  retryOnConflict,
+  type SignInAttempts,
+  signInAttempts,
+  type Stored,
+  unchanged,
+} from "./records.ts";
 import { addressKey } from "../lib/network.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Browser, Browsers } from "./browser_sessions.ts";

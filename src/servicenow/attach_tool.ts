@@ -1,17 +1,39 @@
 /** The tool `servicenow_attach`: a workspace file onto a record. */
 import * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
-import { type ToolContext, defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { numberedName, entryPath, newNameProblem, parseFilePath, rootPath, type WorkspacePath } from "../files/workspace/path.ts";
+import {
+  entryPath,
+  newNameProblem,
+  numberedName,
+  parseFilePath,
+  rootPath,
+  type WorkspacePath,
+} from "../files/workspace/path.ts";
 import type { ArrivingContent } from "../files/workspace/change.ts";
-import { type DenialCause, type Outcome, type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../files/workspace/port.ts";
-import { maxSentBytes, type ServicenowRecords, type AttachmentContent } from "./port.ts";
+import {
+  type DenialCause,
+  type Outcome,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceRefusal,
+  type WorkspaceSource,
+} from "../files/workspace/port.ts";
+import { type AttachmentContent, maxSentBytes, type ServicenowRecords } from "./port.ts";
 import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
 import { beginChange } from "../files/tools/file_delete.ts";
 import { showName } from "../files/workspace/file_display.ts";
 import { fileNames } from "./argument_names_tool.ts";
-import { callerOf, dryRunParameter, given, idParameter, optionalTable, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
+import {
+  callerOf,
+  dryRunParameter,
+  given,
+  idParameter,
+  optionalTable,
+  toFailureOutcome,
+  toTextOutcome,
+} from "./outcome_tool.ts";
 
 // The workspace as the attachment tools see it: bytes in, bytes out, refusals as tools tell them.
 

@@ -7,7 +7,14 @@ import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./link_store.ts";
-import { maxReplyBytes, parseResult, type UpstreamFailure, type Send, type UpstreamReply, type UpstreamRequest } from "./transport.ts";
+import {
+  maxReplyBytes,
+  parseResult,
+  type Send,
+  type UpstreamFailure,
+  type UpstreamReply,
+  type UpstreamRequest,
+} from "./transport.ts";
 
 // Who calls, and until when.
 

@@ -3,8 +3,8 @@ import { failure } from "../lib/result.ts";
 import { knownTable } from "./known_tables.ts";
 import { isSecretField } from "./table_access.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import { displayValue, storedValue, cutText, plainText } from "./field_values.ts";
-import type { RecordFields, ChangeReport, FieldChange } from "./port.ts";
+import { cutText, displayValue, plainText, storedValue } from "./field_values.ts";
+import type { ChangeReport, FieldChange, RecordFields } from "./port.ts";
 import { linkTo, nameOf, shownValue } from "./selection.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type ServicenowFailure, invalidInput } from "./failure.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
 import { readOn } from "./read_on.ts";
 import { readSelection, select, type Selection, shownValue } from "./selection.ts";

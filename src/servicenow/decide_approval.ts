@@ -3,7 +3,7 @@ import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
-import { type RecordFields, type ApprovalRequest, type ChangeReport, maxTextCharacters } from "./port.ts";
+import { type ApprovalRequest, type ChangeReport, maxTextCharacters, type RecordFields } from "./port.ts";
 import { columnNamed } from "./columns_by_name.ts";
 import { findRecord } from "./find_record.ts";
 import { shownValue } from "./selection.ts";

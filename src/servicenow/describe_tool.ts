@@ -1,7 +1,7 @@
 /** The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions. */
 import * as z from "zod";
 import { defineTool, type Tool } from "../mcp/tool.ts";
-import type { CatalogItem, ItemQuestion, DescribedField, TableDescription, ServicenowRecords } from "./port.ts";
+import type { CatalogItem, DescribedField, ItemQuestion, ServicenowRecords, TableDescription } from "./port.ts";
 import { describeNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, given, toTextOutcome } from "./outcome_tool.ts";
 

@@ -14,7 +14,7 @@ import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
 import { attachFile, fetchFile, fetchNamedFile } from "./record_files.ts";
 import { searchRecords } from "./search.ts";
-import { createTableApi, createPersonCache, type Person, type DeskParts } from "./table_api.ts";
+import { createPersonCache, createTableApi, type DeskParts, type Person } from "./table_api.ts";
 import { describeTable } from "./describe.ts";
 import type { Desk } from "./port.ts";
 

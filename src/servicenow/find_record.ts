@@ -3,8 +3,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { knownTable, tableOfNumber } from "./known_tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { storedValue, parseSysId } from "./field_values.ts";
-import type { RecordName, RecordFields } from "./port.ts";
+import { parseSysId, storedValue } from "./field_values.ts";
+import type { RecordFields, RecordName } from "./port.ts";
 import { anyOf } from "./conditions.ts";
 import { resolveReference } from "./references.ts";
 

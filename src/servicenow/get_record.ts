@@ -1,8 +1,8 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type ServicenowFailure, invalidInput } from "./failure.ts";
-import { displayValue, storedValue, oneLine, wordsOf } from "./field_values.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { JournalEntry, RecordFields, RecordView, RecordViewRequest } from "./port.ts";
 import { readAnswers } from "./resolve_answers.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";

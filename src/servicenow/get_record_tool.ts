@@ -1,6 +1,6 @@
 /** The tool `servicenow_get_record`: one record, its journal and related work. */
 import * as z from "zod";
-import type { JournalEntry, RecordView, RelatedRecords, ShownRecord, ServicenowRecords } from "./port.ts";
+import type { JournalEntry, RecordView, RelatedRecords, ServicenowRecords, ShownRecord } from "./port.ts";
 import { defineTool, type Tool } from "../mcp/tool.ts";
 import { showName } from "../files/workspace/file_display.ts";
 import { recordNames } from "./argument_names_tool.ts";

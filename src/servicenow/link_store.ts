@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { StorageKey, Put, Storage, StoredEntry, VersionCheck } from "../storage/port.ts";
+import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/port.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowInstance } from "./instance.ts";

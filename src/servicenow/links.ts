@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { InstanceSignIn } from "../oauth/servicenow_port.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount, LinkSecrets } from "./link_store.ts";
-import { createRefreshLink, isGoodUntil, type RefreshOptions, toLinkSecrets, refreshLockKey } from "./refresh_link.ts";
+import { createRefreshLink, isGoodUntil, refreshLockKey, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";
 import type { InstanceTokens } from "./token_endpoint.ts";
 import type { Clock } from "../lib/time.ts";
 import { checkStatus, parseResult, type Transport, type UpstreamRequest } from "./transport.ts";

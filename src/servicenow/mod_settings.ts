@@ -1,5 +1,5 @@
 /** Settings under the heading ServiceNow. */
-import { parseInstanceUrl, parseMasterKey, parseSwitch, parseText, optional, required } from "../lib/settings.ts";
+import { optional, parseInstanceUrl, parseMasterKey, parseSwitch, parseText, required } from "../lib/settings.ts";
 import { defaultTables, parseTableList } from "./tables.ts";
 
 export const servicenowSettings = {

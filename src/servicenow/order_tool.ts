@@ -1,8 +1,8 @@
 /** The tool `servicenow_order`: orders from the service catalog. */
 import * as z from "zod";
 import { defineTool, type Tool, type ToolContext } from "../mcp/tool.ts";
-import type { OrderReport, ServicenowRecords, Linking } from "./port.ts";
-import { orderNames, approveNames } from "./argument_names_tool.ts";
+import type { Linking, OrderReport, ServicenowRecords } from "./port.ts";
+import { approveNames, orderNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, dryRunParameter, given } from "./outcome_tool.ts";
 import { oneLine } from "./get_record_tool.ts";
 import { answerWithReport } from "./write_tools.ts";

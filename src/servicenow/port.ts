@@ -1,6 +1,6 @@
 /** What tools and resources may do with an instance. Every call is made in the caller's own name, under their rights. */
 import type { Result } from "../lib/result.ts";
-import type { ServicenowFailure, FailureWords } from "./failure.ts";
+import type { FailureWords, ServicenowFailure } from "./failure.ts";
 import type { Caller } from "./calls.ts";
 import type { RecordKind } from "./tables.ts";
 

@@ -3,9 +3,17 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { type Attachment, type AttachmentContent, type FileRequest, maxFetchedBytes, maxSentBytes, type AttachReport, type AttachRequest } from "./port.ts";
+import {
+  type Attachment,
+  type AttachmentContent,
+  type AttachReport,
+  type AttachRequest,
+  type FileRequest,
+  maxFetchedBytes,
+  maxSentBytes,
+} from "./port.ts";
 import { hasFixedFields } from "./table_access.ts";
-import { parseSysId, oneLine } from "./field_values.ts";
+import { oneLine, parseSysId } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { nameOf } from "./selection.ts";

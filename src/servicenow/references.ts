@@ -3,7 +3,7 @@ import { type Result, success } from "../lib/result.ts";
 import { knownTable, namingFields, tableOfNumber } from "./known_tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { displayValue, storedValue, isStoredSysId, cutText, oneLine } from "./field_values.ts";
+import { cutText, displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
 import { readOn } from "./read_on.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";

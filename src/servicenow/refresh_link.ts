@@ -3,10 +3,10 @@ import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/port.ts";
-import { type UnavailableCause, unavailableCauses, type ServicenowFailure } from "./failure.ts";
+import { type ServicenowFailure, type UnavailableCause, unavailableCauses } from "./failure.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type InstanceAccount, type LinkSecrets, noRefreshToken, type LinkStore } from "./link_store.ts";
+import { type InstanceAccount, type LinkSecrets, type LinkStore, noRefreshToken } from "./link_store.ts";
 import type { InstanceTokens, TokenEndpoint } from "./token_endpoint.ts";
 
 // * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies. After a

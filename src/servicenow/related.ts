@@ -2,9 +2,9 @@
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import type { RelatedRecords, RecordFields } from "./port.ts";
-import { type ServicenowFailure, invalidInput } from "./failure.ts";
-import { storedValue, displayValue, isStoredSysId } from "./field_values.ts";
+import type { RecordFields, RelatedRecords } from "./port.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { displayValue, isStoredSysId, storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
 import { toShownRecord } from "./selection.ts";
 import { askJson } from "./calls.ts";

@@ -3,11 +3,29 @@ import { type Result, success } from "../lib/result.ts";
 import { knownTable, tableNameOf } from "./known_tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { choicesOfColumn, type ColumnChoices, distinctChoices, listChoices, notAmongKnown, unlistedChoice, valuesOfChoice, resolvedStates } from "./choices.ts";
+import {
+  choicesOfColumn,
+  type ColumnChoices,
+  distinctChoices,
+  listChoices,
+  notAmongKnown,
+  resolvedStates,
+  unlistedChoice,
+  valuesOfChoice,
+} from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import { myGroups, type Reference, resolveReference } from "./references.ts";
 import { findColumn, type FoundColumn } from "./columns_by_name.ts";
-import { type Condition, anyOf, toQueryValue, booleanTerm, type Comparison, type Term, termsOf, textTerm } from "./conditions.ts";
+import {
+  anyOf,
+  booleanTerm,
+  type Comparison,
+  type Condition,
+  type Term,
+  termsOf,
+  textTerm,
+  toQueryValue,
+} from "./conditions.ts";
 import { datesOf } from "./dates.ts";
 
 /** Terms of a query, and the same in words: what was understood. */

@@ -6,7 +6,15 @@ import { isPlatformField } from "./table_access.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
-import { choicesOfColumn, type ColumnChoices, distinctChoices, listChoices, notAmongKnown, unlistedChoice, valuesOfChoice } from "./choices.ts";
+import {
+  choicesOfColumn,
+  type ColumnChoices,
+  distinctChoices,
+  listChoices,
+  notAmongKnown,
+  unlistedChoice,
+  valuesOfChoice,
+} from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import { resolveList, resolveReference } from "./references.ts";
 import { datesOf } from "./dates.ts";

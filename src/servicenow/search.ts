@@ -2,10 +2,10 @@
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type ServicenowFailure, invalidInput } from "./failure.ts";
-import { type RecordPage, type RecordSearch, maxSearchResults } from "./port.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { maxSearchResults, type RecordPage, type RecordSearch } from "./port.ts";
 import { htmlToText, oneLine } from "./field_values.ts";
-import { parseWords, select, linkTo, readSelection, type Selection, textColumns, toShownRecord } from "./selection.ts";
+import { linkTo, parseWords, readSelection, select, type Selection, textColumns, toShownRecord } from "./selection.ts";
 import { askJson } from "./calls.ts";
 import { mayShowField } from "./table_access.ts";
 import { knownTable, namingFields } from "./known_tables.ts";

@@ -1,9 +1,9 @@
 /** The tool `servicenow_search`: records by words and conditions in people's words. Encoded queries are never accepted. */
 import * as z from "zod";
-import { given, callerOf, contentWarning, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
+import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
 import { defineTool, type Tool } from "../mcp/tool.ts";
 import { maxSearchResults, type ServicenowRecords } from "./port.ts";
-import { searchNames, countNames } from "./argument_names_tool.ts";
+import { countNames, searchNames } from "./argument_names_tool.ts";
 import { listLines } from "./get_record_tool.ts";
 
 // Conditions as parameters: lines in `where`, and columns that agents guess as parameters of their own.

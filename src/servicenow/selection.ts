@@ -3,12 +3,12 @@ import { type Result, success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./known_tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { RecordSearch, ShownField, ShownRecord, RecordFields } from "./port.ts";
-import { parseConditions, anyOf, toQueryValue } from "./conditions.ts";
+import type { RecordFields, RecordSearch, ShownField, ShownRecord } from "./port.ts";
+import { anyOf, parseConditions, toQueryValue } from "./conditions.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
 import { resolveConditions } from "./resolve_conditions.ts";
 import { mayShowField } from "./table_access.ts";
-import { displayValue, storedValue, oneLine, wordsOf } from "./field_values.ts";
+import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 
 const maxWords = 8;
 

@@ -14,7 +14,7 @@ import { parseInstance } from "./instance.ts";
 import type { InstanceSignIn } from "../oauth/servicenow_port.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
-import { createServicenowLinks, type ServicenowLinks, askWhoAmI } from "./links.ts";
+import { askWhoAmI, createServicenowLinks, type ServicenowLinks } from "./links.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { createRecordReader } from "./resources.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";

@@ -2,8 +2,8 @@
 import type { Tool } from "../mcp/tool.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { servicenowAddNoteTool, servicenowCreateTool, servicenowUpdateTool } from "./write_tools.ts";
-import { servicenowApproveTool, askToLink, servicenowOrderTool } from "./order_tool.ts";
-import { servicenowAttachTool, servicenowFetchAttachmentTool, type AttachmentFiles } from "./attach_tool.ts";
+import { askToLink, servicenowApproveTool, servicenowOrderTool } from "./order_tool.ts";
+import { type AttachmentFiles, servicenowAttachTool, servicenowFetchAttachmentTool } from "./attach_tool.ts";
 import { servicenowCountTool, servicenowSearchTool } from "./search_tool.ts";
 import { servicenowDescribeTool } from "./describe_tool.ts";
 import { formerReadingTools, formerWritingTools } from "./former_tools.ts";

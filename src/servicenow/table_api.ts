@@ -4,7 +4,7 @@ import type { ServicenowInstance } from "./instance.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import { recordSchema, storedValue, isStoredSysId } from "./field_values.ts";
+import { isStoredSysId, recordSchema, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
 import { maxReplyBytes, parseResult } from "./transport.ts";
 import { boundedMap } from "../lib/bounded_map.ts";

@@ -1,6 +1,6 @@
 /** One request to the instance: no redirect followed, no body without a bound, no wait without an end. */
 import * as z from "zod";
-import { readBounded, declaredLength } from "../lib/request_text.ts";
+import { declaredLength, readBounded } from "../lib/request_text.ts";
 import type { Clock, Pause } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowFailure } from "./failure.ts";

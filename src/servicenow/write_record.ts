@@ -1,10 +1,17 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
 import type { DeskParts, Person } from "./table_api.ts";
 import { storedValue } from "./field_values.ts";
-import { type RecordFields, type ChangeReport, type CreateRequest, type UpdateRequest, maxTextCharacters, type NoteRequest } from "./port.ts";
+import {
+  type ChangeReport,
+  type CreateRequest,
+  maxTextCharacters,
+  type NoteRequest,
+  type RecordFields,
+  type UpdateRequest,
+} from "./port.ts";
 import { choicesOfColumn, listChoices } from "./choices.ts";
-import { type TableColumns, columnsOf } from "./columns.ts";
-import { type ResolvedValue, resolveValues, type GivenValue, parseValueLines } from "./resolve_values.ts";
+import { columnsOf, type TableColumns } from "./columns.ts";
+import { type GivenValue, parseValueLines, type ResolvedValue, resolveValues } from "./resolve_values.ts";
 import { type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";

@@ -1,11 +1,20 @@
 /** The tool `servicenow_create`: a new record by labels. */
 import * as z from "zod";
-import { type Result, failure, success } from "../lib/result.ts";
-import { type ToolOutcome, defineTool, type Tool } from "../mcp/tool.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import type { ServicenowRecords, ChangeReport, FieldChange } from "./port.ts";
-import { toFailureOutcome, toTextOutcome, given, answerWith, callerOf, dryRunParameter, idParameter, optionalTable } from "./outcome_tool.ts";
-import { createNames, updateNames, noteNames } from "./argument_names_tool.ts";
+import type { ChangeReport, FieldChange, ServicenowRecords } from "./port.ts";
+import {
+  answerWith,
+  callerOf,
+  dryRunParameter,
+  given,
+  idParameter,
+  optionalTable,
+  toFailureOutcome,
+  toTextOutcome,
+} from "./outcome_tool.ts";
+import { createNames, noteNames, updateNames } from "./argument_names_tool.ts";
 
 // What became of a change, as lines of text.
 

@@ -1,11 +1,20 @@
 /** A copy of the data directory that is of one moment, taken while the server runs. */
-import { closeSync, mkdirSync, openSync, readdirSync, rmSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
 import { randomBytes } from "node:crypto";
-import { UnusableError, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Result, success, UnusableError } from "../lib/result.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
-import { type DataDirectoryProblem, exposure, unfinishedChange, dataFiles, copyDurably, renameDurably, syncFile, masterKeyBytes } from "./data_directory.ts";
+import {
+  copyDurably,
+  type DataDirectoryProblem,
+  dataFiles,
+  exposure,
+  masterKeyBytes,
+  renameDurably,
+  syncFile,
+  unfinishedChange,
+} from "./data_directory.ts";
 import { exists } from "../lib/system_path.ts";
 import { requireOwn } from "./sqlite_database.ts";
 

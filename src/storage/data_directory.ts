@@ -3,7 +3,7 @@
  * installation, so it is refused when others could.
  */
 import { nodeFs } from "../lib/program.ts";
-import { parentOf, exists, pathBelow } from "../lib/system_path.ts";
+import { exists, parentOf, pathBelow } from "../lib/system_path.ts";
 import { randomBytes, randomId } from "../lib/random_secret.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";

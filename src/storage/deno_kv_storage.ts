@@ -2,10 +2,19 @@
  * The storage port on Deno KV, for Deno Deploy; on a disk SQLite is faster. KV's own `expireIn` only says when KV may
  * begin to forget, so it is not used: expiry is checked on every read.
  */
-import { StorageFault, parseStoredJson } from "../lib/system_fault.ts";
-import { type StorageKey, createIfAbsent, encodeKeyToRead, defaultBusyTimeoutMs, listRange, type Batch, type Storage, type StoredEntry } from "./port.ts";
-import { type PreparedPut, prepareBatch, type PreparedBatch } from "./prepare_batch.ts";
-import { type KeyedWatches, isWatchable, createKeyedWatches, isCounted } from "./watches.ts";
+import { parseStoredJson, StorageFault } from "../lib/system_fault.ts";
+import {
+  type Batch,
+  createIfAbsent,
+  defaultBusyTimeoutMs,
+  encodeKeyToRead,
+  listRange,
+  type Storage,
+  type StorageKey,
+  type StoredEntry,
+} from "./port.ts";
+import { prepareBatch, type PreparedBatch, type PreparedPut } from "./prepare_batch.ts";
+import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
 import { UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 

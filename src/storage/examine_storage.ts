@@ -1,6 +1,6 @@
 /** What `doctor` finds out about a storage, without making or changing anything. */
 import { lstatSync } from "node:fs";
-import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 import type { DatabaseLocation } from "./database_url.ts";

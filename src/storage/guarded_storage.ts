@@ -3,7 +3,7 @@
  * What the database fails rejects with `StorageUnavailableError`, soon; the log says once that it is away, why, and
  * what to do, and once that it is back.
  */
-import { createPause, type Timers, systemTimers } from "../lib/time.ts";
+import { createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
 import type { Problem } from "../lib/result.ts";
 import type { Log } from "../lib/log.ts";

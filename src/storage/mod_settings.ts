@@ -1,6 +1,6 @@
 /** What the server keeps, and where. */
 import { parseDatabaseUrl } from "./database_url.ts";
-import { parseMasterKey, parseText, optional, required, type ValuesOf } from "../lib/settings.ts";
+import { optional, parseMasterKey, parseText, required, type ValuesOf } from "../lib/settings.ts";
 
 /** Settings under the heading Storage. */
 export const storageSettings = {

@@ -1,5 +1,5 @@
 /** Opens the storage that the settings ask for. */
-import { type Problem, UnusableError, failure, type Result, success } from "../lib/result.ts";
+import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { DatabaseLocation } from "./database_url.ts";

@@ -3,7 +3,7 @@ import { UnusableError } from "../lib/result.ts";
 import { type AbsentStorage, markKey, type SoundStorage } from "./open_storage.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { encodeKey, type StorageKey } from "./port.ts";
-import { describePostgresFailure, requireUsableServer, foundVersion } from "./postgres_storage.ts";
+import { describePostgresFailure, foundVersion, requireUsableServer } from "./postgres_storage.ts";
 import { connectPostgres, postgresLimits } from "./postgres_connection.ts";
 
 /** Rejects with {@link UnusableError} when the server or the schema cannot be used. */

@@ -7,10 +7,17 @@ import { UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "../lib/join_next.ts";
-import { parseStoredJson, faultWords, systemFaultWords } from "../lib/system_fault.ts";
+import { faultWords, parseStoredJson, systemFaultWords } from "../lib/system_fault.ts";
 import { decodeKey, encodeKeyToRead, listRange, type Storage, type StorageKey, type StoredEntry } from "./port.ts";
 import { createKeyedWatches, isWatchable } from "./watches.ts";
-import { connectPostgres, type PostgresConnection, postgresErrorCode, type PostgresLimits, postgresLimits, listenToPostgres } from "./postgres_connection.ts";
+import {
+  connectPostgres,
+  listenToPostgres,
+  type PostgresConnection,
+  postgresErrorCode,
+  type PostgresLimits,
+  postgresLimits,
+} from "./postgres_connection.ts";
 import { prepareBatch } from "./prepare_batch.ts";
 
 // The tables and the one function that the PostgreSQL driver works with, in a schema of their own.

@@ -1,5 +1,5 @@
 /** Checks a {@link Batch} against the limits and brings it into the form that drivers work with. */
-import { encodeKey, encodeKeyToRead, isOver, storageLimits, type Batch, type StorageKey } from "./port.ts";
+import { type Batch, encodeKey, encodeKeyToRead, isOver, type StorageKey, storageLimits } from "./port.ts";
 
 /** A put whose value has become JSON. */
 export interface PreparedPut {

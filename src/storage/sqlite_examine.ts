@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../lib/result.ts";
 import { type AbsentStorage, markKey, type SoundStorage } from "./open_storage.ts";
 import { encodeKey, type StorageKey } from "./port.ts";
-import { requireOwn, requireSound, describeSqliteFailure } from "./sqlite_database.ts";
+import { describeSqliteFailure, requireOwn, requireSound } from "./sqlite_database.ts";
 
 /** How long the trial waits for another process's write. */
 const busyTimeoutMs = 1_000;

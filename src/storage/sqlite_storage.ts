@@ -3,9 +3,18 @@
  * `synchronous=FULL`: a code that was redeemed or a token that was revoked stays so through a loss of power.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { systemTimers, type Clock } from "../lib/time.ts";
-import { type KeyedWatches, isCounted, isWatchable, createKeyedWatches } from "./watches.ts";
-import { type StorageKey, decodeKey, encodeKeyToRead, listRange, defaultBusyTimeoutMs, type Batch, type Storage, type StoredEntry } from "./port.ts";
+import { type Clock, systemTimers } from "../lib/time.ts";
+import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
+import {
+  type Batch,
+  decodeKey,
+  defaultBusyTimeoutMs,
+  encodeKeyToRead,
+  listRange,
+  type Storage,
+  type StorageKey,
+  type StoredEntry,
+} from "./port.ts";
 import { parseStoredJson } from "../lib/system_fault.ts";
 import { createLockQueue } from "./sqlite_lock_queue.ts";
 import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";

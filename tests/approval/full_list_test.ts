@@ -1,7 +1,7 @@
 /** The list of rules is bounded, approvals push no rule off its end, and it is as it was changed last. */
 import assert from "node:assert/strict";
 import { createDecisions, type HeldCall, putHeldCall } from "../../src/console/approvals/decisions.ts";
-import { type Rule, createRuleStore, maxRules } from "../../src/console/approvals/rule.ts";
+import { createRuleStore, maxRules, type Rule } from "../../src/console/approvals/rule.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { answerFirstCommitLate } from "../fixtures/late_answer.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

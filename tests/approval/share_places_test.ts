@@ -1,8 +1,14 @@
 /** The places for calls that wait are shared, and neither asking nor deciding goes on for ever where others are quicker. */
 import assert from "node:assert/strict";
 import { ask } from "../../src/console/approvals/ask.ts";
-import { createDecisions, listHeldCalls, maxHeldCalls, putHeldCall, readHeldCall } from "../../src/console/approvals/decisions.ts";
-import { type Rule, createRuleStore } from "../../src/console/approvals/rule.ts";
+import {
+  createDecisions,
+  listHeldCalls,
+  maxHeldCalls,
+  putHeldCall,
+  readHeldCall,
+} from "../../src/console/approvals/decisions.ts";
+import { createRuleStore, type Rule } from "../../src/console/approvals/rule.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createBatchEncoder, decodeLines, type AuditLine, emptyLine, encodeLine } from "../../src/audit/line.ts";
+import { type AuditLine, createBatchEncoder, decodeLines, emptyLine, encodeLine } from "../../src/audit/line.ts";
 import { lineCountOf } from "../../src/audit/chain.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { auditPlace, start } from "./audit_place.ts";

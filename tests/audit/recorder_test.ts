@@ -5,7 +5,7 @@ import { type AuditLine, auditLineEnd, decodeLine, emptyLine, encodeLine, touche
 import { limitStrangers } from "../../src/audit/recorder.ts";
 import { segmentsKey } from "../../src/audit/chain.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
-import { storageLimits, type Storage } from "../../src/storage/port.ts";
+import { type Storage, storageLimits } from "../../src/storage/port.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import { auditPlace, secrets, start } from "./audit_place.ts";

@@ -1,8 +1,19 @@
 import assert from "node:assert/strict";
-import { type AuditBatch, type Chain, chainKey, hashBatch, parseChain, parseSegment, type Segment, segmentKey, segmentsKey, resealAuditChains } from "../../src/audit/chain.ts";
+import {
+  type AuditBatch,
+  type Chain,
+  chainKey,
+  hashBatch,
+  parseChain,
+  parseSegment,
+  resealAuditChains,
+  type Segment,
+  segmentKey,
+  segmentsKey,
+} from "../../src/audit/chain.ts";
 import { auditLineEnd, emptyLine } from "../../src/audit/line.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
-import { headText, type KeptHead, parseHead, auditHeads, verifyAudit } from "../../src/audit/verify.ts";
+import { auditHeads, headText, type KeptHead, parseHead, verifyAudit } from "../../src/audit/verify.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createMemoryStorage } from "../mcp/memory_storage.ts";

@@ -8,7 +8,27 @@ import { addUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { rotateSigningKeys } from "../../src/oauth/signing_keys.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
-import { authorizePath, basic, decide, fetchFrom, type Harness, hiddenField, issuer, locationOf, mount, openBrowser, passphrase, postForm, reachConsent, redeem, refresh, register, startHarness, type TestBrowser, verifier } from "./harness.ts";
+import {
+  authorizePath,
+  basic,
+  decide,
+  fetchFrom,
+  type Harness,
+  hiddenField,
+  issuer,
+  locationOf,
+  mount,
+  openBrowser,
+  passphrase,
+  postForm,
+  reachConsent,
+  redeem,
+  refresh,
+  register,
+  startHarness,
+  type TestBrowser,
+  verifier,
+} from "./harness.ts";
 
 /** Runs every flow and collects every secret that passed through it. */
 async function runEverything(harness: Harness): Promise<Record<string, string>> {

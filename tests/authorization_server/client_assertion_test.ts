@@ -2,7 +2,21 @@ import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "@panva/jose";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createClient } from "../../src/oauth/manage_clients.ts";
-import { authorizePath, fetchFrom, type Harness, issuer, mount, obtainCode, postForm, redeem, redirectUri, refresh, register, type RegisteredClient, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  fetchFrom,
+  type Harness,
+  issuer,
+  mount,
+  obtainCode,
+  postForm,
+  redeem,
+  redirectUri,
+  refresh,
+  register,
+  type RegisteredClient,
+  startHarness,
+} from "./harness.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
 
 const client_assertion_type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

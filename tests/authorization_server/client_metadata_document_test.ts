@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
 import { isClientDocumentUrl } from "../../src/oauth/client_document_url.ts";
-import { authorizePath, decide, type Harness, isAccepted, locationOf, obtainCode, openBrowser, reachConsent, redeem, redirectUri, refresh, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  decide,
+  type Harness,
+  isAccepted,
+  locationOf,
+  obtainCode,
+  openBrowser,
+  reachConsent,
+  redeem,
+  redirectUri,
+  refresh,
+  startHarness,
+} from "./harness.ts";
 import { openTestNetwork, type TestNetwork } from "./test_network.ts";
 
 const clientId = "https://app.example.com/client.json";

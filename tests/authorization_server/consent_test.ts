@@ -1,6 +1,21 @@
 import assert from "node:assert/strict";
 import { addUser } from "../../src/oauth/manage_users.ts";
-import { authorizePath, decide, type Harness, hiddenField, isAccepted, locationOf, obtainCode, openBrowser, passphrase, reachConsent, redeem, redirectUri, register, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  decide,
+  type Harness,
+  hiddenField,
+  isAccepted,
+  locationOf,
+  obtainCode,
+  openBrowser,
+  passphrase,
+  reachConsent,
+  redeem,
+  redirectUri,
+  register,
+  startHarness,
+} from "./harness.ts";
 
 async function openConsent(harness: Harness, parameters: Record<string, string> = {}) {
   const client = await register(harness);

@@ -2,7 +2,19 @@ import assert from "node:assert/strict";
 import { addUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { type Grant, grants, putsOfGrant } from "../../src/oauth/records.ts";
-import { authorizePath, connect, type Harness, hiddenField, isAccepted, openBrowser, passphrase, refresh, register, startHarness, type TestBrowser } from "./harness.ts";
+import {
+  authorizePath,
+  connect,
+  type Harness,
+  hiddenField,
+  isAccepted,
+  openBrowser,
+  passphrase,
+  refresh,
+  register,
+  startHarness,
+  type TestBrowser,
+} from "./harness.ts";
 
 async function openGrants(
   harness: Harness,

@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
 import { type ClientRequest, createClient, listClients, removeClient } from "../../src/oauth/manage_clients.ts";
-import { basic, connect, type Harness, isAccepted, issuer, obtainCode, postForm, redirectUri, refresh, resource, startHarness, verifier } from "./harness.ts";
+import {
+  basic,
+  connect,
+  type Harness,
+  isAccepted,
+  issuer,
+  obtainCode,
+  postForm,
+  redirectUri,
+  refresh,
+  resource,
+  startHarness,
+  verifier,
+} from "./harness.ts";
 
 const machine: ClientRequest = {
   name: "Nightly job",

@@ -6,7 +6,21 @@ import { type Grant, putsOfGrant } from "../../src/oauth/records.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { addUser, disableUser, enableUser, listUsers, resetUser } from "../../src/oauth/manage_users.ts";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
-import { authorizePath, connect, decide, type Harness, hiddenField, isAccepted, locationOf, openBrowser, redeem, refresh, register, startHarness, type TestBrowser } from "./harness.ts";
+import {
+  authorizePath,
+  connect,
+  decide,
+  type Harness,
+  hiddenField,
+  isAccepted,
+  locationOf,
+  openBrowser,
+  redeem,
+  refresh,
+  register,
+  startHarness,
+  type TestBrowser,
+} from "./harness.ts";
 
 const first = "the first passphrase";
 const second = "the second passphrase";

@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { assertionAlgorithms } from "../../src/oauth/client_authentication.ts";
-import { authorizePath, connect, decide, issuer, locationOf, openBrowser, reachConsent, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  connect,
+  decide,
+  issuer,
+  locationOf,
+  openBrowser,
+  reachConsent,
+  startHarness,
+} from "./harness.ts";
 
 Deno.test("the issuer is byte-identical in metadata, iss parameter and iss claim, without a trailing slash (RFC 8414 §3.3)", async () => {
   await using harness = await startHarness();

@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { createOperatorToken, listOperatorTokens, type OperatorTokenRequest, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
+import {
+  createOperatorToken,
+  listOperatorTokens,
+  type OperatorTokenRequest,
+  revokeOperatorToken,
+} from "../../src/oauth/operator_token.ts";
 import { addUser, disableUser, enableUser, resetUser } from "../../src/oauth/manage_users.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { operatorTokens } from "../../src/oauth/records.ts";

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { scrypt, createPasswordHasher, hashPassword, passphraseProblem, verifyPassword } from "../../src/oauth/password_hash.ts";
+import {
+  createPasswordHasher,
+  hashPassword,
+  passphraseProblem,
+  scrypt,
+  verifyPassword,
+} from "../../src/oauth/password_hash.ts";
 import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 Deno.test("hashPassword() gives an Argon2id PHC string with a fresh salt that verifies (RFC 9106)", async () => {

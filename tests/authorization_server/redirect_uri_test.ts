@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { classifyRedirectUri, isSameRedirectUri, matchesRedirectUri, selectRedirectUri } from "../../src/oauth/redirect_uri.ts";
+import {
+  classifyRedirectUri,
+  isSameRedirectUri,
+  matchesRedirectUri,
+  selectRedirectUri,
+} from "../../src/oauth/redirect_uri.ts";
 
 const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
   https: [

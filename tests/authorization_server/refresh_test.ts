@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import { createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
 import { createAgreedClock } from "../../src/lib/time.ts";
-import { connect, type Harness, isAccepted, mount, obtainCode, postForm, redeem, refresh, register, resource, startHarness } from "./harness.ts";
+import {
+  connect,
+  type Harness,
+  isAccepted,
+  mount,
+  obtainCode,
+  postForm,
+  redeem,
+  refresh,
+  register,
+  resource,
+  startHarness,
+} from "./harness.ts";
 
 const second = 1_000;
 const day = 86_400 * second;

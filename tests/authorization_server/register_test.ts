@@ -1,6 +1,19 @@
 import assert from "node:assert/strict";
 import { clients } from "../../src/oauth/records.ts";
-import { authorizePath, connect, decide, type Harness, obtainCode, openBrowser, reachConsent, redeem, redirectUri, refresh, register, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  connect,
+  decide,
+  type Harness,
+  obtainCode,
+  openBrowser,
+  reachConsent,
+  redeem,
+  redirectUri,
+  refresh,
+  register,
+  startHarness,
+} from "./harness.ts";
 
 function post(harness: Harness, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
   return harness.fetch("/oauth/register", {

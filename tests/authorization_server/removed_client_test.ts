@@ -3,7 +3,23 @@ import { createAuthorizationServer } from "../../src/oauth/authorization_server.
 import { createClient, listClients, removeClient } from "../../src/oauth/manage_clients.ts";
 import { grants } from "../../src/oauth/records.ts";
 import type { Batch, Storage } from "../../src/storage/port.ts";
-import { authorizePath, decide, fetchFrom, type Harness, mount, obtainCode, openBrowser, postForm, reachConsent, redeem, redirectUri, refresh, register, type RegisteredClient, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  decide,
+  fetchFrom,
+  type Harness,
+  mount,
+  obtainCode,
+  openBrowser,
+  postForm,
+  reachConsent,
+  redeem,
+  redirectUri,
+  refresh,
+  register,
+  type RegisteredClient,
+  startHarness,
+} from "./harness.ts";
 import { openTestNetwork } from "./test_network.ts";
 
 const documentId = "https://app.example.com/client.json";

@@ -1,7 +1,12 @@
 /** Signing keys from their publication to their end, as clients and other verifiers see it. */
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { listSigningKeys, replaceSigningKeys, rotateSigningKeys, createSigningKeys } from "../../src/oauth/signing_keys.ts";
+import {
+  createSigningKeys,
+  listSigningKeys,
+  replaceSigningKeys,
+  rotateSigningKeys,
+} from "../../src/oauth/signing_keys.ts";
 import { connect, type Harness, isAccepted, refresh, startHarness } from "./harness.ts";
 
 const pace = { leadSeconds: 900, overlapSeconds: 3_600 };

@@ -4,7 +4,17 @@ import { createAuthorizationServer } from "../../src/oauth/authorization_server.
 import { offeredScopes } from "../../src/lib/scopes.ts";
 import { createServicenow, type Servicenow } from "../../src/servicenow/servicenow.ts";
 import { type StandInInstance, startServicenow } from "../fixtures/servicenow/instance.ts";
-import { fetchFrom, type Harness, hiddenField, issuer, mount, openBrowser, passphrase, startHarness, type TestBrowser } from "./harness.ts";
+import {
+  fetchFrom,
+  type Harness,
+  hiddenField,
+  issuer,
+  mount,
+  openBrowser,
+  passphrase,
+  startHarness,
+  type TestBrowser,
+} from "./harness.ts";
 
 export interface SignInPlace extends AsyncDisposable {
   readonly harness: Harness;

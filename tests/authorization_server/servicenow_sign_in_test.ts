@@ -4,7 +4,22 @@ import { noPassphrase, users } from "../../src/oauth/records.ts";
 import { sysId } from "../fixtures/servicenow/world.ts";
 import { callerOf } from "../servicenow/place.ts";
 import { callbackPath, linkTo, openSignInPlace, signedInOwner, type SignInPlace } from "./servicenow_place.ts";
-import { authorizePath, decide, fetchFrom, hiddenField, issuer, locationOf, mount, openBrowser, passphrase, reachConsent, redeem, register, startHarness, type TestBrowser } from "./harness.ts";
+import {
+  authorizePath,
+  decide,
+  fetchFrom,
+  hiddenField,
+  issuer,
+  locationOf,
+  mount,
+  openBrowser,
+  passphrase,
+  reachConsent,
+  redeem,
+  register,
+  startHarness,
+  type TestBrowser,
+} from "./harness.ts";
 
 async function signInByInstance(place: SignInPlace, browser: TestBrowser, path: string, user: string): Promise<string> {
   const back = await browser.get(await callbackPath(place, await browser.get(path), user));

@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { addUser, disableUser } from "../../src/oauth/manage_users.ts";
 import { createSignInCode } from "../../src/oauth/set_up.ts";
-import { authorizePath, fetchFrom, type Harness, hiddenField, mount, openBrowser, passphrase, register, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  fetchFrom,
+  type Harness,
+  hiddenField,
+  mount,
+  openBrowser,
+  passphrase,
+  register,
+  startHarness,
+} from "./harness.ts";
 
 /** Wrong passphrases from everywhere, so that every browser that is new has to wait. */
 async function guessFromEverywhere(harness: Harness, client: string): Promise<void> {

@@ -2,7 +2,17 @@ import assert from "node:assert/strict";
 import { addUser } from "../../src/oauth/manage_users.ts";
 import { hashPassword } from "../../src/oauth/password_hash.ts";
 import { users } from "../../src/oauth/records.ts";
-import { authorizePath, hiddenField, issuer, mount, openBrowser, passphrase, reachConsent, register, startHarness } from "./harness.ts";
+import {
+  authorizePath,
+  hiddenField,
+  issuer,
+  mount,
+  openBrowser,
+  passphrase,
+  reachConsent,
+  register,
+  startHarness,
+} from "./harness.ts";
 
 async function openSignIn(harness: Awaited<ReturnType<typeof startHarness>>) {
   const client = await register(harness);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { parseConfigFile, readConfigFile, describeProblems } from "../../src/app/config/config_file.ts";
+import { describeProblems, parseConfigFile, readConfigFile } from "../../src/app/config/config_file.ts";
 import { findSetting } from "../../src/app/config/find_setting.ts";
 import { storageSettings } from "../../src/storage/mod_settings.ts";
 

@@ -5,7 +5,14 @@ import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { createPerson, type Person } from "../fixtures/person.ts";
-import { makeServerPlace, runCommand, type RunningServer, type ServerPlace, type StartOptions, startServer } from "../fixtures/running_server.ts";
+import {
+  makeServerPlace,
+  runCommand,
+  type RunningServer,
+  type ServerPlace,
+  type StartOptions,
+  startServer,
+} from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
 import { reportStoredAttempts } from "../../src/console/connections/report.ts";

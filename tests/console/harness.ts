@@ -6,7 +6,17 @@ import { overviewSection } from "../../src/console/pages/overview.ts";
 import { peopleSection } from "../../src/console/pages/people.ts";
 import { settingsSection } from "../../src/console/pages/settings_in_force.ts";
 import type { Section } from "../../src/console/pages/section.ts";
-import { fetchFrom, type Harness, hiddenField, issuer, mount, openBrowser, passphrase, startHarness, type TestBrowser } from "../authorization_server/harness.ts";
+import {
+  fetchFrom,
+  type Harness,
+  hiddenField,
+  issuer,
+  mount,
+  openBrowser,
+  passphrase,
+  startHarness,
+  type TestBrowser,
+} from "../authorization_server/harness.ts";
 
 /** The harness of the authorization server, with the console mounted. */
 export interface ConsoleHarness extends Harness {

@@ -9,7 +9,15 @@ import type { Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import type { Agent } from "../fixtures/agent_jobs/job.ts";
 import { jobs } from "../fixtures/agent_jobs/jobs.ts";
-import { largeSize, makeAgentWorkspace, oldDate, recentDate, recentFiles, smallSize, workspaceFiles } from "../fixtures/agent_jobs/workspace.ts";
+import {
+  largeSize,
+  makeAgentWorkspace,
+  oldDate,
+  recentDate,
+  recentFiles,
+  smallSize,
+  workspaceFiles,
+} from "../fixtures/agent_jobs/workspace.ts";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { testInEachWay } from "../fixtures/workspace_ways.ts";

@@ -1,8 +1,23 @@
 /** Many people at one address, as behind a proxy that is not trusted, and a stranger among them. */
 import assert from "node:assert/strict";
 import { createClient } from "../../src/oauth/manage_clients.ts";
-import { limitAttempts, createRateLimiter } from "../../src/http/rate_limit.ts";
-import { authorizePath, connect, decide, fetchFrom, type Harness, mount, obtainCode, openBrowser, postForm, reachConsent, redeem, refresh, register, startHarness } from "../authorization_server/harness.ts";
+import { createRateLimiter, limitAttempts } from "../../src/http/rate_limit.ts";
+import {
+  authorizePath,
+  connect,
+  decide,
+  fetchFrom,
+  type Harness,
+  mount,
+  obtainCode,
+  openBrowser,
+  postForm,
+  reachConsent,
+  redeem,
+  refresh,
+  register,
+  startHarness,
+} from "../authorization_server/harness.ts";
 
 /** The endpoints behind the limit that the app puts before them; all requests come from one address. */
 function limited(harness: Harness): Harness {

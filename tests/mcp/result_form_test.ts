@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { StructuredResults } from "../../src/mcp/limits.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { createProfiles, serviceNowProfile, readsTextAlone } from "../../src/mcp/profile.ts";
+import { createProfiles, readsTextAlone, serviceNowProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createHarness, type Harness, principalWith, rpc, toolCall } from "./harness.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
-import { addCounts, expose, createHistogram, cumulative, observe, createMetrics } from "../../src/audit/metrics.ts";
+import { addCounts, createHistogram, createMetrics, cumulative, expose, observe } from "../../src/audit/metrics.ts";
 import { observeStorage } from "../../src/audit/observed_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";

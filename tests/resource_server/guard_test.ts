@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createChallenges, createGuard, type Guard, createSpellings } from "../../src/http/guard.ts";
+import { createChallenges, createGuard, createSpellings, type Guard } from "../../src/http/guard.ts";
 import type { AuthOutcome } from "../../src/lib/principal.ts";
 import { createOperatorToken, revokeOperatorToken } from "../../src/oauth/operator_token.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";

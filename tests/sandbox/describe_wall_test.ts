@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type RaceFreedom, describeWall } from "../../src/app/sandbox/describe_wall.ts";
+import { describeWall, type RaceFreedom } from "../../src/app/sandbox/describe_wall.ts";
 import type { ServerPermissions } from "../../src/app/sandbox/permissions.ts";
 
 const permissions: ServerPermissions = {

@@ -5,7 +5,13 @@ import { fileURLToPath } from "node:url";
 import manifest from "../../deno.json" with { type: "json" };
 import { makeServerPlace, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { libraryFlag } from "../../src/lib/library_paths.ts";
-import { landlockVersion, leastLandlockVersion, startFlags, unstableFlags, loadLauncherLibc } from "../../src/app/sandbox/landlock.ts";
+import {
+  landlockVersion,
+  leastLandlockVersion,
+  loadLauncherLibc,
+  startFlags,
+  unstableFlags,
+} from "../../src/app/sandbox/landlock.ts";
 import type { Targets } from "./attempts.ts";
 import { call, createToken } from "./call.ts";
 

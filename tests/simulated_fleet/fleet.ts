@@ -6,7 +6,13 @@ import { limits, serverUrl, startInstance } from "./instance.ts";
 import { waitFor } from "./native_work.ts";
 import type { PreparedState } from "./prepared_state.ts";
 import { SimulatedDatabase } from "./simulated_database.ts";
-import { Announcements, fairWeather, openCalmStorage, openSimulatedStorage, type Weather } from "./simulated_storage.ts";
+import {
+  Announcements,
+  fairWeather,
+  openCalmStorage,
+  openSimulatedStorage,
+  type Weather,
+} from "./simulated_storage.ts";
 import { createStoredInvariants } from "./stored_invariants.ts";
 import { Host, VirtualTime } from "./virtual_time.ts";
 

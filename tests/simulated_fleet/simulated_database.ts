@@ -1,5 +1,13 @@
 /** The database of the fleet: one state, changed by one batch after the other, and what was ever written, for the checks. */
-import { type Batch, type RangeOptions, type StorageKey, type StoredEntry, decodeKey, encodeKeyToRead, endOfRange } from "../../src/storage/port.ts";
+import {
+  type Batch,
+  decodeKey,
+  encodeKeyToRead,
+  endOfRange,
+  type RangeOptions,
+  type StorageKey,
+  type StoredEntry,
+} from "../../src/storage/port.ts";
 import { prepareBatch } from "../../src/storage/prepare_batch.ts";
 
 interface Row {

@@ -4,7 +4,16 @@ import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { llmEmbedTool, splitPassages } from "../../src/llm/llm_embed.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import { callTool, codeOf, messageOf, type ModelChanges, parseInput, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  callTool,
+  codeOf,
+  messageOf,
+  type ModelChanges,
+  parseInput,
+  structured,
+  testContext,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 import { withWorkspace } from "./with_workspace.ts";
 
 const models = [{ name: "all-minilm", capabilities: ["embedding"] }, { name: "tinyllama" }];

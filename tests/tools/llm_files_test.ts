@@ -4,7 +4,15 @@ import { Buffer } from "node:buffer";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import { callTool, codeOf, messageOf, type ModelChanges, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  callTool,
+  codeOf,
+  messageOf,
+  type ModelChanges,
+  structured,
+  testContext,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 import { withWorkspace } from "./with_workspace.ts";
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2]);

@@ -4,7 +4,17 @@ import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { defaultProgressPace, type ProgressPace } from "../../src/llm/progress.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import { callTool as call, codeOf, messageOf, type ModelChanges, noWorkspace, parseInput, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  callTool as call,
+  codeOf,
+  messageOf,
+  type ModelChanges,
+  noWorkspace,
+  parseInput,
+  structured,
+  testContext,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 import { until } from "../fixtures/until.ts";
 
 const clock = (): number => performance.now();

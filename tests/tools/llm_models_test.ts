@@ -3,7 +3,16 @@ import { describeModels, type ModelsReport } from "../../src/llm/models_report.t
 import { llmModelsTool, llmTools } from "../../src/llm/llm_tools.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
-import { ask, callTool, codeOf, gather, noSignal, noWorkspace, structured, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  ask,
+  callTool,
+  codeOf,
+  gather,
+  noSignal,
+  noWorkspace,
+  structured,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 
 Deno.test("llm_models lists which models are installed, in memory and allowed", async () => {
   await using ollama = await startOllama({

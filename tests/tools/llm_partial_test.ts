@@ -3,7 +3,16 @@ import assert from "node:assert/strict";
 import type { ToolOutcome } from "../../src/mcp/tool.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { type Play, type StandInOllama, startOllama } from "../fixtures/ollama.ts";
-import { callTool, codeOf, messageOf, type ModelChanges, noWorkspace, structured, testContext, testModel } from "../fixtures/ollama_calls.ts";
+import {
+  callTool,
+  codeOf,
+  messageOf,
+  type ModelChanges,
+  noWorkspace,
+  structured,
+  testContext,
+  testModel,
+} from "../fixtures/ollama_calls.ts";
 
 const clock = (): number => performance.now();
 const now = Promise.resolve();

@@ -4,7 +4,16 @@ import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import type { Draft, DraftOptions, Workspace } from "../../src/files/workspace/port.ts";
 import { undoChange } from "../../src/files/text/undo.ts";
-import { at, type ContractSettings, fillFile, type OpenWorkspace, reason, roomyTrash, text, value } from "./contract.ts";
+import {
+  at,
+  type ContractSettings,
+  fillFile,
+  type OpenWorkspace,
+  reason,
+  roomyTrash,
+  text,
+  value,
+} from "./contract.ts";
 import { makeChange, trashOf } from "./trash_contract.ts";
 
 const content = new Uint8Array(1_000_003).map((_, index) => index % 251);

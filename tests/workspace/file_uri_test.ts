@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { fileUriTemplate, fromTemplateValue, parseFileUri, toFileUri, toTemplateValue } from "../../src/files/workspace/file_uri.ts";
+import {
+  fileUriTemplate,
+  fromTemplateValue,
+  parseFileUri,
+  toFileUri,
+  toTemplateValue,
+} from "../../src/files/workspace/file_uri.ts";
 import { hostileUris } from "../resources/hostile_uris.ts";
 import { parseFilePath, type WorkspacePath } from "../../src/files/workspace/path.ts";
 

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { posix } from "node:path";
 import fc from "fast-check";
-import { compareNames, maxNameBytes, maxPathBytes, newNameProblem, parseDirectoryPath, parseFilePath } from "../../src/files/workspace/path.ts";
+import {
+  compareNames,
+  maxNameBytes,
+  maxPathBytes,
+  newNameProblem,
+  parseDirectoryPath,
+  parseFilePath,
+} from "../../src/files/workspace/path.ts";
 import { checkProperty } from "./property_runs.ts";
 
 const encodedBytes = (text: string): number => new TextEncoder().encode(text).byteLength;

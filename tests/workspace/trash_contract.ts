@@ -4,7 +4,19 @@ import type { Change, ChangeAuthor } from "../../src/files/workspace/change.ts";
 import type { WorkspacePath } from "../../src/files/workspace/path.ts";
 import type { Trash, Workspace } from "../../src/files/workspace/port.ts";
 import { undoChange } from "../../src/files/text/undo.ts";
-import { at, type ContractSettings, encode, fillFile, type OpenedWorkspace, type OpenWorkspace, reason, roomyTrash, text, tree, value } from "./contract.ts";
+import {
+  at,
+  type ContractSettings,
+  encode,
+  fillFile,
+  type OpenedWorkspace,
+  type OpenWorkspace,
+  reason,
+  roomyTrash,
+  text,
+  tree,
+  value,
+} from "./contract.ts";
 
 export const author: ChangeAuthor = { subject: "anna", clientId: "claude", grantId: "grant", tool: "file_write" };
 

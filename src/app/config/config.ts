@@ -1,10 +1,24 @@
 /** The only reader of the environment and of flags: turns them into one frozen {@link Config}, or into every problem. */
-import { type ConfigSources, findSetting, isDeploy, layeredVariables, shownText, type SettingInForce, settingsInForce } from "./find_setting.ts";
+import {
+  type ConfigSources,
+  findSetting,
+  isDeploy,
+  layeredVariables,
+  type SettingInForce,
+  settingsInForce,
+  shownText,
+} from "./find_setting.ts";
 import type { ConfigProblem } from "./config_file.ts";
-import { type SettingValues, settings, settingTables, variableNames } from "./settings.ts";
+import { settings, settingTables, type SettingValues, variableNames } from "./settings.ts";
 import { faultWords } from "../../lib/system_fault.ts";
-import { type Result, failure, success } from "../../lib/result.ts";
-import { parseCertificates, parsePrivateKey, type SettingParser, isLoopbackHost, type SettingTable } from "../../lib/settings.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import {
+  isLoopbackHost,
+  parseCertificates,
+  parsePrivateKey,
+  type SettingParser,
+  type SettingTable,
+} from "../../lib/settings.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";

@@ -2,7 +2,16 @@
  * Every setting there is: each part's own table, by the part's name in the configuration. The help text, the reference,
  * the parser and the type of the configuration all come from these tables.
  */
-import { parseChoice, parseInteger, parseWorkers, optional, required, type ValuesOf, type Setting, type SettingTable } from "../../lib/settings.ts";
+import {
+  optional,
+  parseChoice,
+  parseInteger,
+  parseWorkers,
+  required,
+  type Setting,
+  type SettingTable,
+  type ValuesOf,
+} from "../../lib/settings.ts";
 import { auditSettings, telemetrySettings } from "../../audit/mod_settings.ts";
 import { authorizationServerSettings } from "../../oauth/mod_settings.ts";
 import { consoleSettings } from "../../console/mod_settings.ts";

@@ -3,7 +3,7 @@
  * a path leads to at the moment of use, so that neither a link nor a race leads past it.
  */
 import { mkdirSync } from "node:fs";
-import { permittedLibraries, libraryFlag } from "../../lib/library_paths.ts";
+import { libraryFlag, permittedLibraries } from "../../lib/library_paths.ts";
 import type { Config } from "../config/config.ts";
 import { realPathBelow, serverPermissions } from "./permissions.ts";
 

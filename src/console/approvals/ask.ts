@@ -1,5 +1,13 @@
 /** Puts a call in front of people: stores it with what it would do, where there is a place for it. */
-import { type HeldCall, heldCallId, heldMs, listHeldCalls, putHeldCall, readHeldCall, type StoredHeldCall } from "./decisions.ts";
+import {
+  type HeldCall,
+  heldCallId,
+  heldMs,
+  listHeldCalls,
+  putHeldCall,
+  readHeldCall,
+  type StoredHeldCall,
+} from "./decisions.ts";
 import type { JudgedCall, Rule } from "./rule.ts";
 import { placeFor } from "./places.ts";
 import type { Clock } from "../../lib/time.ts";

@@ -6,7 +6,15 @@ import type { Tool, ToolContext, ToolOutcome } from "../../mcp/tool.ts";
 import { isObject } from "../../lib/json.ts";
 import { ask, hasPlace, isStricter, type NotHeld } from "./ask.ts";
 import { type HeldCall, heldCallId, takeHeldCall } from "./decisions.ts";
-import { type PlaceReader, placesOf, type FindTrueNames, judgeByNames, namesBehindLinks, needsTrueNames, withTrueNames } from "./places.ts";
+import {
+  type FindTrueNames,
+  judgeByNames,
+  namesBehindLinks,
+  needsTrueNames,
+  type PlaceReader,
+  placesOf,
+  withTrueNames,
+} from "./places.ts";
 import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { askingRules, decidingRule, type JudgedCall, type Rule, type RuleStore } from "./rule.ts";
 import { digestOf } from "../../lib/secrets.ts";

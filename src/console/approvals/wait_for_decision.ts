@@ -1,5 +1,5 @@
 /** Waits for a person's decision, as long as the client does. */
-import { type NotHeld, cutMiddle } from "./ask.ts";
+import { cutMiddle, type NotHeld } from "./ask.ts";
 import { heldCallKey, heldMs, readHeldCall, type StoredHeldCall } from "./decisions.ts";
 import type { Log } from "../../lib/log.ts";
 import { leastReadingMs, type Timers } from "../../lib/time.ts";

@@ -4,7 +4,7 @@
  */
 import { isObject, parseJson } from "../../lib/json.ts";
 import { requestHost } from "../../lib/network.ts";
-import { shownHost, type StepKind, agentFamily, shownName, shownPath, type NewStep } from "./step.ts";
+import { agentFamily, type NewStep, shownHost, shownName, shownPath, type StepKind } from "./step.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
 

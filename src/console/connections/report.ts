@@ -5,7 +5,7 @@ import { authorizationCauses } from "./authorization.ts";
 import { callCauses } from "./calls.ts";
 import type { Cause, Facts } from "./cause.ts";
 import { registrationCauses, tokenCauses } from "./token.ts";
-import { type Step, stepKinds, browserAgent, type StepKind } from "./step.ts";
+import { browserAgent, type Step, type StepKind, stepKinds } from "./step.ts";
 import type { Storage } from "../../storage/port.ts";
 import { readStoredSteps } from "./step_log.ts";
 

@@ -1,6 +1,6 @@
 /** The calls that run in this process, and those that have just ended. Bounded; nothing of it is stored. */
 import * as z from "zod";
-import { touchedBy, type AuditLine } from "../../audit/line.ts";
+import { type AuditLine, touchedBy } from "../../audit/line.ts";
 import { isObject } from "../../lib/json.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { WatchedCall } from "../../mcp/in_flight.ts";

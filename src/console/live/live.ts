@@ -1,10 +1,10 @@
 /** What the console sees of the calls that run, on every instance, and what it can stop. */
 import * as z from "zod";
-import { createPause, type Clock, systemTimers, type Timers } from "../../lib/time.ts";
+import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/port.ts";
-import { type InstanceReport, instanceReport, createCallTable, type EndedCall, type LiveCall } from "./call_table.ts";
+import { createCallTable, type EndedCall, type InstanceReport, instanceReport, type LiveCall } from "./call_table.ts";
 import type { AuditLine } from "../../audit/line.ts";
 import type { CallWatch } from "../../mcp/in_flight.ts";
 import { createCallSwitches, type SwitchState } from "./call_switches.ts";

@@ -4,7 +4,7 @@ import type { AccessList, ListedGrant, Vouching } from "../../oauth/grants.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { nextLink, pageOf, timeCursor, dataTable, ago, moment, withCode } from "./words.ts";
+import { ago, dataTable, moment, nextLink, pageOf, timeCursor, withCode } from "./words.ts";
 
 /** What a grant's calls came to in the last day. */
 export interface Usage {

@@ -1,7 +1,7 @@
 /** Decisions: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { differenceBlock, nextLink, pageOf, timeCursor, ago, timeOfDay } from "./words.ts";
+import { ago, differenceBlock, nextLink, pageOf, timeCursor, timeOfDay } from "./words.ts";
 import { actFields } from "./frame.ts";
 import type { Section, Visit } from "./section.ts";
 

@@ -3,7 +3,7 @@ import type { Live } from "../live/live.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { Act, LiveParts, Section, Visit } from "./section.ts";
-import { dataTable, ago, duration, moment, outcomeBadge } from "./words.ts";
+import { ago, dataTable, duration, moment, outcomeBadge } from "./words.ts";
 
 interface LiveOptions {
   readonly live: Live;

@@ -1,7 +1,7 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
 import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { withCode, dataTable, ago, plainName, timeOfDay } from "./words.ts";
+import { ago, dataTable, plainName, timeOfDay, withCode } from "./words.ts";
 import type { Decisions } from "../approvals/decisions.ts";
 import type { SearchAudit } from "./audit.ts";
 

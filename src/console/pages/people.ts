@@ -2,7 +2,7 @@
 import type { Administration, UserChange } from "../../oauth/administration.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
-import { nextLink, pageOf, dataTable, moment } from "./words.ts";
+import { dataTable, moment, nextLink, pageOf } from "./words.ts";
 import type { Act, Section, Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];

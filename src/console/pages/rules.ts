@@ -1,5 +1,15 @@
 /** Rules: what is allowed, what waits and what is refused, in words; tried on the last day's calls before they hold. */
-import { decidingRule, everyChange, type JudgedCall, maxRuleTextCharacters, type Rule, ruleWords, type Verdict, maxRules, type RuleStore } from "../approvals/rule.ts";
+import {
+  decidingRule,
+  everyChange,
+  type JudgedCall,
+  maxRules,
+  maxRuleTextCharacters,
+  type Rule,
+  type RuleStore,
+  ruleWords,
+  type Verdict,
+} from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { actFields } from "./frame.ts";

@@ -1,8 +1,8 @@
 /** ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended it. */
-import { accountName, linkProblem, type LinkHealth } from "../../oauth/servicenow_port.ts";
+import { accountName, type LinkHealth, linkProblem } from "../../oauth/servicenow_port.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { dataTable, ago, moment } from "./words.ts";
+import { ago, dataTable, moment } from "./words.ts";
 
 interface ServicenowOptions {
   readonly origin: string;

@@ -4,7 +4,15 @@
  */
 import type { Stats } from "node:fs";
 import { nodeFs } from "../../lib/program.ts";
-import { type DiskFile, type DiskInfo, type DiskLock, type DiskAccess, type DiskDirectory, type DiskListing, isSame } from "./directory.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskInfo,
+  type DiskListing,
+  type DiskLock,
+  isSame,
+} from "./directory.ts";
 import { firstUnknown } from "../workspace/file_display.ts";
 import type { EntryKind } from "../workspace/port.ts";
 import { errorCode, unlinkable } from "./refusal.ts";

@@ -2,7 +2,7 @@
 import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../workspace/change.ts";
 import type { DiskAccess, DiskDirectory, DiskInfo } from "./directory.ts";
 import { errorCode, toRefusal } from "./refusal.ts";
-import { itemName, recordName, toRecordLine, headerLine, readRecord } from "./trash_directory.ts";
+import { headerLine, itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Staging } from "./staging.ts";

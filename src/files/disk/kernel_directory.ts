@@ -4,11 +4,21 @@
  */
 import type { Descriptor, KernelRoots } from "../kernel/descriptor.ts";
 import { DT_DIR, DT_UNKNOWN } from "../kernel/libc.ts";
-import { type DiskInfo, isForeign, type DiskAccess, type DiskDirectory, type DiskFile, type DiskListing, type DiskLock, identityOf, isSame } from "./directory.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskInfo,
+  type DiskListing,
+  type DiskLock,
+  identityOf,
+  isForeign,
+  isSame,
+} from "./directory.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { errorCode, unlinkable } from "./refusal.ts";
-import { KernelFile, openAny, openFile, statusOrClose, KernelListing } from "./kernel_file.ts";
+import { KernelFile, KernelListing, openAny, openFile, statusOrClose } from "./kernel_file.ts";
 
 /** Closes a descriptor at the end of a block. */
 class Opened implements Disposable {

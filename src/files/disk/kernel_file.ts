@@ -1,7 +1,7 @@
 /** An open file, or what is locked, by its descriptor. */
 import type { Descriptor, Screening } from "../kernel/descriptor.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";
-import { type DiskFile, type DiskLock, type DiskInfo, type DiskListing, isForeign } from "./directory.ts";
+import { type DiskFile, type DiskInfo, type DiskListing, type DiskLock, isForeign } from "./directory.ts";
 import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../kernel/libc.ts";
 import type { EntryKind } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";

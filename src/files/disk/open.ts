@@ -5,7 +5,7 @@ import type { DiskFile, DiskInfo, DiskListing } from "./directory.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside, resolveInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, WorkspaceRefusal, DirectoryEntry, Listing, ListOptions } from "../workspace/port.ts";
+import type { DirectoryEntry, Listing, ListOptions, Outcome, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
 export function openInside(

@@ -1,5 +1,5 @@
 /** Reads files of the disk workspace. Small ones at once: an asynchronous step costs more than the read. */
-import { digestOf, createDigest } from "../../lib/secrets.ts";
+import { createDigest, digestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";

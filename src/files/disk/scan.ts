@@ -7,7 +7,14 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time.ts";
 import { compareNames, isReserved } from "../workspace/path.ts";
 import type { DirectoryEntry } from "../workspace/port.ts";
-import { type DiskInfo, type DiskListing, type DiskAccess, isForeign, type DiskDirectory, isSame } from "./directory.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskInfo,
+  type DiskListing,
+  isForeign,
+  isSame,
+} from "./directory.ts";
 import { errorCode } from "./refusal.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { foldName } from "../workspace/name_folding.ts";

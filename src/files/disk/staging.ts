@@ -4,9 +4,24 @@
  * process ends, so files of an owner whose lock is free are leftovers. Leftovers that were not what a deletion was
  * about are versions that exist nowhere else: they are kept.
  */
-import { type DiskAccess, type DiskDirectory, type DiskLock, identityOf, type DiskFile, type DiskInfo, isSame } from "./directory.ts";
-import { restoreDraft, existingDirectory, ensureDirectory, enterDrafts, openDraftFile, type OpenedDraft } from "./drafts.ts";
-import { saveOldVersion, enterTrash } from "./trash_directory.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskInfo,
+  type DiskLock,
+  identityOf,
+  isSame,
+} from "./directory.ts";
+import {
+  ensureDirectory,
+  enterDrafts,
+  existingDirectory,
+  openDraftFile,
+  type OpenedDraft,
+  restoreDraft,
+} from "./drafts.ts";
+import { enterTrash, saveOldVersion } from "./trash_directory.ts";
 import { failure, success } from "../../lib/result.ts";
 import { pause } from "../../lib/time.ts";
 import { toRefusal } from "./refusal.ts";

@@ -10,7 +10,12 @@ import { createKernelAccess } from "./kernel_directory.ts";
 import { errorCode } from "./refusal.ts";
 import { pause } from "../../lib/time.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
-import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths, type WatchWorkspace } from "../workspace/watch.ts";
+import {
+  changeDelayMilliseconds,
+  createChangeNotices,
+  maxChangedPaths,
+  type WatchWorkspace,
+} from "../workspace/watch.ts";
 import { isReserved } from "../workspace/path.ts";
 
 // * Tells of changes in single directories: by their descriptors where the kernel confines names, else by their paths.

@@ -1,10 +1,10 @@
 /** The trash of a disk workspace as its port has it. */
-import { type Left, isChangeId, type KeptItem, type PutStep } from "../workspace/change.ts";
-import { type WorkspacePath, stagingDirectoryName } from "../workspace/path.ts";
-import type { Outcome, WrittenFile, ByteRange, Trash } from "../workspace/port.ts";
+import { isChangeId, type KeptItem, type Left, type PutStep } from "../workspace/change.ts";
+import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
+import type { ByteRange, Outcome, Trash, WrittenFile } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
 import { matchContent, readPieces } from "./read.ts";
-import { openInside, hasHiddenName } from "./open.ts";
+import { hasHiddenName, openInside } from "./open.ts";
 import { replaceWith, withTarget } from "./write.ts";
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
@@ -15,7 +15,7 @@ import { type Expects, judgeTree, removeDiskEntry } from "./remove.ts";
 import { resolveInside } from "./resolve.ts";
 import type { Staging } from "./staging.ts";
 import { giveUpSecondName, keepSecondName, keptOf, makeStep } from "./keep.ts";
-import { itemName, trashDirectoryName, recordName, toRecordLine } from "./trash_directory.ts";
+import { itemName, recordName, toRecordLine, trashDirectoryName } from "./trash_directory.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
 import { moveDiskEntry } from "./move.ts";
 import type { DiskTrash } from "./disk_trash.ts";

@@ -13,7 +13,14 @@ import { openInside } from "./open.ts";
 import { toRefusal } from "./refusal.ts";
 import type { Passage } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { type Outcome, type PairOutcome, type PairRefusal, refusedAt, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
+import {
+  type Outcome,
+  type PairOutcome,
+  type PairRefusal,
+  refusedAt,
+  type WriteOptions,
+  type WrittenFile,
+} from "../workspace/port.ts";
 
 /** A target without the directories that the step reached. */
 type Seen = Pick<Target, "segments" | "info">;

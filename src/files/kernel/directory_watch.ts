@@ -2,7 +2,30 @@
  * Notices changes in open directories, by one inotify(7) instance for all of them. Deno's own watch also asks to be told
  * of each opened file: while a client waited for changes, a search woke it up for every file.
  */
-import { errorOf, type Libc, IN_ATTRIB, IN_CLOEXEC, IN_CLOSE_WRITE, IN_CREATE, IN_DELETE, IN_IGNORED, IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_ONLYDIR, IN_Q_OVERFLOW, inotifyLayout, KernelError, AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW, MAP_FAILED, MAP_SHARED, PROT_READ, STATX_BASIC_STATS } from "./libc.ts";
+import {
+  AT_EMPTY_PATH,
+  AT_FDCWD,
+  AT_SYMLINK_NOFOLLOW,
+  errorOf,
+  IN_ATTRIB,
+  IN_CLOEXEC,
+  IN_CLOSE_WRITE,
+  IN_CREATE,
+  IN_DELETE,
+  IN_IGNORED,
+  IN_MODIFY,
+  IN_MOVED_FROM,
+  IN_MOVED_TO,
+  IN_ONLYDIR,
+  IN_Q_OVERFLOW,
+  inotifyLayout,
+  KernelError,
+  type Libc,
+  MAP_FAILED,
+  MAP_SHARED,
+  PROT_READ,
+  STATX_BASIC_STATS,
+} from "./libc.ts";
 import { cPath, lengthOf, pathMax, toName } from "./stored_name.ts";
 import { createPathStatus, EntryStatus, statusBytes } from "./entry_status.ts";
 

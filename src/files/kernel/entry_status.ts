@@ -1,5 +1,20 @@
 /** What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses. */
-import { errorOf, type Libc, AT_EMPTY_PATH, AT_FDCWD, AT_NO_AUTOMOUNT, AT_SYMLINK_NOFOLLOW, S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID, statxLayout } from "./libc.ts";
+import {
+  AT_EMPTY_PATH,
+  AT_FDCWD,
+  AT_NO_AUTOMOUNT,
+  AT_SYMLINK_NOFOLLOW,
+  errorOf,
+  type Libc,
+  S_IFDIR,
+  S_IFLNK,
+  S_IFMT,
+  S_IFREG,
+  STATX_BASIC_STATS,
+  STATX_BTIME,
+  STATX_MNT_ID,
+  statxLayout,
+} from "./libc.ts";
 import { cPath, pathMax } from "./stored_name.ts";
 
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;

@@ -1,8 +1,8 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
-import { type Libc, KernelError, loadLibc, openFlags } from "./libc.ts";
+import { KernelError, type Libc, loadLibc, openFlags } from "./libc.ts";
 import { cPath, pathMax } from "./stored_name.ts";
-import { createCommitWatch, type WatchCommits, createPlaceWatch, type WatchPlace } from "./directory_watch.ts";
-import type { KernelRoots, Descriptor } from "./descriptor.ts";
+import { createCommitWatch, createPlaceWatch, type WatchCommits, type WatchPlace } from "./directory_watch.ts";
+import type { Descriptor, KernelRoots } from "./descriptor.ts";
 import { createKernelRoots } from "./opened_descriptor.ts";
 import type { ScreenerKeeper } from "./screening.ts";
 import type { EntryStatus } from "./entry_status.ts";

@@ -1,8 +1,44 @@
 /** The descriptors of the system, by the calls that libc.ts binds. */
-import type { ListedName, Purpose, Descriptor, WholeRead, KernelRoots } from "./descriptor.ts";
-import { direntLayout, type Architecture, openFlags, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV, type Libc, AT_EMPTY_PATH, openHowBytes, S_IFMT, S_IFREG, STATX_BASIC_STATS, statxLayout, SYS_openat2, errorOf, KernelError, AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_EXCHANGE, RENAME_NOREPLACE } from "./libc.ts";
-import { toName, cPath, lengthOf, pathMax, cName, cNames, otherBytes, pathBytes, toOffset, decode } from "./stored_name.ts";
-import { statusBytes, createPathStatus, type EntryStatus, statusAt, statusOfOpen } from "./entry_status.ts";
+import type { Descriptor, KernelRoots, ListedName, Purpose, WholeRead } from "./descriptor.ts";
+import {
+  type Architecture,
+  AT_EMPTY_PATH,
+  AT_FDCWD,
+  AT_REMOVEDIR,
+  direntLayout,
+  errorOf,
+  KernelError,
+  type Libc,
+  LOCK_EX,
+  LOCK_NB,
+  LOCK_UN,
+  openFlags,
+  openHowBytes,
+  RENAME_EXCHANGE,
+  RENAME_NOREPLACE,
+  RESOLVE_BENEATH,
+  RESOLVE_NO_MAGICLINKS,
+  RESOLVE_NO_SYMLINKS,
+  RESOLVE_NO_XDEV,
+  S_IFMT,
+  S_IFREG,
+  STATX_BASIC_STATS,
+  statxLayout,
+  SYS_openat2,
+} from "./libc.ts";
+import {
+  cName,
+  cNames,
+  cPath,
+  decode,
+  lengthOf,
+  otherBytes,
+  pathBytes,
+  pathMax,
+  toName,
+  toOffset,
+} from "./stored_name.ts";
+import { createPathStatus, type EntryStatus, statusAt, statusBytes, statusOfOpen } from "./entry_status.ts";
 import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
 import { createScreening, type ScreenerKeeper } from "./screening.ts";
 

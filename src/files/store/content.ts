@@ -1,10 +1,18 @@
 /** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
-import { digestOf as contentDigestDigestOf, createDigest } from "../../lib/secrets.ts";
+import { createDigest, digestOf as contentDigestDigestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../workspace/port.ts";
 import { findInStore, type Store } from "./context.ts";
-import { chunkBytes, chunksPerBatch, type FileRecord, parseChunk, type DraftRecord, parseDraft, toChunk } from "./records.ts";
+import {
+  chunkBytes,
+  chunksPerBatch,
+  type DraftRecord,
+  type FileRecord,
+  parseChunk,
+  parseDraft,
+  toChunk,
+} from "./records.ts";
 import type { Put, StorageKey, VersionCheck } from "../../storage/port.ts";
 
 const maxReadAttempts = 5;

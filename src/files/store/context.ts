@@ -7,8 +7,8 @@ import type { AccessRules } from "../workspace/name_folding.ts";
 import type { KeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { ChangeAuthor } from "../workspace/change.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, DirectoryEntry, Listing, ListOptions } from "../workspace/port.ts";
-import { type DirectoryRecord, type EntryRecord, parseEntry, rootId, type StoreKeys, nameOfKey } from "./records.ts";
+import type { DirectoryEntry, Listing, ListOptions, Outcome } from "../workspace/port.ts";
+import { type DirectoryRecord, type EntryRecord, nameOfKey, parseEntry, rootId, type StoreKeys } from "./records.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 
 export interface Store {

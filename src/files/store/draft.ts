@@ -9,7 +9,7 @@ import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } 
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Draft, DraftOptions, Outcome, WrittenFile } from "../workspace/port.ts";
 import { requireRoom } from "./change.ts";
-import { dropGeneration, type ContentStaging, createContentStaging, type FoundDraft, takeDraft } from "./content.ts";
+import { type ContentStaging, createContentStaging, dropGeneration, type FoundDraft, takeDraft } from "./content.ts";
 import type { Store } from "./context.ts";
 import { chunkBytes, type FileRecord, parseDraft } from "./records.ts";
 import { findWritable, putStaged } from "./write.ts";

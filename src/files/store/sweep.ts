@@ -3,7 +3,15 @@ import { pagesBelow } from "../../lib/stored_entries.ts";
 import type { StorageKey } from "../../storage/port.ts";
 import { dropGeneration } from "./content.ts";
 import type { Store } from "./context.ts";
-import { type EntryRecord, type FileRecord, type GoneRecord, parseEntry, parseGone, parseStaged, parseUsage } from "./records.ts";
+import {
+  type EntryRecord,
+  type FileRecord,
+  type GoneRecord,
+  parseEntry,
+  parseGone,
+  parseStaged,
+  parseUsage,
+} from "./records.ts";
 
 const sweepPage = 100;
 const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write takes

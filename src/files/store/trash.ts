@@ -1,14 +1,24 @@
 /** The trash of the store-backed workspace: records of changes, and the entries that their steps took out of the tree. */
 import { failure, success } from "../../lib/result.ts";
-import { type Kept, type KeptItem, type Left, type Change, type ChangeAuthor, createChangeIds, isChangeId, type NumberedStep, timeOfChange } from "../workspace/change.ts";
+import {
+  type Change,
+  type ChangeAuthor,
+  createChangeIds,
+  isChangeId,
+  type Kept,
+  type KeptItem,
+  type Left,
+  type NumberedStep,
+  timeOfChange,
+} from "../workspace/change.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, ByteRange, Trash } from "../workspace/port.ts";
-import { applyChange, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf, keptBytes } from "./change.ts";
+import type { ByteRange, Outcome, Trash } from "../workspace/port.ts";
+import { applyChange, keptBytes, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
 import { goneOf, sweepDropped } from "./sweep.ts";
-import { resolveInStore, type Store, walkStore, findInStore, type RecordedChange } from "./context.ts";
-import { nothing, makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
-import { type EntryRecord, parseStep, changeOfKey, parseChange } from "./records.ts";
+import { findInStore, type RecordedChange, resolveInStore, type Store, walkStore } from "./context.ts";
+import { makeStoreDirectory, moveStoreEntry, nothing, removeStoreEntry } from "./rearrange.ts";
+import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { readRange } from "./content.ts";
 import type { TrashLimits } from "../workspace/limits.ts";

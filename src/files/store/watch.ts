@@ -6,7 +6,12 @@ import type { Log } from "../../lib/log.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/port.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
-import { changeDelayMilliseconds, createChangeNotices, maxChangedPaths, type WatchWorkspace } from "../workspace/watch.ts";
+import {
+  changeDelayMilliseconds,
+  createChangeNotices,
+  maxChangedPaths,
+  type WatchWorkspace,
+} from "../workspace/watch.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 
 const keptChanges = 20;

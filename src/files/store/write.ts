@@ -6,7 +6,14 @@ import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type Writ
 import type { Left, Passage } from "../workspace/change.ts";
 import { applyChange, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
 import { goneFile } from "./sweep.ts";
-import { dropGeneration, MissingChunk, readStorePieces, maxUnstagedBytes, stageContent, type StagedContent } from "./content.ts";
+import {
+  dropGeneration,
+  maxUnstagedBytes,
+  MissingChunk,
+  readStorePieces,
+  stageContent,
+  type StagedContent,
+} from "./content.ts";
 import { findInStore, resolveInStore, type Store, type StorePlace } from "./context.ts";
 import type { FileRecord } from "./records.ts";
 

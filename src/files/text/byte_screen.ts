@@ -5,7 +5,16 @@
  */
 import { isUtf8 } from "node:buffer";
 import { toByteCharacters } from "./byte_text.ts";
-import { acceptsByte, anywhere, closureOf, holdsMatch, isCharacter, isHeld, lineStart, type Program } from "./line_automaton.ts";
+import {
+  acceptsByte,
+  anywhere,
+  closureOf,
+  holdsMatch,
+  isCharacter,
+  isHeld,
+  lineStart,
+  type Program,
+} from "./line_automaton.ts";
 
 // * The program of a scan (byte_scan.ts), written as WebAssembly: it looks at sixteen bytes at a time. Each place of a match
 // has one bit; one table says of the low half of a byte which places take it, another of its high half.

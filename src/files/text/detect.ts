@@ -2,7 +2,14 @@
 import { loadOnce } from "../../lib/program.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { asciiText, decodeBytes, type DecodedText, looksLikeText, type TextEncoding, utf8Text } from "../workspace/encoding.ts";
+import {
+  asciiText,
+  decodeBytes,
+  type DecodedText,
+  looksLikeText,
+  type TextEncoding,
+  utf8Text,
+} from "../workspace/encoding.ts";
 import { decodeLegacy, isMultiByte, type LegacyEncoding } from "./legacy_encoding.ts";
 import { wideEncoding } from "./wide_encoding.ts";
 

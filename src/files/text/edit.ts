@@ -3,7 +3,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import { type Alike, findAlike } from "./alike.ts";
 import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, FileContent, Outcome } from "../workspace/port.ts";
+import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { encodingOfFile } from "./detect.ts";
 import type { TextEncoding } from "../workspace/encoding.ts";
 import { decodeWide, markedEncoding, wideEncoding } from "./wide_encoding.ts";

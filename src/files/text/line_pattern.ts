@@ -4,10 +4,30 @@
  */
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { type ByteScan, createByteScan, createCaselessScreen, createEndScreen, createHeldScreen, createStartScreen, createTextScreen, rarestPlaces, toExpression } from "./byte_screen.ts";
+import {
+  type ByteScan,
+  createByteScan,
+  createCaselessScreen,
+  createEndScreen,
+  createHeldScreen,
+  createStartScreen,
+  createTextScreen,
+  rarestPlaces,
+  toExpression,
+} from "./byte_screen.ts";
 import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
 import { createTextFinder, wordClass } from "./finder.ts";
-import { asserts, lineEnd, noWordBoundary, type Program, requiredText, type Requirement, wordBoundary, createLineAutomaton, type LineAutomaton } from "./line_automaton.ts";
+import {
+  asserts,
+  createLineAutomaton,
+  type LineAutomaton,
+  lineEnd,
+  noWordBoundary,
+  type Program,
+  requiredText,
+  type Requirement,
+  wordBoundary,
+} from "./line_automaton.ts";
 import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
 
 /** Where a match begins and ends in a line. */

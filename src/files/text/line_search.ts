@@ -1,5 +1,5 @@
 /** Searches the pieces of one file by lines, which may be longer than a piece. */
-import { type LineMatch, cutLongLine, linesAfter, linesBefore, searchText } from "./search_text.ts";
+import { cutLongLine, type LineMatch, linesAfter, linesBefore, searchText } from "./search_text.ts";
 import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
 import type { NextTurn } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";

@@ -3,7 +3,7 @@
  * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now refuse.
  */
 import { loadOnce } from "../../lib/program.ts";
-import type { Passage, Change, ChangeStep, NumberedStep, PutStep } from "../workspace/change.ts";
+import type { Change, ChangeStep, NumberedStep, Passage, PutStep } from "../workspace/change.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "../workspace/port.ts";

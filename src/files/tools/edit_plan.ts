@@ -2,9 +2,9 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, showText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Workspace, WorkspaceRefusal, Outcome, WriteOptions, WrittenFile } from "../workspace/port.ts";
+import type { Outcome, Workspace, WorkspaceRefusal, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import { readWholeFile, type EditRefusal, replaceText } from "../text/edit.ts";
+import { type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import type { Alike } from "../text/alike.ts";
 import { decodeText } from "../text/detect.ts";
 import { encodeEdited, lackingIn } from "../workspace/encoding.ts";

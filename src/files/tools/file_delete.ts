@@ -1,6 +1,6 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
-import { type ToolContext, defineTool, type Tool, type ToolOutcome, changingHints } from "../../mcp/tool.ts";
+import { changingHints, defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
 import { undoChange } from "../text/undo.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";
@@ -9,7 +9,15 @@ import { showName, toPathText } from "../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { deleteNames, knownAs } from "./argument_names.ts";
-import { batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
+import {
+  batchFailure,
+  type Failure,
+  hasVersion,
+  maxNamed,
+  maxPaths,
+  onlyOneVersion,
+  refuseEmptyVersion,
+} from "./batch.ts";
 import { ifVersionInput, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";

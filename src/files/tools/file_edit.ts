@@ -1,10 +1,17 @@
 /** The tool `file_edit`: exact replacements in one or several text files, all of them or none. */
 import * as z from "zod";
-import { type ToolOutcome, defineTool, emptyIsAbsent, type Tool, changingHints } from "../../mcp/tool.ts";
+import { changingHints, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { differenceOf } from "../text/diff.ts";
-import { type PlannedFile, type FileEdits, planFile, type PlanProblem, type WantedEdit, writeAll } from "./edit_plan.ts";
-import { count, pageBytes, toVersion, ifVersionInput, sha256Output, versionOutput } from "./input.ts";
+import {
+  type FileEdits,
+  planFile,
+  type PlannedFile,
+  type PlanProblem,
+  type WantedEdit,
+  writeAll,
+} from "./edit_plan.ts";
+import { count, ifVersionInput, pageBytes, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";

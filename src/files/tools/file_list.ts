@@ -1,11 +1,24 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
-import { type ToolOutcome, clamped, defineTool, emptyIsAbsent, type Tool, readingHints } from "../../mcp/tool.ts";
+import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
-import { walk, type WalkedEntry, type WalkPosition, maxWalkDepth } from "../workspace/walk.ts";
-import { toWalkCursorText, cursorWords, tagOf, toWalkCursor } from "./cursor.ts";
-import { pageBytes, cursorInput } from "./input.ts";
-import { isWanted, skippedParts, toEntry, toTreeLine, type TreeListing, fitPage, toLine, visitWanted, wholeTreeAnswer, alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
+import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
+import { cursorWords, tagOf, toWalkCursor, toWalkCursorText } from "./cursor.ts";
+import { cursorInput, pageBytes } from "./input.ts";
+import {
+  alsoExcluding,
+  fitPage,
+  isWanted,
+  matcherOf,
+  skippedOutput,
+  skippedParts,
+  toEntry,
+  toLine,
+  toTreeLine,
+  type TreeListing,
+  visitWanted,
+  wholeTreeAnswer,
+} from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { createIgnored } from "../workspace/ignored.ts";

@@ -1,11 +1,21 @@
 /** The tool `file_move`: moves, renames and copies files and directories, and makes directories. */
 import * as z from "zod";
-import { type ToolOutcome, defineTool, emptyIsAbsent, type Tool, changingHints } from "../../mcp/tool.ts";
+import { changingHints, defineTool, emptyIsAbsent, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
-import { childPath, type WorkspacePath, entryPath, parseDirectoryPath, parseFilePath } from "../workspace/path.ts";
+import { childPath, entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
-import { depthThere, removeMade, batchFailure, type Failure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
+import {
+  batchFailure,
+  depthThere,
+  type Failure,
+  hasVersion,
+  maxNamed,
+  maxPaths,
+  onlyOneVersion,
+  refuseEmptyVersion,
+  removeMade,
+} from "./batch.ts";
 import { count, ifVersionInput } from "./input.ts";
 import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { knownAs, moveNames } from "./argument_names.ts";

@@ -1,6 +1,6 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
 import * as z from "zod";
-import { defineTool, emptyIsAbsent, type Tool, type ToolOutcome, readingHints } from "../../mcp/tool.ts";
+import { defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { toPathText } from "../workspace/file_display.ts";
 import { parseFilePath } from "../workspace/path.ts";
 import { textEncodings } from "../workspace/encoding.ts";
@@ -8,8 +8,18 @@ import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/
 import type { TransferLinks } from "../transfer/port.ts";
 import { knownAs, readNames } from "./argument_names.ts";
 import { toReadCursor } from "./cursor.ts";
-import { cursorInput, filenameInput, pageBytes, sha256Output, untrustedOutput, versionOutput, linkedRead, linkInput, linkOutput } from "./input.ts";
-import { combineReads, type FileRead, refusedRead, readEmbedded } from "./read_answer.ts";
+import {
+  cursorInput,
+  filenameInput,
+  linkedRead,
+  linkInput,
+  linkOutput,
+  pageBytes,
+  sha256Output,
+  untrustedOutput,
+  versionOutput,
+} from "./input.ts";
+import { combineReads, type FileRead, readEmbedded, refusedRead } from "./read_answer.ts";
 import { type LineRequest, parseNamedParts } from "./read_text.ts";
 import { createKeptReads, type KeptReads, readPath, type ReadRequest } from "./kept_reads.ts";
 import { compareFiles } from "./compare.ts";

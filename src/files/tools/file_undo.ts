@@ -1,9 +1,16 @@
 /** The tool `file_undo`: lists and undoes changes of the same user and client. */
 import * as z from "zod";
-import { type ToolOutcome, defineTool, emptyIsAbsent, type Tool, type ToolContext, changingHints } from "../../mcp/tool.ts";
+import {
+  changingHints,
+  defineTool,
+  emptyIsAbsent,
+  type Tool,
+  type ToolContext,
+  type ToolOutcome,
+} from "../../mcp/tool.ts";
 import type { Change } from "../workspace/change.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
-import { type UndoFailure, type UndoProblem, undoChange } from "../text/undo.ts";
+import { undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";
 import { toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { stateOf } from "../workspace/entry_state.ts";

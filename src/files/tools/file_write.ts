@@ -1,16 +1,26 @@
 /** The tool `file_write`: creates, replaces or extends files. */
 import * as z from "zod";
-import { type TextEncoding, encodeText, lackingIn } from "../workspace/encoding.ts";
-import { lineEndsOf, type StoredForm, hasOpenLine, storedFormOf, readWholeFile } from "../text/edit.ts";
+import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.ts";
+import { hasOpenLine, lineEndsOf, readWholeFile, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { defineTool, type Tool, type ToolOutcome, changingHints } from "../../mcp/tool.ts";
+import { changingHints, defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { knownAs, writeNames } from "./argument_names.ts";
 import { putBytes } from "./edit_plan.ts";
 import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
-import { filenameInput, filenameOutput, ifVersionInput, sha256Output, toVersion, versionOutput, linkedWrite, linkInput, linkOutput } from "./input.ts";
+import {
+  filenameInput,
+  filenameOutput,
+  ifVersionInput,
+  linkedWrite,
+  linkInput,
+  linkOutput,
+  sha256Output,
+  toVersion,
+  versionOutput,
+} from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";

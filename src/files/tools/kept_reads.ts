@@ -4,8 +4,8 @@
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { FileContent, Workspace, Outcome } from "../workspace/port.ts";
-import { combineReads, type FileRead, problemRead, type ProblemRequest, mediaRead, textRead } from "./read_answer.ts";
+import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
+import { combineReads, type FileRead, mediaRead, problemRead, type ProblemRequest, textRead } from "./read_answer.ts";
 import { sniffMedia } from "../workspace/file_display.ts";
 import { detectEncoding } from "../text/detect.ts";
 import { inStoredForm } from "./near_names.ts";

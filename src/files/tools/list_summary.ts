@@ -6,7 +6,7 @@ import type { Workspace } from "../workspace/port.ts";
 import { type WideEncoding, wideEncoding } from "../text/wide_encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { count } from "./input.ts";
-import { toSize, type TreeListing, visitWanted, wholeTreeAnswer, fitPage } from "./list_walk.ts";
+import { fitPage, toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 import { createDigest } from "../../lib/secrets.ts";
 import type { WalkedEntry } from "../workspace/walk.ts";
@@ -190,7 +190,9 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
 /** Files of one size that could not be compared, such as those with several names (hard links). */
 function listDuplicatesUnreadWords(names: readonly string[]): string {
   const shown = names.slice(0, listDuplicatesMaxUnreadNames).map(showName).join(", ");
-  return `(not compared, since they cannot be read: ${shown}${names.length > listDuplicatesMaxUnreadNames ? ", ..." : ""})`;
+  return `(not compared, since they cannot be read: ${shown}${
+    names.length > listDuplicatesMaxUnreadNames ? ", ..." : ""
+  })`;
 }
 
 /** SHA-256 of a file; `null` when it cannot be read, or not in time. */

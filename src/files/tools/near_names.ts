@@ -10,7 +10,14 @@ import { showName } from "../workspace/file_display.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import type { DirectoryEntry, Workspace } from "../workspace/port.ts";
 import { foldName } from "../workspace/name_folding.ts";
-import { childPath, entryPath, parseDirectoryPath, type PathRule, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import {
+  childPath,
+  entryPath,
+  parseDirectoryPath,
+  type PathRule,
+  rootPath,
+  type WorkspacePath,
+} from "../workspace/path.ts";
 import { walk } from "../workspace/walk.ts";
 import { toPathFailure } from "./refusal.ts";
 

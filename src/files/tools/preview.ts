@@ -1,5 +1,5 @@
 /** What a change would do, for the person who decides about it: differences, and lists of what would go. */
-import { childPath, type WorkspacePath, parseDirectoryPath, parseFilePath } from "../workspace/path.ts";
+import { childPath, parseDirectoryPath, parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import type { ToolContext } from "../../mcp/tool.ts";
 import { showName, showText } from "../workspace/file_display.ts";

@@ -3,8 +3,8 @@
  * bytes are the file's: nothing in a file can pass for a notice.
  */
 import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
-import { showName, showText, toPathText, sniffMedia } from "../workspace/file_display.ts";
-import { type WorkspacePath, parseFilePath } from "../workspace/path.ts";
+import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";
+import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { lineEndsOf } from "../text/edit.ts";
 import { toReadCursorText } from "./cursor.ts";
 import { count, toTimestamp, toVersion } from "./input.ts";

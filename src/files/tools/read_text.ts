@@ -7,7 +7,15 @@ import { encodingOfFile } from "../text/detect.ts";
 import { decodeBytes, type TextEncoding } from "../workspace/encoding.ts";
 import { isMultiByte } from "../text/legacy_encoding.ts";
 import { charactersOf, readCharacters } from "../text/line_characters.ts";
-import { countLines, firstBytes, lastBytes, offsetOfLine, readLastLines, readLines, type TextPosition } from "../text/lines.ts";
+import {
+  countLines,
+  firstBytes,
+  lastBytes,
+  offsetOfLine,
+  readLastLines,
+  readLines,
+  type TextPosition,
+} from "../text/lines.ts";
 import { wideEncoding } from "../text/wide_encoding.ts";
 import { readWholeFile } from "../text/edit.ts";
 import type { ReadCursor } from "./cursor.ts";

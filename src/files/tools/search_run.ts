@@ -12,7 +12,7 @@ import { createSearchBuffer, searchFile } from "../text/search_file.ts";
 import { beginWalk, maxWalkDepth, type Walk, type WalkedEntry } from "../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
 import { toFailure } from "./refusal.ts";
-import { toAnswer, createCollector, type SearchShow } from "./search_answer.ts";
+import { createCollector, type SearchShow, toAnswer } from "./search_answer.ts";
 
 const filesPerProgress = 64;
 /** A file in which nothing can match takes some microseconds; the search of others asks for its turn itself. */

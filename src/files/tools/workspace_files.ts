@@ -1,14 +1,20 @@
 /** The files of the workspace as the resources `workspace:///PATH`. What they hold is data, as it is on the disk. */
 import * as z from "zod";
-import { entryPath, parseDirectoryPath, parseFilePath, type WorkspacePath, rootPath } from "../workspace/path.ts";
-import { type EntryKind, type Workspace, workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
-import { isTypable, showName, mediaTypeOf } from "../workspace/file_display.ts";
-import { fromTemplateValue, toTemplateValue, parseFileUri, toFileUri, fileUriTemplate } from "../workspace/file_uri.ts";
-import type { ResourcePage, ResourceFamily, ResourceOutcome } from "../../mcp/resource.ts";
-import { unknownMediaType, toResourceContents } from "../workspace/encoding.ts";
+import { entryPath, parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import {
+  type EntryKind,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceRefusal,
+  type WorkspaceSource,
+} from "../workspace/port.ts";
+import { isTypable, mediaTypeOf, showName } from "../workspace/file_display.ts";
+import { fileUriTemplate, fromTemplateValue, parseFileUri, toFileUri, toTemplateValue } from "../workspace/file_uri.ts";
+import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/resource.ts";
+import { toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
-import type { WorkspaceWatches, WorkspaceChange } from "../workspace/watch.ts";
+import type { WorkspaceChange, WorkspaceWatches } from "../workspace/watch.ts";
 
 // Suggests paths as a shell does: the entries of the directory that was typed, whose names begin with the rest.
 

@@ -1,7 +1,7 @@
 /** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
 import type { WorkspaceRefusal } from "../workspace/port.ts";
-import { maxSentParts, pieceBytes, type DownloadRecord, goingOn } from "./link_store.ts";
-import type { Running, TransferEnd, LinkTarget, TransferParts } from "./running.ts";
+import { type DownloadRecord, goingOn, maxSentParts, pieceBytes } from "./link_store.ts";
+import type { LinkTarget, Running, TransferEnd, TransferParts } from "./running.ts";
 import { addPart, bytesSentOf, isWhole, type Part } from "./upload_body.ts";
 
 // Headers that keep a file from being more than bytes to a browser, whatever is in it and whatever its name is.

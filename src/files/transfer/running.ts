@@ -2,8 +2,8 @@
 import type { Log, LogFields } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { randomId } from "../../lib/random_secret.ts";
-import type { Timers, Clock } from "../../lib/time.ts";
-import { type TransferLimits, principalOf, type TransferRecord, type TransferStore } from "./link_store.ts";
+import type { Clock, Timers } from "../../lib/time.ts";
+import { principalOf, type TransferLimits, type TransferRecord, type TransferStore } from "./link_store.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 

@@ -14,10 +14,29 @@ import type { Storage } from "../../storage/port.ts";
 import { toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { workspaceOf, type WorkspaceRefusal, type WorkspaceSource } from "../workspace/port.ts";
-import { accessEnded, answer, notAllowed, preflight, refuseTransfer, unknownLink, isUsedUp, planDownload, sendPart, headerName } from "./download.ts";
+import {
+  accessEnded,
+  answer,
+  headerName,
+  isUsedUp,
+  notAllowed,
+  planDownload,
+  preflight,
+  refuseTransfer,
+  sendPart,
+  unknownLink,
+} from "./download.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { formBoundary } from "./upload_body.ts";
-import { type TransferLimits, transferLimits, endOfLink, principalOf, storedPrincipal, type TransferRecord, createTransferStore } from "./link_store.ts";
+import {
+  createTransferStore,
+  endOfLink,
+  principalOf,
+  storedPrincipal,
+  type TransferLimits,
+  transferLimits,
+  type TransferRecord,
+} from "./link_store.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
 import { knownTotalBytes, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";

@@ -7,9 +7,19 @@ import { pause } from "../../lib/time.ts";
 import { maxArriving } from "../workspace/change.ts";
 import type { Draft, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
-import { fileOfForm, formBoundary, FormProblem, maxFormBytes, giveBack, notePlacing, openOnce, CutUpload, readBody } from "./upload_body.ts";
+import {
+  CutUpload,
+  fileOfForm,
+  formBoundary,
+  FormProblem,
+  giveBack,
+  maxFormBytes,
+  notePlacing,
+  openOnce,
+  readBody,
+} from "./upload_body.ts";
 import { goingOn, type UploadRecord } from "./link_store.ts";
-import type { Running, TransferEnd, LinkTarget, TransferParts } from "./running.ts";
+import type { LinkTarget, Running, TransferEnd, TransferParts } from "./running.ts";
 import { uploadedPage } from "./upload_page.ts";
 
 // * The header `Content-Range` of an upload (RFC 9110 §14.4, §14.5): a part of a file whose size is known, or `bytes *` with

@@ -1,7 +1,7 @@
 /** The body of an upload, in pieces of one size, for as long as it arrives in time and the transfer may go on. */
 import { pause, type Timers } from "../../lib/time.ts";
 import { pieceBytes, type TransferLimits, type TransferRecord, type TransferStore } from "./link_store.ts";
-import type { Running, TransferEnd, LinkTarget } from "./running.ts";
+import type { LinkTarget, Running, TransferEnd } from "./running.ts";
 import type { Draft, DraftOptions, Outcome } from "../workspace/port.ts";
 
 interface UploadedBody {

@@ -4,7 +4,7 @@
  */
 import type { BeginFileScreening } from "./file_screening.ts";
 import type { Principal } from "../../lib/principal.ts";
-import type { Change, ChangeAuthor, KeptItem, Left, Passage, ArrivingContent, ReceiveOptions } from "./change.ts";
+import type { ArrivingContent, Change, ChangeAuthor, KeptItem, Left, Passage, ReceiveOptions } from "./change.ts";
 import { failure, type Result } from "../../lib/result.ts";
 import type { WorkspaceLimits } from "./limits.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";

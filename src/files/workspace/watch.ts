@@ -1,5 +1,5 @@
 /** The port for notices of changes: what watches a workspace tells which paths changed, some time after they did. */
-import { type WorkspacePath, compareNames } from "./path.ts";
+import { compareNames, type WorkspacePath } from "./path.ts";
 import type { Principal } from "../../lib/principal.ts";
 
 /** Changes within a short time, by any process. */
