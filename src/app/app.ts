@@ -2,30 +2,32 @@
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
-import { createAuthorizationServer } from "../oauth/authorization_server.ts";
-import type { Registration } from "../oauth/context.ts";
-import type { FetchDocument } from "../oauth/document_fetcher.ts";
+import { createAuthorizationServer, type FetchDocument, type Registration } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { serverIcons, withIcons } from "../http/home.ts";
+import {
+  createChallenges,
+  createGuard,
+  createResourceMetadataEndpoint,
+  createSpellings,
+  createStorageProbe,
+  serverIcons,
+  withIcons,
+} from "../http/mod.ts";
 import type { Installation } from "./installation.ts";
 import { type Clock, createAgreedClock, systemTimers, type Timers } from "../lib/time.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { KernelAccess } from "../files/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
-import type { Metrics } from "../audit/metrics.ts";
-import { createProfiles } from "../mcp/profile.ts";
-import type { Tool } from "../mcp/tool.ts";
+import type { Metrics, Telemetry } from "../audit/mod.ts";
+import { createProfiles, type Tool } from "../mcp/mod.ts";
 import { createConsoleSide } from "./console_side.ts";
-import { createStorageProbe } from "../http/health.ts";
 import { createHttpSide, createTransferAccess } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
-import { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "../http/guard.ts";
 import { createRateLimits } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
-import type { Telemetry } from "../audit/telemetry.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 
 export interface App {

@@ -1,18 +1,31 @@
 /** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
-import { type FindTrueNames, judgeByNames, type PlaceReader } from "../console/approvals/places.ts";
-import { type FindStates, gateResources, gateTool } from "../console/approvals/gate.ts";
-import { tableNameOf, tableOfNumber } from "../servicenow/known_tables.ts";
-import { relatedTables, tablesOfKind } from "../servicenow/tables.ts";
-import { parseNamedParts } from "../files/tools/read_text.ts";
-import { listOf } from "../servicenow/outcome_tool.ts";
-import { inStoredForm } from "../files/tools/near_names.ts";
-import { readName, showName } from "../files/workspace/file_display.ts";
-import { parseFileUri } from "../files/workspace/file_uri.ts";
-import { parseDirectoryPath } from "../files/workspace/path.ts";
-import { type EntryState, stateOf } from "../files/workspace/entry_state.ts";
-import { workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";
-import { createDecisions, type Decisions } from "../console/approvals/decisions.ts";
-import { createRuleStore, type JudgedCall, type Rule, type RuleStore } from "../console/approvals/rule.ts";
+import {
+  createDecisions,
+  createRuleStore,
+  type Decisions,
+  type FindStates,
+  type FindTrueNames,
+  gateResources,
+  gateTool,
+  judgeByNames,
+  type JudgedCall,
+  type PlaceReader,
+  type Rule,
+  type RuleStore,
+} from "../console/mod.ts";
+import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
+import {
+  type EntryState,
+  inStoredForm,
+  parseDirectoryPath,
+  parseFileUri,
+  parseNamedParts,
+  readName,
+  showName,
+  stateOf,
+  workspaceOf,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 import { isKnownTool } from "./known_tools.ts";
 import type { Bounds } from "./bounds.ts";
 import { nameOfOperator } from "./call_records.ts";
@@ -20,10 +33,9 @@ import type { Config } from "./config/config.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
-import type { ResourceFamily } from "../mcp/resource.ts";
-import type { Tool } from "../mcp/tool.ts";
+import type { ResourceFamily, Tool } from "../mcp/mod.ts";
 import { takingMachinePaths } from "./machine_paths.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 
 // The names that a file or a table may have in a call, for the rules about calls.
 

@@ -1,22 +1,26 @@
 /** What is kept of calls: the log with its stored audit, those that run now, and how clients connect. */
-import { type AttemptRecorder, createAttemptRecorder } from "../console/connections/recorder.ts";
-import { openStepLog, type StepLog } from "../console/connections/step_log.ts";
+import { loadLogExport, type LogExport } from "../audit/mod.ts";
+import {
+  type AttemptRecorder,
+  createAttemptRecorder,
+  type Live,
+  openLive,
+  openStepLog,
+  type StepLog,
+} from "../console/mod.ts";
 import type { Config } from "./config/config.ts";
 import { type Log, summariseStrangers } from "../lib/log.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import type { Clock, Timers } from "../lib/time.ts";
-import { type Live, openLive } from "../console/live/live.ts";
-import type { TakeAudit } from "../mcp/audit.ts";
-import type { Storage } from "../storage/port.ts";
-import type { LogExport } from "../audit/log_export.ts";
+import type { TakeAudit } from "../mcp/mod.ts";
+import type { Storage } from "../storage/mod.ts";
 import { version } from "../lib/version.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Installation } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { startStoredAudit } from "./stored_audit.ts";
-import { clients } from "../oauth/records.ts";
-import { operatorClientId } from "../oauth/operator_token.ts";
+import { clients, operatorClientId } from "../oauth/mod.ts";
 
 interface CallRecords {
   /** For every part: its audit lines are stored too, and repeated refusals of strangers are counted. */
@@ -45,7 +49,7 @@ export async function openCallRecords(
   const createId = (): string => crypto.randomUUID();
   const { log: given, timers } = parts;
   const { logs } = config.telemetry;
-  const logExport = logs === null ? null : (await import("../audit/log_export.ts")) // hardly ever needed
+  const logExport = logs === null ? null : (await loadLogExport()) // hardly ever needed
     .createLogExport({ target: logs, version, instance: createId(), fetch, timers, log: given });
   const audit = startStoredAudit(config.audit, {
     ...{ ...parts, createId, logExport },

@@ -2,14 +2,22 @@
 import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, success } from "../lib/result.ts";
-import type { Changes } from "../console/pages/change.ts";
-import { toUndoFailure } from "../files/tools/file_undo.ts";
-import type { Change, NumberedStep } from "../files/workspace/change.ts";
-import { showName, showText } from "../files/workspace/file_display.ts";
-import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";
-import { differenceOf } from "../files/text/diff.ts";
-import { decodeText } from "../files/text/detect.ts";
-import { pathOf, undoChange } from "../files/text/undo.ts";
+import type { Changes } from "../console/mod.ts";
+import {
+  type Change,
+  decodeText,
+  differenceOf,
+  type NumberedStep,
+  pathOf,
+  showName,
+  showText,
+  toUndoFailure,
+  type Trash,
+  undoChange,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 
 const maxShownSteps = 20;
 /** Of each text that a difference is made of. */

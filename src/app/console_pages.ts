@@ -2,48 +2,46 @@
 import { type Clock, systemClock, type Timers } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
 import {
+  auditSection,
   callsPart,
+  changeSection,
   type ConnectedClient,
   connectedPart,
+  connectionsSection,
+  createConsole,
+  type Decisions,
+  decisionsSection,
   type HealthFact,
+  type JudgedCall,
+  type Live,
+  liveSection,
   overviewSection,
+  ownAccount,
+  peopleSection,
   refusedPart,
+  reportAttempts,
+  rulesSection,
+  type RuleStore,
+  type SearchAudit,
+  servicenowSection,
+  settingsSection,
+  type StepLog,
+  type Usage,
   waitingPart,
-} from "../console/pages/overview.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
-import { describeModels } from "../llm/models_report.ts";
-import type { ExportState, LogExport } from "../audit/log_export.ts";
-import type { LocalModel } from "../llm/port.ts";
+  whySection,
+} from "../console/mod.ts";
+import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
+import { describeModels, type LocalModel } from "../llm/mod.ts";
+import { callEvent, type ExportState, type LogExport, readCallsOfDay, searchAudit } from "../audit/mod.ts";
 import { confinementWords, type Installation } from "./installation.ts";
 import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
-import type { JudgedCall, RuleStore } from "../console/approvals/rule.ts";
-import { callEvent } from "../audit/line.ts";
-import { auditSection, type SearchAudit } from "../console/pages/audit.ts";
-import { connectionsSection, type Usage } from "../console/pages/connections.ts";
-import type { Tool } from "../mcp/tool.ts";
+import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
-import { reportAttempts } from "../console/connections/report.ts";
-import type { StepLog } from "../console/connections/step_log.ts";
-import type { AuthorizationServer } from "../oauth/authorization_server.ts";
-import { ownerId } from "../oauth/records.ts";
-import { createConsole } from "../console/pages/console.ts";
-import type { Decisions } from "../console/approvals/decisions.ts";
-import { readCallsOfDay } from "../audit/stored_batches.ts";
-import { searchAudit } from "../audit/search.ts";
-import { changeSection } from "../console/pages/change.ts";
-import { decisionsSection } from "../console/pages/decisions.ts";
-import { liveSection } from "../console/pages/live.ts";
-import { peopleSection } from "../console/pages/people.ts";
-import { rulesSection } from "../console/pages/rules.ts";
-import { whySection } from "../console/pages/why.ts";
-import { ownAccount, servicenowSection } from "../console/pages/servicenow.ts";
-import { settingsSection } from "../console/pages/settings_in_force.ts";
+import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Log } from "../lib/log.ts";
-import type { Live } from "../console/live/live.ts";
-import type { WorkspaceSource } from "../files/workspace/port.ts";
 import { createConsoleChanges } from "./console_changes.ts";
 import { nameOfOperator, readClientName } from "./call_records.ts";
-import type { Servicenow } from "../servicenow/servicenow.ts";
+import type { Servicenow } from "../servicenow/mod.ts";
 import { createToolListCost } from "./protocol_server.ts";
 
 // What the console's overview says of the things that matter, asked anew but not more often than is worth it.

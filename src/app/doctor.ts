@@ -1,4 +1,5 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+import { loadPostgresConnection } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
 import { askHealth, healthTimeoutMs } from "../lib/endpoint.ts";
 import { parseJson } from "../lib/json.ts";
@@ -11,9 +12,9 @@ import {
   examineDisks,
   examineWorkspace,
 } from "./doctor_places.ts";
-import { findTelemetry } from "../audit/telemetry.ts";
-import { mcpLimits } from "../mcp/limits.ts";
-import { ownerId, users } from "../oauth/records.ts";
+import { findTelemetry } from "../audit/mod.ts";
+import { mcpLimits } from "../mcp/mod.ts";
+import { ownerId, users } from "../oauth/mod.ts";
 import { describeFormerSettings } from "./config/former_settings.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { examineMetadata } from "./doctor_metadata.ts";
@@ -22,11 +23,11 @@ import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { openableDescriptors } from "../lib/persistent_listener.ts";
-import { createOllamaClient } from "../llm/client.ts";
+import { createOllamaClient } from "../llm/mod.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { describeWall, raceFreedomOf } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
-import { loadKernel } from "../files/kernel/kernel.ts";
+import { loadKernel } from "../files/mod.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 
 // Whether the server's address can be listened on, or who listens there.
@@ -214,7 +215,7 @@ async function* examineWorkers({ server: { workers }, storage: { database } }: C
 }
 
 async function postgresConnections(workers: number): Promise<string> {
-  const { postgresLimits } = await import("../storage/postgres_connection.ts");
+  const { postgresLimits } = await loadPostgresConnection();
   return `, with ${workers * postgresLimits.connections} connections to PostgreSQL in all`;
 }
 

@@ -4,7 +4,7 @@
  * needed, and for a test, which goes through to a call and a refresh.
  */
 import { createHash, randomBytes } from "node:crypto";
-import type { Fetch } from "../servicenow/transport.ts";
+import type { Fetch } from "../servicenow/mod.ts";
 import type { Check } from "./doctor_places.ts";
 
 // Single requests of ServiceNow's client, for `play_connection.ts`.

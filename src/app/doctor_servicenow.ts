@@ -3,17 +3,23 @@
  * linked an account each API and each table that the tools use.
  */
 import type { Config } from "./config/config.ts";
-import { unavailableCauses } from "../servicenow/failure.ts";
-import { createFetchOnce, createTransport, type Transport, type UpstreamRequest } from "../servicenow/transport.ts";
+import {
+  askWhoAmI,
+  createFetchOnce,
+  createInstanceTokenEndpoint,
+  createLinkStore,
+  createServicenowLinks,
+  createTransport,
+  type Transport,
+  unavailableCauses,
+  type UpstreamRequest,
+} from "../servicenow/mod.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { judgeCertificate, type Surroundings, systemSurroundings } from "./doctor_public_address.ts";
-import { createInstanceTokenEndpoint } from "../servicenow/token_endpoint.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { pause, systemClock } from "../lib/time.ts";
-import { ownerId, users } from "../oauth/records.ts";
-import { askWhoAmI, createServicenowLinks } from "../servicenow/links.ts";
-import { createLinkStore } from "../servicenow/link_store.ts";
+import { ownerId, users } from "../oauth/mod.ts";
 import { examineInstallation, openInstallation } from "./installation.ts";
 import { scopesOf, tokenBoxes } from "./servicenow_wiring.ts";
 import { serverUrlFor } from "./server_url.ts";

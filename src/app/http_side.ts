@@ -1,44 +1,51 @@
 /** The HTTP side of a server: its endpoints, each with its limits, behind one router. */
+import {
+  type Access,
+  defaultWorkspaceLimits,
+  loadTransfers,
+  refusalWords,
+  type TransferLinks,
+  transferPath,
+  type TransfersOptions,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
-import { refusalWords } from "../files/tools/refusal.ts";
-import { type TransferLinks, transferPath } from "../files/transfer/port.ts";
-import type { TransfersOptions } from "../files/transfer/transfers.ts";
-import type { WorkspaceSource } from "../files/workspace/port.ts";
-import type { AttemptRecorder } from "../console/connections/recorder.ts";
-import type { AuthorizationRoute, AuthorizationServer } from "../oauth/authorization_server.ts";
-import { maxOAuthBodyBytes } from "../oauth/request_body.ts";
+import type { AttemptRecorder, Live } from "../console/mod.ts";
+import { type AuthorizationRoute, type AuthorizationServer, maxOAuthBodyBytes, type Verifier } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import { createBodyIntake, intakeBytesFor } from "../http/body_intake.ts";
 import {
+  createBodyIntake,
+  type createChallenges,
+  type createGuard,
   createHealthEndpoint,
+  createHomeEndpoint,
+  createIconsEndpoint,
   createLivenessEndpoint,
+  createMcpEndpoint,
+  createMcpPage,
   createReadinessEndpoint,
+  createRouter,
+  createServerCardEndpoints,
+  defaultMaxPublicBodyBytes,
   type HealthOptions,
-} from "../http/health.ts";
-import { createHomeEndpoint, createIconsEndpoint, createMcpPage, createServerCardEndpoints } from "../http/home.ts";
-import { limitAttempts, limitBodies, limitRequests } from "../http/rate_limit.ts";
-import { createMcpEndpoint, defaultMaxPublicBodyBytes } from "../http/mcp_endpoint.ts";
-import { knownNames } from "../http/origin.ts";
-import { createRouter, traceRequests } from "../http/router.ts";
+  intakeBytesFor,
+  knownNames,
+  limitAttempts,
+  limitBodies,
+  limitRequests,
+  traceRequests,
+} from "../http/mod.ts";
 import type { Log } from "../lib/log.ts";
-import type { McpServer } from "../mcp/mcp_server.ts";
+import type { createProfiles, McpServer, ServerInfo } from "../mcp/mod.ts";
 import type { Timers } from "../lib/time.ts";
-import type { ServerInfo } from "../mcp/revision.ts";
-import type { createProfiles } from "../mcp/profile.ts";
-import type { createChallenges, createGuard } from "../http/guard.ts";
-import type { LimitName, Metrics } from "../audit/metrics.ts";
-import type { Telemetry } from "../audit/telemetry.ts";
+import type { LimitName, Metrics, Telemetry } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
-import { defaultWorkspaceLimits } from "../files/workspace/limits.ts";
 import { callerKey } from "../lib/principal.ts";
 import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
-import type { Verifier } from "../oauth/verifier.ts";
-import type { Live } from "../console/live/live.ts";
-import type { Access } from "../files/transfer/running.ts";
 import { type Approval, placeReader } from "./approval.ts";
 
 // Links for files, wired. Their code is loaded for the first link.
@@ -63,7 +70,7 @@ export function openTransfers(
 ): OpenedTransfers {
   const limits = bounds?.transfers ?? {};
   const load = loadOnce(async () =>
-    (await import("../files/transfer/transfers.ts"))
+    (await loadTransfers())
       .createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords })
   );
   return {

@@ -1,31 +1,31 @@
 /** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
+import {
+  type AbsentStorage,
+  bindMasterKey,
+  boundMark,
+  type DataDirectoryProblem,
+  dataFiles,
+  loadExamineStorage,
+  masterKeyMark,
+  missingMasterKey,
+  openDataDirectory,
+  openStorage,
+  type OpenStorageOptions,
+  peekMasterKey,
+  readDataDirectory,
+  type Storage,
+  type StorageBounds,
+  type StorageKey,
+  wrongMasterKey,
+} from "../storage/mod.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
-import {
-  type AbsentStorage,
-  bindMasterKey,
-  boundMark,
-  masterKeyMark,
-  openStorage,
-  type OpenStorageOptions,
-  type StorageBounds,
-  wrongMasterKey,
-} from "../storage/open_storage.ts";
-import {
-  type DataDirectoryProblem,
-  dataFiles,
-  missingMasterKey,
-  openDataDirectory,
-  peekMasterKey,
-  readDataDirectory,
-} from "../storage/data_directory.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
 import type { Config } from "./config/config.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { KernelAccess } from "../files/mod.ts";
 
 export interface Installation {
   readonly storage: Storage;
@@ -79,7 +79,7 @@ export async function examineInstallation(
   { database, dataDir, masterKey }: StorageSettings,
   { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
 ): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, Problem>> {
-  const { examineStorage } = await import("../storage/examine_storage.ts");
+  const { examineStorage } = await loadExamineStorage();
   const examined = await examineStorage({
     ...(database === undefined ? {} : { location: database }),
     sqlitePath: pathBelow(dataDir, dataFiles.database),

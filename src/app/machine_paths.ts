@@ -1,10 +1,8 @@
 /** Paths as agents on the workspace's machine write them: absolute ones into it, and with Windows's separators. */
 import { isObject } from "../lib/json.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { Tool } from "../mcp/tool.ts";
-import { readName } from "../files/workspace/file_display.ts";
-import { parseDirectoryPath } from "../files/workspace/path.ts";
-import { workspaceOf, type WorkspaceSource } from "../files/workspace/port.ts";
+import type { Tool } from "../mcp/mod.ts";
+import { parseDirectoryPath, readName, workspaceOf, type WorkspaceSource } from "../files/mod.ts";
 
 /** Parameters whose values are paths, or lists of them or of objects with them; tools name them alike. */
 const pathParameters: ReadonlySet<string> = new Set(

@@ -1,11 +1,10 @@
 /** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
 import type { ListenAddress } from "../lib/settings.ts";
-import { createMetricsEndpoint } from "../http/health.ts";
-import { knownNames } from "../http/origin.ts";
+import { createMetricsEndpoint, knownNames } from "../http/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
-import { addCounts, type Counts, expose, expositionType } from "../audit/metrics.ts";
+import { addCounts, type Counts, expose, expositionType } from "../audit/mod.ts";
 import { version } from "../lib/version.ts";
 
 /** What one server tells of itself: plain data, which threads can send each other. */

@@ -1,19 +1,23 @@
 /** What the owner does with the trash from the command line, beside a running server or without one. */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
-import { ownerId } from "../oauth/records.ts";
+import { ownerId } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
-import { loadKernel } from "../files/kernel/kernel.ts";
+import {
+  type Change,
+  type KeptItem,
+  loadKernel,
+  parseDirectoryPath,
+  pathOf,
+  refusalWords,
+  toPathText,
+  type Trash,
+  userDirectoryName,
+  type Workspace,
+} from "../files/mod.ts";
 import { failure, type Problem, type Result, success } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
-import type { Storage } from "../storage/port.ts";
-import { refusalWords } from "../files/tools/refusal.ts";
-import type { Change, KeptItem } from "../files/workspace/change.ts";
-import { toPathText } from "../files/workspace/file_display.ts";
-import { parseDirectoryPath } from "../files/workspace/path.ts";
-import type { Trash, Workspace } from "../files/workspace/port.ts";
-import { pathOf } from "../files/text/undo.ts";
-import { userDirectoryName } from "../files/workspace/user_workspaces.ts";
+import type { Storage } from "../storage/mod.ts";
 import { keepsChanges, workspaceOpener } from "./workspaces.ts";
 
 /** A file, directory or link that a change replaced or deleted. */

@@ -1,18 +1,25 @@
 /** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
 import { callerKey, hasScopes, type Principal } from "../lib/principal.ts";
-import type { Tool } from "../mcp/tool.ts";
+import {
+  type AuditEntry,
+  createMcpServer,
+  createPromptRegistry,
+  createResourceRegistry,
+  createToolRegistry,
+  type McpServer,
+  type McpServerOptions,
+  type Prompt,
+  type ResourceFamily,
+  type ServerInfo,
+  type TakeAudit,
+  type Tool,
+} from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
-import { createRateLimiter, type RateLimiter } from "../http/rate_limit.ts";
+import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
 import type { Installation } from "./installation.ts";
 import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import type { AuditEntry, TakeAudit } from "../mcp/audit.ts";
-import { createMcpServer, type McpServer, type McpServerOptions } from "../mcp/mcp_server.ts";
-import { createPromptRegistry, type Prompt } from "../mcp/prompt.ts";
-import { createResourceRegistry, type ResourceFamily } from "../mcp/resource.ts";
-import type { ServerInfo } from "../mcp/revision.ts";
-import { createToolRegistry } from "../mcp/registry.ts";
 import type { WorkspaceSettings } from "../files/mod_settings.ts";
 import { version } from "../lib/version.ts";
 import { effectiveScopes } from "../lib/scopes.ts";

@@ -1,12 +1,7 @@
 /** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
-import {
-  createRateLimiter,
-  createSharedRateLimiter,
-  type RateLimiter,
-  type SharedRateLimiter,
-} from "../http/rate_limit.ts";
+import { createRateLimiter, createSharedRateLimiter, type RateLimiter, type SharedRateLimiter } from "../http/mod.ts";
 import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
 import type { Installation } from "./installation.ts";
 import type { Log } from "../lib/log.ts";

@@ -1,20 +1,23 @@
 /** `keys rotate-master`: a new master key in the data directory, and everything moved to it. */
-import { resealAuditChains } from "../audit/chain.ts";
-import { resealSigningKeys } from "../oauth/signing_keys.ts";
-import type { Clock } from "../lib/time.ts";
-import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
-import { resealLinks } from "../servicenow/link_store.ts";
-import { boundMark, masterKeyMark, rebindMasterKey } from "../storage/open_storage.ts";
-import type { Storage } from "../storage/port.ts";
-import { failure, type Problem, type Result, success } from "../lib/result.ts";
-import { openStorageOf } from "./installation.ts";
 import {
   adoptNextMasterKey,
+  boundMark,
+  loadSqliteDatabase,
+  masterKeyMark,
   missingMasterKey,
   prepareNextMasterKey,
   readDataDirectory,
+  rebindMasterKey,
+  type Storage,
   unfinishedChange,
-} from "../storage/data_directory.ts";
+} from "../storage/mod.ts";
+import { resealAuditChains } from "../audit/mod.ts";
+import { resealSigningKeys } from "../oauth/mod.ts";
+import type { Clock } from "../lib/time.ts";
+import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
+import { resealLinks } from "../servicenow/mod.ts";
+import { failure, type Problem, type Result, success } from "../lib/result.ts";
+import { openStorageOf } from "./installation.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
 
 // Moves everything that lasts from one master key to another.
@@ -59,7 +62,7 @@ export async function rotateMasterKey(
     return failure({ problem: `${path} ${problem}`, remedy });
   }
   const { databasePath } = directory.value;
-  const { isSqliteInUse } = await import("../storage/sqlite_database.ts"); // with SQLite
+  const { isSqliteInUse } = await loadSqliteDatabase(); // with SQLite
   if (settings.database === undefined && isSqliteInUse(databasePath)) {
     return failure({ problem: `${databasePath} is in use`, remedy: "stop the server and every other command first" });
   }

@@ -1,13 +1,13 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
-import type { FetchDocument } from "../oauth/document_fetcher.ts";
+import type { FetchDocument } from "../oauth/mod.ts";
 import { type Config, freezeConfig } from "./config/config.ts";
 import { holdTimers, systemClock } from "../lib/time.ts";
 import type { JsonLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText } from "../lib/result.ts";
 import { faultWords } from "../lib/system_fault.ts";
-import type { Tool } from "../mcp/tool.ts";
+import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import type { ServerReport } from "./metrics_listener.ts";

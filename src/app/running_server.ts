@@ -1,6 +1,7 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
+import { loadMetrics, loadObservedStorage, type Metrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
-import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/forwarded.ts";
+import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
@@ -8,18 +9,14 @@ import { failure, type Problem, type Result, success, UnusableError } from "../l
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
-import type { FetchDocument } from "../oauth/document_fetcher.ts";
-import { canVerify, hasArgon2id } from "../oauth/password_hash.ts";
+import { canVerify, type FetchDocument, hasArgon2id } from "../oauth/mod.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, openInstallation, tellConfinement } from "./installation.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
-import { methodNames } from "../mcp/modern.ts";
-import type { Tool } from "../mcp/tool.ts";
-import type { Metrics } from "../audit/metrics.ts";
+import { methodNames, type Tool } from "../mcp/mod.ts";
 import type { ServerReport } from "./metrics_listener.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
-import { startTelemetry, type Telemetry } from "../audit/telemetry.ts";
 import { version } from "../lib/version.ts";
 
 // Listening on the addresses that the configuration names, with its failures in words.
@@ -220,10 +217,10 @@ async function openServer(
   const { metricsAddress } = config.telemetry;
   const metrics = metricsAddress === undefined
     ? undefined
-    : (await import("../audit/metrics.ts")).createMetrics({ methods: methodNames });
+    : (await loadMetrics()).createMetrics({ methods: methodNames });
   const observed = metrics === undefined && !telemetry.tracer.exports
     ? storage
-    : (await import("../audit/observed_storage.ts")).observeStorage(storage, {
+    : (await loadObservedStorage()).observeStorage(storage, {
       ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
       tracer: telemetry.tracer,
       location: config.storage.database,

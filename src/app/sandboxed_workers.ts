@@ -2,8 +2,7 @@
  * Several workers behind the wall, each a server on the same port and installation. Crashed workers restart with
  * exponential backoff; a crash loop stops them all and reports the cause.
  */
-import { createDocumentFetcher, type FetchDocument } from "../oauth/document_fetcher.ts";
-import { createInternet } from "../oauth/public_document.ts";
+import { createDocumentFetcher, createInternet, type FetchDocument } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import type { JsonLog, WriteLines } from "../lib/json_log.ts";
 import { programModuleUrl } from "../lib/program.ts";

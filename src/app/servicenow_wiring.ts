@@ -1,13 +1,13 @@
 /** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
+import { loadLinkStore, loadServicenow, type Servicenow } from "../servicenow/mod.ts";
 import type { Config } from "./config/config.ts";
-import { createRateLimiter, type RateLimiter } from "../http/rate_limit.ts";
+import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
 import { servicenowCallsPerMinute } from "./rate_limits.ts";
 import type { Installation } from "./installation.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { offeredScopes } from "../lib/scopes.ts";
-import type { Servicenow } from "../servicenow/servicenow.ts";
 
 interface ServicenowDependencies extends Installation {
   readonly serverUrl: string;
@@ -26,7 +26,7 @@ export async function openServicenow(
   dependencies: ServicenowDependencies,
 ): Promise<Servicenow | null> {
   if (access === undefined) return null;
-  const { createServicenow } = await import("../servicenow/servicenow.ts");
+  const { createServicenow } = await loadServicenow();
   const { serverUrl, storage, secrets, log, clock, fetch } = dependencies;
   const { instance, clientId, clientSecret } = access;
   const rate = { count: servicenowCallsPerMinute, windowMs: minute };
@@ -71,7 +71,7 @@ async function resealInBackground(
   current: SecretBox,
   previous: readonly SecretBox[],
 ): Promise<void> {
-  const { resealLinks } = await import("../servicenow/link_store.ts");
+  const { resealLinks } = await loadLinkStore();
   for (const from of previous) {
     resealLinks(storage, { from, to: current }).then(
       ({ resealed }) => resealed > 0 && log.write("audit", "servicenow_links_resealed", { resealed }),

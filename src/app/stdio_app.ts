@@ -1,10 +1,10 @@
 /** The composition root of `stdio`: a configuration and an opened installation in, one client served over two pipes. */
-import { ownerId } from "../oauth/records.ts";
+import { ownerId } from "../oauth/mod.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, tellConfinement } from "./installation.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
+import type { KernelAccess } from "../files/mod.ts";
 import { type Clock, systemClock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -12,9 +12,8 @@ import { formWords } from "./servicenow_registry.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createProtocolServer, maxMessageBytes } from "./protocol_server.ts";
 import { serverUrlFor } from "./server_url.ts";
-import { serveStdio } from "../mcp/serve_stdio.ts";
-import { observeStorage } from "../audit/observed_storage.ts";
-import { startTelemetry } from "../audit/telemetry.ts";
+import { serveStdio } from "../mcp/mod.ts";
+import { observeStorage, startTelemetry } from "../audit/mod.ts";
 import { openCallRecords } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";

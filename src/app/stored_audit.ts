@@ -1,15 +1,20 @@
 /** The stored audit of a server: takes the lines that the log gets, and removes the oldest. */
 import type { AuditSettings } from "../audit/mod_settings.ts";
-import type { AuditParts } from "../audit/chain_writer.ts";
-import { lineOfLog, lineOfRequest } from "../audit/lines_of_log.ts";
-import { exportedLines } from "../audit/verify.ts";
-import { createAuditRecorder, limitStrangers } from "../audit/recorder.ts";
-import { trimAudit } from "../audit/retention.ts";
+import {
+  type AuditLine,
+  type AuditParts,
+  createAuditRecorder,
+  decodeLines,
+  exportedLines,
+  limitStrangers,
+  lineOfLog,
+  lineOfRequest,
+  type LogExport,
+  trimAudit,
+} from "../audit/mod.ts";
 import { systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { type AuditLine, decodeLines } from "../audit/line.ts";
-import type { LogExport } from "../audit/log_export.ts";
-import type { TakeAudit } from "../mcp/audit.ts";
+import type { TakeAudit } from "../mcp/mod.ts";
 
 interface StoredAudit {
   /** The log given, whose audit lines are stored too; those of requests come by {@link recordRequest}. */

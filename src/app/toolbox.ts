@@ -1,32 +1,44 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
+import {
+  loadAttachTool,
+  loadPrompts,
+  loadResources,
+  loadServicenowTools,
+  type ServicenowRecords,
+} from "../servicenow/mod.ts";
+import { loadTracedModel, type Telemetry } from "../audit/mod.ts";
+import {
+  llmModelsResource,
+  llmTools,
+  loadClient,
+  loadLocalModel,
+  loadModelQueue,
+  type LocalModel,
+  ollamaLimits,
+} from "../llm/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { Clock } from "../lib/time.ts";
-import { type LocalModel, ollamaLimits } from "../llm/port.ts";
-import type { Telemetry } from "../audit/telemetry.ts";
 import type { Installation } from "./installation.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
+import {
+  fileDeleteTool,
+  fileEditTool,
+  fileListTool,
+  fileMoveTool,
+  fileReadTool,
+  fileSearchTool,
+  fileUndoTool,
+  fileWriteTool,
+  type KernelAccess,
+  workspaceFilesResource,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 import { createParallelShare } from "../lib/parallel_share.ts";
 import { shareKey } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
-import type { Prompt } from "../mcp/prompt.ts";
-import type { ResourceFamily } from "../mcp/resource.ts";
-import type { Tool } from "../mcp/tool.ts";
-import { llmModelsResource } from "../llm/models_report.ts";
-import { workspaceFilesResource } from "../files/tools/workspace_files.ts";
-import type { ServicenowRecords } from "../servicenow/port.ts";
-import { fileDeleteTool } from "../files/tools/file_delete.ts";
-import { fileEditTool } from "../files/tools/file_edit.ts";
-import { fileListTool } from "../files/tools/file_list.ts";
-import { fileMoveTool } from "../files/tools/file_move.ts";
-import { fileReadTool } from "../files/tools/file_read.ts";
-import { fileSearchTool } from "../files/tools/file_search.ts";
-import { fileWriteTool } from "../files/tools/file_write.ts";
+import type { Prompt, ResourceFamily, Tool } from "../mcp/mod.ts";
 import { type OpenedTransfers, openTransfers } from "./http_side.ts";
-import { fileUndoTool } from "../files/tools/file_undo.ts";
-import { llmTools } from "../llm/llm_tools.ts";
-import type { WorkspaceSource } from "../files/workspace/port.ts";
 import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
 
 // The local model, wired. Its code is loaded at the first call of it.
@@ -64,14 +76,14 @@ function openModel(config: Config, parts: ModelParts): OpenedModel {
 
 async function loadModel(config: Config, parts: ModelParts): Promise<OpenedModel> {
   const [{ createOllamaClient }, { createLocalModel }, { createModelQueue }] = await Promise.all([
-    import("../llm/client.ts"),
-    import("../llm/local_model.ts"),
-    import("../llm/model_queue.ts"),
+    loadClient(),
+    loadLocalModel(),
+    loadModelQueue(),
   ]);
   const { telemetry: { tracer, fetch }, clock } = parts;
   const limits = limitsOf(parts);
   const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
-  const client = tracer.exports ? (await import("../audit/traced_model.ts")).traceModel(ollama, tracer) : ollama;
+  const client = tracer.exports ? (await loadTracedModel()).traceModel(ollama, tracer) : ollama;
   const model = createLocalModel({
     client,
     queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),
@@ -191,10 +203,10 @@ async function recordsOf(
   workspace: WorkspaceSource,
   { write, gateResources }: Pick<Config["servicenow"], "write"> & Pick<ToolboxDependencies, "gateResources">,
 ) {
-  const { servicenowTools } = await import("../servicenow/servicenow_tools.ts");
-  const { workspaceFiles } = await import("../servicenow/attach_tool.ts");
-  const { servicenowResources } = await import("../servicenow/resources.ts");
-  const { servicenowPrompts } = await import("../servicenow/prompts.ts");
+  const { servicenowTools } = await loadServicenowTools();
+  const { workspaceFiles } = await loadAttachTool();
+  const { servicenowResources } = await loadResources();
+  const { servicenowPrompts } = await loadPrompts();
   const resources = gateResources(servicenowResources(servicenow));
   const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: write });
   return { tools, resources, prompts: servicenowPrompts(resources.read) };

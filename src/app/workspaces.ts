@@ -1,22 +1,26 @@
 /** The workspaces that a configuration names: one for all or one for each user, on a disk or in the storage. */
-import type { KernelRoots } from "../files/kernel/descriptor.ts";
-import type { KernelAccess } from "../files/kernel/kernel.ts";
+import {
+  type AccessPatterns,
+  createDiskWatch,
+  createUserWorkspaces,
+  createWorkspaceWatches,
+  defaultWorkspaceLimits,
+  type KernelAccess,
+  type KernelRoots,
+  loadStoreWorkspace,
+  loadWatch,
+  openDiskWorkspace,
+  rootPath,
+  userDirectoryName,
+  type Workspace,
+  type WorkspaceSource,
+  type WorkspaceWatches,
+  type WorkspaceWatchesOptions,
+} from "../files/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import type { Clock } from "../lib/time.ts";
-import type { AccessPatterns } from "../files/workspace/name_folding.ts";
-import { openDiskWorkspace } from "../files/disk/disk_workspace.ts";
-import { createDiskWatch } from "../files/disk/watch.ts";
-import { defaultWorkspaceLimits } from "../files/workspace/limits.ts";
-import { rootPath } from "../files/workspace/path.ts";
-import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
 import type { WorkspaceSettings } from "../files/mod_settings.ts";
-import {
-  createWorkspaceWatches,
-  type WorkspaceWatches,
-  type WorkspaceWatchesOptions,
-} from "../files/workspace/watch.ts";
-import { createUserWorkspaces, userDirectoryName } from "../files/workspace/user_workspaces.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Installation } from "./installation.ts";
 
@@ -80,7 +84,7 @@ export async function workspaceOpener(
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
   const access = accessOf(settings);
   if (settings.store === "storage") {
-    const { openStoreWorkspace } = await import("../files/store/store_workspace.ts");
+    const { openStoreWorkspace } = await loadStoreWorkspace();
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
   const { hardLinks, dir } = settings;
@@ -108,7 +112,7 @@ export async function watchWorkspaces(
   const nameOf: WorkspaceWatchesOptions["nameOf"] = ({ subject }) => isShared ? "" : userDirectoryName(subject);
   const access = accessOf(settings);
   if (settings.store === "storage") {
-    const { createStoreWatch } = await import("../files/store/watch.ts");
+    const { createStoreWatch } = await loadWatch();
     const stored = { access, storage, clock, log };
     const open = (name: string) => createStoreWatch({ ...stored, name: storeNameOf(isShared ? null : name) });
     return createWorkspaceWatches({ nameOf, open, onFailure });

@@ -6,7 +6,7 @@
 import * as z from "zod";
 import { toBase64Url } from "../lib/random_secret.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import { auditLineEnd } from "./line.ts";
 
 /** Lines that were stored together. */

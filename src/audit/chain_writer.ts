@@ -6,7 +6,7 @@
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import {
   type AuditBatch,
   bytesOf,

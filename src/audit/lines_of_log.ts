@@ -1,6 +1,6 @@
 /** What the log says of a request or a sign-in, as a line of the stored audit. */
 import type { LogFields } from "../lib/log.ts";
-import type { AuditEntry } from "../mcp/audit.ts";
+import type { AuditEntry } from "../mcp/mod.ts";
 import { type AuditLine, callEvent, touchedBy } from "./line.ts";
 
 /** Called for every call. */

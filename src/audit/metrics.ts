@@ -2,7 +2,7 @@
  * What the server counts about itself: plain numbers that a call adds to, and that a scrape reads. Label values come from
  * fixed lists, registered tools and this program's own words, so that no caller can make the sets grow.
  */
-import type { AuditEntry, AuditOutcome } from "../mcp/audit.ts";
+import type { AuditEntry, AuditOutcome } from "../mcp/mod.ts";
 
 // A histogram of fixed buckets, as Prometheus adds them up over instances.
 

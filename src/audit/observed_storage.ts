@@ -1,7 +1,6 @@
 /** The storage port, observed: its failures counted, a span for each operation. */
 import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../lib/tracer.ts";
-import type { DatabaseLocation } from "../storage/database_url.ts";
-import type { Batch, Storage, StorageKey } from "../storage/port.ts";
+import type { Batch, DatabaseLocation, Storage, StorageKey } from "../storage/mod.ts";
 
 interface StorageObservers {
   /** Called for each operation that the database failed, not of a caller's mistakes. */

@@ -24,7 +24,7 @@ import {
 } from "./chain.ts";
 import type { AuditParts } from "./chain_writer.ts";
 import type { AuditSettings } from "./mod_settings.ts";
-import type { StorageKey } from "../storage/port.ts";
+import type { StorageKey } from "../storage/mod.ts";
 
 /** Two deletes each. */
 const entriesAtOnce = 40;

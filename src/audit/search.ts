@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { type AuditLine, decodeLine, encodeField, spelledFor, splitLines } from "./line.ts";
 import { parseJson } from "../lib/json.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { chainsKey, maxChains } from "./chain.ts";
 import { batchesOf } from "./stored_batches.ts";
 

@@ -1,6 +1,6 @@
 /** Reads a chain's batches, newest first, while others add to it. */
 import * as z from "zod";
-import type { Storage, StorageKey, StoredEntry } from "../storage/port.ts";
+import type { Storage, StorageKey, StoredEntry } from "../storage/mod.ts";
 import { type AuditBatch, maxChains, parseSegment, segmentKey, segmentsKey } from "./chain.ts";
 
 /** A batch with its place in the chain. */

@@ -1,7 +1,6 @@
 /** A span around each call of a model, by OpenTelemetry's conventions for generative AI; never a prompt or an answer. */
 import type { SpanAttributes, SpanStart, Tracer } from "../lib/tracer.ts";
-import type { OllamaClient } from "../llm/client.ts";
-import type { ModelCompletion, ModelDelta, ModelEmbeddings, ModelFailed } from "../llm/port.ts";
+import type { ModelCompletion, ModelDelta, ModelEmbeddings, ModelFailed, OllamaClient } from "../llm/mod.ts";
 
 type Event = ModelDelta | ModelCompletion | ModelEmbeddings | ModelFailed;
 

@@ -1,6 +1,6 @@
 /** Finds out whether any stored line was removed, changed or moved. */
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import {
   type Chain,
   chainKey,

@@ -1,6 +1,5 @@
 /** Splits arguments into words and flags, and reports every mistake at once. */
-import { settings } from "../app/config/settings.ts";
-import type { ConfigProblem } from "../app/config/config_file.ts";
+import { type ConfigProblem, settings } from "../app/mod.ts";
 import { closestWord } from "../lib/closest_word.ts";
 
 interface ParsedArguments {

@@ -1,16 +1,16 @@
 /** `audit list|search|export|verify|head`: the stored audit, beside a running server or without one. */
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { parseDuration } from "../lib/settings.ts";
-import type { AuditFilter, FoundLine } from "../audit/search.ts";
+import type { AuditFilter, FoundLine } from "../audit/mod.ts";
 import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = async () => ({
-  ...await import("../audit/verify.ts"),
-  ...await import("../audit/search.ts"),
-  ...await import("../audit/verify.ts"),
+  ...await import("../audit/mod.ts").then((part) => part.loadVerify()),
+  ...await import("../audit/mod.ts").then((part) => part.loadSearch()),
+  ...await import("../audit/mod.ts").then((part) => part.loadVerify()),
 });
 type Operations = Awaited<ReturnType<typeof load>>;
 

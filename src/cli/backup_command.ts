@@ -6,7 +6,7 @@ const backup: CopyCommand = {
   name: "backup",
   elsewhere: "back it up with the database's own tools, and keep a copy of master.key",
   copy: async (to, from) => {
-    const { backupDataDirectory } = await import("../storage/backup.ts");
+    const { backupDataDirectory } = await import("../storage/mod.ts").then((part) => part.loadBackup());
     return backupDataDirectory({ from, to });
   },
   done: (files, to) => `${files} are in ${to}; anyone who can read them owns this installation`,

@@ -1,8 +1,6 @@
 /** The configuration of each known client, in its own format. Pure. */
 import { resolve } from "node:path";
-import type { Config } from "../app/config/config.ts";
-import { describeProblems } from "../app/config/config_file.ts";
-import { leadsInto, lookAtPath } from "../app/config/overlap.ts";
+import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
 import { programName } from "../lib/program.ts";
 import type { Result } from "../lib/result.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";

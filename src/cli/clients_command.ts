@@ -5,8 +5,8 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/manage_clients.ts");
-type Clients = typeof import("../oauth/manage_clients.ts");
+const load = () => import("../oauth/mod.ts").then((part) => part.loadManageClients());
+type Clients = import("../oauth/mod.ts").ManageClientsPart;
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 const grantNames = ["authorization_code", "client_credentials"] as const;

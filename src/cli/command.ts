@@ -1,7 +1,5 @@
 /** The commands of the program, and what they may use. */
-import type { Config } from "../app/config/config.ts";
-import type { FoundSetting } from "../app/config/find_setting.ts";
-import type { ConfigProblem } from "../app/config/config_file.ts";
+import type { Config, ConfigProblem, FoundSetting } from "../app/mod.ts";
 import type { Setting } from "../lib/settings.ts";
 import type { Result } from "../lib/result.ts";
 

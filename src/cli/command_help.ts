@@ -1,6 +1,6 @@
 /** Each command's own page of help. */
 import { acceptedText, type Setting } from "../lib/settings.ts";
-import { settings } from "../app/config/settings.ts";
+import { settings } from "../app/mod.ts";
 import { programName } from "../lib/program.ts";
 import type { Command } from "./command.ts";
 

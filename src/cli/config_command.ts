@@ -1,8 +1,6 @@
 /** `config`: the settings in force, each with its value and its source. */
-import { describeProblems } from "../app/config/config_file.ts";
-import { type FoundSetting, settingText } from "../app/config/find_setting.ts";
+import { describeProblems, type FoundSetting, settingSections, settingText } from "../app/mod.ts";
 import { acceptedText, type Setting } from "../lib/settings.ts";
-import { settingSections } from "../app/config/settings.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import { printTable } from "./action.ts";
 

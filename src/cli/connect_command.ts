@@ -1,10 +1,8 @@
 /** `connect`: prints the configuration with which a client reaches this server. */
-import type { Config } from "../app/config/config.ts";
-import { describeProblems } from "../app/config/config_file.ts";
+import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
 import { parseServerUrl } from "../lib/settings.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { serverUrlFor } from "../app/server_url.ts";
 import {
   type ClientConfiguration,
   type ClientFormat,

@@ -1,7 +1,6 @@
 /** `connections`: how clients tried to connect, with what kept them from it; and what keeps the server from starting. */
-import type { AttemptReport } from "../console/connections/report.ts";
-import type { Check } from "../app/doctor_places.ts";
-import { describeProblems } from "../app/config/config_file.ts";
+import { type Check, describeProblems, loadCallRecords, loadDoctor, loadInstallation } from "../app/mod.ts";
+import type { AttemptReport } from "../console/mod.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { systemClock } from "../lib/time.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
@@ -24,7 +23,7 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
     await print(show(null, [{ name: "configuration", state: "broken", text }], asJson));
     return 1;
   }
-  const { examine } = await import("../app/doctor.ts"); // see action.ts
+  const { examine } = await loadDoctor(); // see action.ts
   const checks = await Array.fromAsync(examine(config.value, () => performance.now(), { parts: checkedParts }));
   const isStorageUsable = !checks.some(({ name, state }) =>
     storageParts.includes(name) && (state === "broken" || state === "warning")
@@ -55,9 +54,9 @@ async function readReports(
   checks: Check[],
 ): Promise<Reports> {
   const [{ openInstallation }, { readClientName }, { reportStoredAttempts }] = await Promise.all([
-    import("../app/installation.ts"),
-    import("../app/call_records.ts"),
-    import("../console/connections/report.ts"),
+    loadInstallation(),
+    loadCallRecords(),
+    import("../console/mod.ts").then((part) => part.loadReport()),
   ]);
   const opened = await openInstallation(config.storage, systemClock);
   if (!opened.ok) {

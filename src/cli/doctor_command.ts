@@ -1,6 +1,5 @@
 /** `doctor`: checks everything that the server needs, one line each with its remedy, then a summary. */
-import type { Check } from "../app/doctor_places.ts";
-import { describeProblems } from "../app/config/config_file.ts";
+import { type Check, describeProblems, loadDoctor, loadDoctorServicenow } from "../app/mod.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 
 /** Exits with 0 unless something is broken; warnings do not count. */
@@ -25,8 +24,8 @@ async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<
   const { configFile } = config.value;
   const text = `every setting is usable${configFile === undefined ? "" : `; some are from ${configFile}`}`;
   print(line({ name: "configuration", state: "well", text }));
-  const { examine } = await import("../app/doctor.ts"); // see action.ts
-  const { examineServicenowInstance, playServicenow } = await import("../app/doctor_servicenow.ts");
+  const { examine } = await loadDoctor(); // see action.ts
+  const { examineServicenowInstance, playServicenow } = await loadDoctorServicenow();
   const counts = { well: 1, note: 0, warning: 0, broken: 0 };
   const parts = [
     examine(config.value, () => performance.now()),

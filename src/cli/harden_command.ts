@@ -1,8 +1,8 @@
 /** `harden`: `serve`, in a process from which Linux keeps every file that it does not need. */
+import { describeProblems, loadLandlock } from "../app/mod.ts";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { describeProblems } from "../app/config/config_file.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Takes the settings that `serve` takes; `deno task start:hardened` has the permissions that it needs. */
@@ -19,7 +19,7 @@ export const hardenCommand: CommandWork = {
 async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { launchHardened } = await import("../app/sandbox/landlock.ts");
+  const { launchHardened } = await loadLandlock();
   const settings = Object.entries(flags).map(([name, value]) => `--${name}=${value ?? ""}`);
   const program = Deno.build.standalone ? { reads: [], args: ["serve", ...settings] } : await fromSource(settings);
   if (typeof program === "string") return endWith(say, program);
@@ -30,7 +30,7 @@ async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitS
 
 /** The program as Deno runs it, from its sources or a bundle; in words why it cannot be. */
 async function fromSource(settings: readonly string[]) {
-  const { sourceProgram } = await import("../app/sandbox/landlock.ts");
+  const { sourceProgram } = await loadLandlock();
   const denoDir = Deno.env.get("DENO_DIR") ?? cacheOf(homedir()); // Deno's own variable, no setting of ours
   if (denoDir === null) {
     return "error: this user has no home directory\nhint: set HOME, or DENO_DIR to the cache that Deno uses\n";

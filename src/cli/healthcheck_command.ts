@@ -1,5 +1,5 @@
 /** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
-import { describeProblems } from "../app/config/config_file.ts";
+import { describeProblems } from "../app/mod.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Exits with 0 when `/health` of the configured port answers 200, else with 1. */

@@ -1,14 +1,14 @@
 /** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
+import { describeProblems, loadRotateMasterKey } from "../app/mod.ts";
 import { problemText } from "../lib/result.ts";
-import { describeProblems } from "../app/config/config_file.ts";
 import { systemClock } from "../lib/time.ts";
 import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/signing_keys.ts");
-type Keys = typeof import("../oauth/signing_keys.ts");
+const load = () => import("../oauth/mod.ts").then((part) => part.loadSigningKeys());
+type Keys = import("../oauth/mod.ts").SigningKeysPart;
 
 /** Works beside a running server. */
 export const keysCommand: CommandWork = commandOf({
@@ -74,7 +74,7 @@ async function list(keys: Keys, installation: OpenInstallation, context: Command
 async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { rotateMasterKey } = await import("../app/rotate_master_key.ts"); // see action.ts
+  const { rotateMasterKey } = await loadRotateMasterKey(); // see action.ts
   const rotated = await rotateMasterKey(config.value.storage, systemClock);
   if (!rotated.ok) return endWith(say, problemText(rotated.error));
   const { signingKeys, links } = rotated.value;

@@ -1,5 +1,5 @@
 /** The parts that a starting server runs without, for the console. */
-import type { Config } from "../app/config/config.ts";
+import type { Config } from "../app/mod.ts";
 
 /** How long a server that has started waits for Ollama to accept a connection before it says that none is there. */
 const patienceMs = 500;

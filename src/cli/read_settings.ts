@@ -1,15 +1,20 @@
 /** The settings of one run: from flags, the environment and the configuration file, each read once. */
-import { type Config, loadConfig } from "../app/config/config.ts";
 import {
+  type Config,
   type ConfigFile,
   type ConfigProblem,
+  type ConfigSources,
   defaultConfigFileName,
+  findSetting,
+  type FoundSetting,
+  isDeploy,
+  loadConfig,
+  lookAtPath,
   readConfigFile,
-} from "../app/config/config_file.ts";
-import { type ConfigSources, findSetting, type FoundSetting, isDeploy } from "../app/config/find_setting.ts";
-import { lookAtPath } from "../app/config/overlap.ts";
+  variableNames,
+  warnOfMistypedNames,
+} from "../app/mod.ts";
 import type { Setting } from "../lib/settings.ts";
-import { variableNames, warnOfMistypedNames } from "../app/config/settings.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { homeDirectory, pathBelow } from "../lib/system_path.ts";
 import type { CommandContext } from "./command.ts";

@@ -6,7 +6,7 @@ const restore: CopyCommand = {
   name: "restore",
   elsewhere: "restore it with the database's own tools, and put master.key back",
   copy: async (from, to) => {
-    const { restoreDataDirectory } = await import("../storage/backup.ts");
+    const { restoreDataDirectory } = await import("../storage/mod.ts").then((part) => part.loadBackup());
     return restoreDataDirectory({ from, to });
   },
   done: (files, _, { storage: { dataDir } }) =>

@@ -1,5 +1,5 @@
 /** Arguments to command to exit status. Each command imports its work when it runs. */
-import { describeProblems } from "../app/config/config_file.ts";
+import { describeProblems } from "../app/mod.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program.ts";
 import { failure } from "../lib/result.ts";

@@ -1,7 +1,13 @@
 /** `serve`: starts the server behind the permission wall, prints its address, drains it when asked to stop. */
-import type { Config } from "../app/config/config.ts";
-import { describeProblems } from "../app/config/config_file.ts";
-import { type SandboxedServer, serverWorkerUrl, startSandboxedServer } from "../app/sandboxed_workers.ts";
+import {
+  type Config,
+  describeProblems,
+  loadSandboxedWorkers,
+  loadStdioApp,
+  type SandboxedServer,
+  serverWorkerUrl,
+  startSandboxedServer,
+} from "../app/mod.ts";
 import { loadProgramModule } from "../lib/program.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { lookForParts } from "./missing_parts.ts";
@@ -74,8 +80,8 @@ export async function serve(
 /** What only several workers need. */
 export function loadWorkerParts() {
   return Promise.all([
-    import("../app/sandboxed_workers.ts"),
-    import("../app/stdio_app.ts"),
+    loadSandboxedWorkers(),
+    loadStdioApp(),
     import("../lib/time.ts"),
   ]);
 }

@@ -1,8 +1,8 @@
 /** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
-import type { Config } from "../app/config/config.ts";
+import { type Config, loadDeployServer } from "../app/mod.ts";
 import { systemClock } from "../lib/time.ts";
 import { createJsonLog } from "../lib/json_log.ts";
-import type { Tool } from "../mcp/tool.ts";
+import type { Tool } from "../mcp/mod.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
@@ -15,7 +15,7 @@ export async function serveOnDeploy(
   // Before the start: from then on the signal may come.
   const { asked, insisted } = stopRequested(() => performance.now());
   const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
-  const { startDeployServer } = await import("../app/deploy_server.ts");
+  const { startDeployServer } = await loadDeployServer();
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
   if (!started.ok) return endWith(say, `error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
   const { serverUrl, setUpLink, stop } = started.value;

@@ -1,8 +1,14 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
+import {
+  describeProblems,
+  giveUp,
+  loadInstallation,
+  loadLoadWorkspaceKernel,
+  loadPermissions,
+  loadStdioApp,
+} from "../app/mod.ts";
 import process from "node:process";
 import { problemText } from "../lib/result.ts";
-import { describeProblems } from "../app/config/config_file.ts";
-import { giveUp } from "../app/sandbox/permissions.ts";
 import { systemClock } from "../lib/time.ts";
 import { createJsonLog, createOutput } from "../lib/json_log.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
@@ -21,8 +27,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   process.env = {}; // libraries that look for their variables later find none, instead of an exception
-  const { openInstallation } = await import("../app/installation.ts"); // see action.ts
-  const { runStdio } = await import("../app/stdio_app.ts");
+  const { openInstallation } = await loadInstallation(); // see action.ts
+  const { runStdio } = await loadStdioApp();
   const log = createJsonLog({
     write: say,
     level: config.value.server.logLevel,
@@ -31,8 +37,8 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   });
   const installation = await openInstallation(config.value.storage, systemClock, { log });
   if (!installation.ok) return endWith(say, problemText(installation.error));
-  const { loadWorkspaceKernel } = await import("../app/sandbox/load_workspace_kernel.ts");
-  const { realPathBelow } = await import("../app/sandbox/permissions.ts");
+  const { loadWorkspaceKernel } = await loadLoadWorkspaceKernel();
+  const { realPathBelow } = await loadPermissions();
   const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);

@@ -5,8 +5,8 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/operator_token.ts");
-type Tokens = typeof import("../oauth/operator_token.ts");
+const load = () => import("../oauth/mod.ts").then((part) => part.loadOperatorToken());
+type Tokens = import("../oauth/mod.ts").OperatorTokenPart;
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 

@@ -1,13 +1,12 @@
 /** `trash list|restore`: what agents replaced or deleted in the workspace. */
+import { describeProblems, loadOwnerTrash, type OwnerTrash } from "../app/mod.ts";
 import { problemText } from "../lib/result.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
-import type { OwnerTrash } from "../app/owner_trash.ts";
 import { type Action, administered, commandOf, printTable } from "./action.ts";
-import { describeProblems } from "../app/config/config_file.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../app/owner_trash.ts");
+const load = () => loadOwnerTrash();
 
 /** Works beside a running server. */
 export const trashCommand: CommandWork = commandOf({

@@ -1,15 +1,15 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
 import { type Action, administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { serverUrlFor } from "../app/server_url.ts";
+import { serverUrlFor } from "../app/mod.ts";
 import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = () => import("../oauth/manage_users.ts");
-const loadSignInLinks = () => import("../oauth/set_up.ts");
-type SignInLinks = typeof import("../oauth/set_up.ts");
-type Users = typeof import("../oauth/manage_users.ts");
+const load = () => import("../oauth/mod.ts").then((part) => part.loadManageUsers());
+const loadSignInLinks = () => import("../oauth/mod.ts").then((part) => part.loadSetUp());
+type SignInLinks = import("../oauth/mod.ts").SetUpPart;
+type Users = import("../oauth/mod.ts").ManageUsersPart;
 
 /** Works beside a running server; what it ends is refused from the next request on. */
 export const usersCommand: CommandWork = commandOf({

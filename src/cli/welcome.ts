@@ -1,6 +1,5 @@
 /** The text on the console when the server starts. */
-import type { Config } from "../app/config/config.ts";
-import { registryAdvice } from "../app/servicenow_registry.ts";
+import { type Config, registryAdvice } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
 import type { Clock } from "../lib/time.ts";
 

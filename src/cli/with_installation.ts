@@ -1,7 +1,6 @@
 /** Opens the installation for one of the owner's commands, and closes the storage after it. */
+import { describeProblems, type Installation, loadInstallation } from "../app/mod.ts";
 import { problemText, UnusableError } from "../lib/result.ts";
-import { describeProblems } from "../app/config/config_file.ts";
-import type { Installation } from "../app/installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 
@@ -17,7 +16,7 @@ export async function withInstallation(
 ): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { openInstallation } = await import("../app/installation.ts"); // with the storage
+  const { openInstallation } = await loadInstallation(); // with the storage
   const installation = await openInstallation(config.value.storage, systemClock);
   if (!installation.ok) return endWith(say, problemText(installation.error));
   try {

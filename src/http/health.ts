@@ -1,7 +1,7 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
 import type { Endpoint } from "../lib/endpoint.ts";
 import { createPause, systemTimers, type Timers } from "../lib/time.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import { addresseeOf, type KnownNames } from "./origin.ts";
 
 export interface HealthOptions {

@@ -1,10 +1,8 @@
 /** The pages for a person who opens an address of the server in a browser: `/`, `/mcp`, and any that does not exist. */
 import { type Html, html, pageResponse } from "../lib/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import type { Icon, Tool } from "../mcp/tool.ts";
+import { type Icon, type ServerInfo, supportedVersions, type Tool } from "../mcp/mod.ts";
 import { sha256Of } from "../lib/sha256.ts";
-import type { ServerInfo } from "../mcp/revision.ts";
-import { supportedVersions } from "../mcp/classify.ts";
 
 interface HomeOptions {
   /** The address that agents are given. */

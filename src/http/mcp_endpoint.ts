@@ -4,8 +4,20 @@
  */
 import { headerOf, keepHeaders } from "../lib/served_request.ts";
 import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
-import type { Exchange, PublicExchange } from "../mcp/call.ts";
-import { type Profile, serviceNowName } from "../mcp/profile.ts";
+import {
+  clientIdentity,
+  type Exchange,
+  kindOfMessage,
+  type McpAnswer,
+  type McpServer,
+  type Profile,
+  type PublicExchange,
+  refusalCode,
+  type RpcCall,
+  rpcErrorCode,
+  serviceNowName,
+  tooManyCalls,
+} from "../mcp/mod.ts";
 import {
   acceptsAnything,
   acceptsEventStream,
@@ -20,8 +32,6 @@ import {
   type ScopeChallenge,
   watchEnd,
 } from "./mcp_response.ts";
-import { clientIdentity } from "../mcp/initialize.ts";
-import { kindOfMessage, refusalCode, type RpcCall, rpcErrorCode } from "../mcp/jsonrpc.ts";
 import { type Throttled, whenReady } from "../lib/join_next.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
@@ -37,9 +47,6 @@ import {
 } from "../lib/request_text.ts";
 import { runInTurn } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
-import { tooManyCalls } from "../mcp/tool_call.ts";
-import type { McpAnswer } from "../mcp/message_stream.ts";
-import type { McpServer } from "../mcp/mcp_server.ts";
 import { holdBody, refuseStopping } from "./body_hold.ts";
 import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
 

@@ -1,8 +1,7 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
-import type { Frame, FrameReader, McpAnswer } from "../mcp/message_stream.ts";
+import { errorText, type Frame, type FrameReader, type McpAnswer, refusalCode, rpcErrorCode } from "../mcp/mod.ts";
 import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import { headerOf } from "../lib/served_request.ts";
-import { errorText, refusalCode, rpcErrorCode } from "../mcp/jsonrpc.ts";
 import { intakeRetrySeconds } from "./body_intake.ts";
 
 // A stream of messages as Server-Sent Events (WHATWG HTML §9.2).

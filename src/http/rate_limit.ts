@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type Admission, admitted, type Throttled } from "../lib/join_next.ts";
 import { type AgreedClock, type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { addressKey } from "../lib/network.ts";
 import { declaredLength } from "../lib/request_text.ts";

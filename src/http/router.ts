@@ -8,7 +8,7 @@ import { headerOf } from "../lib/served_request.ts";
 import { notFoundPage } from "./home.ts";
 import { addresseeOf, isKnownOrigin, type KnownNames } from "./origin.ts";
 import { inHttpSpan, type Tracer } from "../lib/tracer.ts";
-import { traceContextOf } from "../mcp/trace_context.ts";
+import { traceContextOf } from "../mcp/mod.ts";
 
 // Cross-origin resource sharing: answers to preflights, and the headers that let a page read an answer.
 

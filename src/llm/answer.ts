@@ -1,6 +1,6 @@
 /** Collects what a model says into one answer, whole or as far as it came. */
 import * as z from "zod";
-import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/tool.ts";
+import type { ContentBlock, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import type { CallsAhead, ModelCompletion, ModelEvent, ModelFailed, PrincipalCall } from "./port.ts";
 import type { Clock } from "../lib/time.ts";
 import { type ProgressPace, startProgress } from "./progress.ts";

@@ -2,24 +2,25 @@
 import * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { showName, sniffMedia } from "../files/workspace/file_display.ts";
-import { parseFilePath, type WorkspacePath } from "../files/workspace/path.ts";
 import {
   type FileContent,
-  type Outcome,
-  type Workspace,
-  workspaceOf,
-  type WorkspaceSource,
-} from "../files/workspace/port.ts";
-import { suggestNear } from "../files/tools/near_names.ts";
-import {
   type LineRequest,
+  type Outcome,
+  parseFilePath,
   parseNamedParts,
   readTextPart,
   selectText,
+  showName,
+  sniffMedia,
+  suggestNear,
   type TextPart,
-} from "../files/tools/read_text.ts";
-import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
+  toFailure,
+  toPathFailure,
+  type Workspace,
+  workspaceOf,
+  type WorkspacePath,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 import type { ToolFailure } from "./answer.ts";
 
 /** Files of one call, those of all its messages together. */

@@ -1,6 +1,6 @@
 /** Parameters of the tools that ask the local model, and the options they make. */
 import * as z from "zod";
-import { clamped, type Meaning, otherNames } from "../mcp/tool.ts";
+import { clamped, type Meaning, otherNames } from "../mcp/mod.ts";
 import type { AnswerFormat, SamplingOptions, Think } from "./port.ts";
 import { filesParameter } from "./files.ts";
 

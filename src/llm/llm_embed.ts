@@ -2,9 +2,17 @@
 import * as z from "zod";
 import { fileLoader, filesParameter, invalid, type NamedText } from "./files.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { parseFilePath, type WorkspacePath } from "../files/workspace/path.ts";
-import type { Workspace, WorkspaceSource } from "../files/workspace/port.ts";
-import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
+import {
+  beginChange,
+  escapeText,
+  parseFilePath,
+  showName,
+  toFailure,
+  toPathFailure,
+  type Workspace,
+  type WorkspacePath,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 import { callOf, type ToolFailure, toToolFailure } from "./answer.ts";
 import {
   clamped,
@@ -14,11 +22,9 @@ import {
   type Tool,
   type ToolContext,
   type ToolOutcome,
-} from "../mcp/tool.ts";
+} from "../mcp/mod.ts";
 import type { LocalModel } from "./port.ts";
-import { escapeText, showName } from "../files/workspace/file_display.ts";
 import { modelParameter } from "./input.ts";
-import { beginChange } from "../files/tools/file_delete.ts";
 
 // Texts cut into passages that fit an embedding model, at the ends of lines where that is possible.
 

@@ -2,9 +2,9 @@
 import * as z from "zod";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import type { ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
-import type { WorkspaceSource } from "../files/workspace/port.ts";
+import type { WorkspaceSource } from "../files/mod.ts";
 import { answerOutput, callOf, cutOf, followAnswer, toModelFailure, type ToolFailure, toSuccess } from "./answer.ts";
 import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
 import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";

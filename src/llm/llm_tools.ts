@@ -1,6 +1,6 @@
 /** All tools of the local model, for the one place that wires them. */
 import * as z from "zod";
-import { defineTool, readingHints, type Tool, type ToolOutcome } from "../mcp/tool.ts";
+import { defineTool, readingHints, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 import { describeModels, type DescribeModelsOptions, type ModelEntry, modelsReport } from "./models_report.ts";
 import { llmEmbedTool } from "./llm_embed.ts";
 import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";

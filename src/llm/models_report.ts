@@ -1,7 +1,7 @@
 /** Which models there are, loaded and allowed: what the server has, compared with the operator's allow list. */
 import * as z from "zod";
 import type { HostReport, LocalModel } from "./port.ts";
-import type { ResourceFamily } from "../mcp/resource.ts";
+import type { ResourceFamily } from "../mcp/mod.ts";
 
 const modelEntry = z.lazy(() =>
   z.object({

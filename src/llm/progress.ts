@@ -4,7 +4,7 @@
  * life before the first one lie between 0 and 1, since each update must be greater than the last (MCP progress).
  */
 import type { Clock } from "../lib/time.ts";
-import type { ProgressUpdate } from "../mcp/tool.ts";
+import type { ProgressUpdate } from "../mcp/mod.ts";
 import type { CallsAhead } from "./port.ts";
 
 /** When updates are sent. */

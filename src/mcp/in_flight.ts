@@ -4,7 +4,7 @@ import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { RpcId } from "./jsonrpc.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { Principal } from "../lib/principal.ts";
 
 /** The calls that run, by the owner of the request and the request's id. */

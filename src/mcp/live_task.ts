@@ -6,7 +6,7 @@ import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { StorageUnavailableError } from "../lib/system_fault.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import type { ProgressUpdate } from "./tool.ts";
 import {
   endOf,

@@ -10,7 +10,7 @@ import { type BodyHandler, createBodyHandler, createPublicHandshake, type Public
 import { createChangeHub, createTasks } from "./tasks.ts";
 import type { Admit, Exchange, Runtime } from "./call.ts";
 import { type CallWatch, createInFlight, noCallWatch } from "./in_flight.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { type McpLimits, mcpLimits, type StructuredResults } from "./limits.ts";
 import { createMessageHandler, createMethodTable, createRequestObserver } from "./message_handler.ts";
 import { createPendingQuestions } from "./pending_questions.ts";

@@ -10,7 +10,7 @@ import { type Admission, admitted } from "../lib/join_next.ts";
 import { createIssuedIds, createPipeSender, receiveFromPipe } from "./stream_resumption.ts";
 import { isObject } from "../lib/json.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
 
 /** How a question travels. */

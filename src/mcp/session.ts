@@ -15,7 +15,7 @@ import type { SecretBox } from "../lib/secrets.ts";
 import type { ClientAbility, ClientCapabilities } from "./question.ts";
 import type { McpLimits } from "./limits.ts";
 import { type LoggingLevel, logLevels } from "./jsonrpc.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import { legacyRevisions } from "./legacy.ts";
 import type { Revision, SessionState } from "./revision.ts";
 

@@ -9,7 +9,7 @@ import { parseStored } from "../lib/system_fault.ts";
 import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { RpcId } from "./jsonrpc.ts";

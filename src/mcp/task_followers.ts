@@ -2,7 +2,7 @@
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { Clock, Timers } from "../lib/time.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { taskKey, type TaskRecord, type TaskStore, type TaskView, toTaskView } from "./task_store.ts";
 
 interface TaskFollowersOptions {

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
-import type { Put, Storage, StorageKey } from "../storage/port.ts";
+import type { Put, Storage, StorageKey } from "../storage/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import { parseStored } from "../lib/system_fault.ts";

@@ -15,7 +15,7 @@ import {
 import { type Clock, createPause, type Pause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import type { McpLimits } from "./limits.ts";
 import { createKeptResults, createTaskFollowers, visibleState } from "./task_followers.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";

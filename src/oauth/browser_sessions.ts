@@ -1,7 +1,7 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
 import { equalInConstantTime, hashSecret, randomSecret } from "../lib/random_secret.ts";
 import type { Clock } from "../lib/time.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { browserSessions, knownBrowsers } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import type { SecretBox } from "../lib/secrets.ts";

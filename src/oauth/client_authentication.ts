@@ -7,7 +7,7 @@ import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
 import type { FetchDocument } from "./document_fetcher.ts";
 import { type Client, usedAssertions } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash } from "../lib/random_secret.ts";
 import { addressKey } from "../lib/network.ts";
 import type { Parameters } from "./request_body.ts";

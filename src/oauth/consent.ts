@@ -32,7 +32,7 @@ import {
 import { usesServicenow } from "../lib/scopes.ts";
 import type { Clock } from "../lib/time.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Batch, Put, Storage } from "../storage/port.ts";
+import type { Batch, Put, Storage } from "../storage/mod.ts";
 import { codeResponse, errorResponse, type ResponseTarget } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";

@@ -1,6 +1,6 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in user's name, revoking it, and leaving. */
 import type { Log } from "../lib/log.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import type { OperatorTokenSummary } from "./operator_token.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";

@@ -1,7 +1,7 @@
 /** The operator's commands on clients: create, list, remove. They work while the server runs. */
 import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { cleanClientName } from "./client_metadata.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";

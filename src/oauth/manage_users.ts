@@ -17,7 +17,7 @@ import {
   type User,
   users,
 } from "./records.ts";
-import type { Storage, VersionCheck } from "../storage/port.ts";
+import type { Storage, VersionCheck } from "../storage/mod.ts";
 
 /** A command that cannot be carried out: which argument, and what to do, for the terminal. */
 export interface UserProblem {

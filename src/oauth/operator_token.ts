@@ -1,7 +1,7 @@
 /** Access tokens for scripts: made, listed and revoked on the command line, while the server runs or before set-up. */
 import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
 import {
   conflict,

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
-import type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/port.ts";
+import type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
 
 /** A record as it was read, with the version that a later commit may insist on. */
 export interface Stored<T> {

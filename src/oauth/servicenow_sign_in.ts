@@ -3,7 +3,7 @@
  * back. Only the browser that was sent may return (CVE-2026-27124), and its user still has to consent.
  */
 import type { Clock } from "../lib/time.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   accountPageIn,

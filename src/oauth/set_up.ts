@@ -28,7 +28,7 @@ import {
   type UserProblem,
 } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 
 const repeatSeconds = 30;
 

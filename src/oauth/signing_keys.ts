@@ -15,7 +15,7 @@ import {
 import { isObject, parseJson } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage } from "../storage/port.ts";
+import type { Storage } from "../storage/mod.ts";
 
 type SigningKeyOptions = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock">;
 

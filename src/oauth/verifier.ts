@@ -3,7 +3,7 @@ import { watchEntries } from "../lib/stored_entries.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Clock, Timers } from "../lib/time.ts";
-import type { Storage, StorageKey } from "../storage/port.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import { findOperatorToken, operatorClientId } from "./operator_token.ts";
 import { grants, operatorTokens, revokedTokens, signingKeys, users } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";

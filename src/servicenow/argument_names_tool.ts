@@ -1,5 +1,5 @@
 /** What callers of the ServiceNow tools write for their parameters. */
-import { type Meaning, otherNames } from "../mcp/tool.ts";
+import { type Meaning, otherNames } from "../mcp/mod.ts";
 
 type Meanings = Readonly<Record<string, Meaning>>;
 

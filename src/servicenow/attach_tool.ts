@@ -1,29 +1,28 @@
 /** The tool `servicenow_attach`: a workspace file onto a record. */
 import * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
+  type ArrivingContent,
+  beginChange,
+  type DenialCause,
   entryPath,
   newNameProblem,
   numberedName,
+  type Outcome,
   parseFilePath,
   rootPath,
-  type WorkspacePath,
-} from "../files/workspace/path.ts";
-import type { ArrivingContent } from "../files/workspace/change.ts";
-import {
-  type DenialCause,
-  type Outcome,
+  showName,
+  toFailure,
+  toPathFailure,
   type Workspace,
   workspaceOf,
+  type WorkspacePath,
   type WorkspaceRefusal,
   type WorkspaceSource,
-} from "../files/workspace/port.ts";
+} from "../files/mod.ts";
 import { type AttachmentContent, maxSentBytes, type ServicenowRecords } from "./port.ts";
-import { toFailure, toPathFailure } from "../files/tools/refusal.ts";
-import { beginChange } from "../files/tools/file_delete.ts";
-import { showName } from "../files/workspace/file_display.ts";
 import { fileNames } from "./argument_names_tool.ts";
 import {
   callerOf,

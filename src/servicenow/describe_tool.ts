@@ -1,6 +1,6 @@
 /** The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions. */
 import * as z from "zod";
-import { defineTool, type Tool } from "../mcp/tool.ts";
+import { defineTool, type Tool } from "../mcp/mod.ts";
 import type { CatalogItem, DescribedField, ItemQuestion, ServicenowRecords, TableDescription } from "./port.ts";
 import { describeNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, given, toTextOutcome } from "./outcome_tool.ts";

@@ -1,8 +1,8 @@
 /** Tools by the names that they had: not listed any more, and understood for agents that were set up with them. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/tool.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import type { ServicenowRecords } from "./port.ts";
-import { showName } from "../files/workspace/file_display.ts";
+import { showName } from "../files/mod.ts";
 import { reportLines } from "./write_tools.ts";
 import { type AttachmentFiles, saveAttachment } from "./attach_tool.ts";
 import { answerWith, callerOf, given, toFailureOutcome } from "./outcome_tool.ts";

@@ -1,8 +1,8 @@
 /** The tool `servicenow_get_record`: one record, its journal and related work. */
 import * as z from "zod";
 import type { JournalEntry, RecordView, RelatedRecords, ServicenowRecords, ShownRecord } from "./port.ts";
-import { defineTool, type Tool } from "../mcp/tool.ts";
-import { showName } from "../files/workspace/file_display.ts";
+import { defineTool, type Tool } from "../mcp/mod.ts";
+import { showName } from "../files/mod.ts";
 import { recordNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, contentWarning, given, idParameter, listOf, optionalTable } from "./outcome_tool.ts";
 

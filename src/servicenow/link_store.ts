@@ -2,11 +2,11 @@
 import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/port.ts";
+import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { ServicenowInstance } from "./instance.ts";
-import type { LinkHealth } from "../oauth/servicenow_port.ts";
+import type { LinkHealth } from "../oauth/mod.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 
 // * The stored link between a user here and an account at the instance. Its secrets are sealed with the user and the

@@ -1,7 +1,7 @@
 /** Users' links to their accounts at the instance, and access tokens for the calls made in their name. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { InstanceSignIn } from "../oauth/servicenow_port.ts";
+import type { InstanceSignIn } from "../oauth/mod.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount, LinkSecrets } from "./link_store.ts";
 import { createRefreshLink, isGoodUntil, refreshLockKey, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";

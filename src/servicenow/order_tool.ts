@@ -1,6 +1,6 @@
 /** The tool `servicenow_order`: orders from the service catalog. */
 import * as z from "zod";
-import { defineTool, type Tool, type ToolContext } from "../mcp/tool.ts";
+import { defineTool, type Tool, type ToolContext } from "../mcp/mod.ts";
 import type { Linking, OrderReport, ServicenowRecords } from "./port.ts";
 import { approveNames, orderNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, dryRunParameter, given } from "./outcome_tool.ts";

@@ -1,7 +1,7 @@
 /** What the ServiceNow tools share: who calls, parameters that say nothing, and failures in words. */
 import * as z from "zod";
 import type { Result } from "../lib/result.ts";
-import type { ToolContext, ToolOutcome } from "../mcp/tool.ts";
+import type { ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { Caller } from "./calls.ts";
 import type { ServicenowRecords } from "./port.ts";

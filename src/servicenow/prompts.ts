@@ -2,8 +2,7 @@
  * Prompts that make ServiceNow records useful. Each hands the model its task and the record itself, read with the
  * caller's rights. The record's text is kept apart from the task and marked as data from others.
  */
-import type { Prompt, PromptMessage } from "../mcp/prompt.ts";
-import type { ResourceFamily } from "../mcp/resource.ts";
+import type { Prompt, PromptMessage, ResourceFamily } from "../mcp/mod.ts";
 
 type PromptArgument = Prompt["arguments"][number];
 

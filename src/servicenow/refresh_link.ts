@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
-import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/port.ts";
+import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
 import { type ServicenowFailure, type UnavailableCause, unavailableCauses } from "./failure.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";

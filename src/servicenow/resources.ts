@@ -3,8 +3,7 @@
  * what to do, never an exception: a read tells its reader the truth, and crashes nothing.
  */
 import * as z from "zod";
-import type { ResourceFamily } from "../mcp/resource.ts";
-import type { ToolContext } from "../mcp/tool.ts";
+import type { ResourceFamily, ToolContext } from "../mcp/mod.ts";
 import type { FailureWords, ServicenowFailure } from "./failure.ts";
 import type { FoundRecord, RecordReader, ServicenowRecords } from "./port.ts";
 import { type RecordKind, recordKinds, tables } from "./tables.ts";

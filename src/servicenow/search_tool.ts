@@ -1,7 +1,7 @@
 /** The tool `servicenow_search`: records by words and conditions in people's words. Encoded queries are never accepted. */
 import * as z from "zod";
 import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
-import { defineTool, type Tool } from "../mcp/tool.ts";
+import { defineTool, type Tool } from "../mcp/mod.ts";
 import { maxSearchResults, type ServicenowRecords } from "./port.ts";
 import { countNames, searchNames } from "./argument_names_tool.ts";
 import { listLines } from "./get_record_tool.ts";

@@ -1,5 +1,5 @@
 /** The ServiceNow tools that an installation offers. */
-import type { Tool } from "../mcp/tool.ts";
+import type { Tool } from "../mcp/mod.ts";
 import type { ServicenowRecords } from "./port.ts";
 import { servicenowAddNoteTool, servicenowCreateTool, servicenowUpdateTool } from "./write_tools.ts";
 import { askToLink, servicenowApproveTool, servicenowOrderTool } from "./order_tool.ts";

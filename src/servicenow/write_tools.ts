@@ -1,7 +1,7 @@
 /** The tool `servicenow_create`: a new record by labels. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import { defineTool, type Tool, type ToolOutcome } from "../mcp/tool.ts";
+import { defineTool, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { ChangeReport, FieldChange, ServicenowRecords } from "./port.ts";
 import {

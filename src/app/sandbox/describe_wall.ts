@@ -1,8 +1,8 @@
 /** The permission wall in words, for `doctor`. */
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { KernelAccess } from "../../files/kernel/kernel.ts";
-import { isPresencePath } from "../../storage/data_directory.ts";
+import type { KernelAccess } from "../../files/mod.ts";
+import { isPresencePath } from "../../storage/mod.ts";
 import type { ServerPermissions } from "./permissions.ts";
 
 // * Whether the confinement of paths holds against another process that swaps directories for links while a call runs:

@@ -1,6 +1,5 @@
 /** Has the kernel confine one directory: the workspace's. */
-import { confineRoots, type KernelAccess, loadKernel } from "../../files/kernel/kernel.ts";
-import type { ScreenerKeeper } from "../../files/kernel/screening.ts";
+import { confineRoots, type KernelAccess, loadKernel, type ScreenerKeeper } from "../../files/mod.ts";
 
 /** Loads the library, and gives up the permission: what is left opens `directory`, by its real path, and what is below. */
 export function loadWorkspaceKernel(directory: string, keeper: ScreenerKeeper | null = null): KernelAccess {

@@ -4,7 +4,7 @@
  */
 import type { Config } from "../config/config.ts";
 import { parentOf, pathBelow } from "../../lib/system_path.ts";
-import { dataFiles, presencePaths } from "../../storage/data_directory.ts";
+import { dataFiles, presencePaths } from "../../storage/mod.ts";
 
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 

@@ -1,6 +1,5 @@
 /** The main thread's side of a worker's screener: starts one when the worker wants it, and ends it once it is idle. */
-import { screenerModule } from "../../files/kernel/screener.ts";
-import { memoryLayout, screenerStates } from "../../files/kernel/screening.ts";
+import { memoryLayout, screenerModule, screenerStates } from "../../files/mod.ts";
 
 /** Starts screeners for one worker, one at a time; none after one that failed. */
 export interface ScreenerStarter {

@@ -12,8 +12,8 @@ import type { JudgedCall, Rule } from "./rule.ts";
 import { placeFor } from "./places.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Storage } from "../../storage/port.ts";
-import { showText } from "../../files/workspace/file_display.ts";
+import type { Storage } from "../../storage/mod.ts";
+import { showText } from "../../files/mod.ts";
 
 /** A text within a bound that says what it leaves out: an approval of a cut text must not look like one of all of it. */
 export function cutMiddle(text: string, maxCharacters: number): string {

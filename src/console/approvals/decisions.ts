@@ -1,7 +1,7 @@
 /** What people decide about calls that wait. */
 import * as z from "zod";
 import { digestOf } from "../../lib/secrets.ts";
-import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { randomId } from "../../lib/random_secret.ts";

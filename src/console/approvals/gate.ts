@@ -2,7 +2,7 @@
  * The gate in front of the tools: a call that a rule holds waits for a person, who decides on a page of this server.
  * No answer of a client approves anything.
  */
-import type { Tool, ToolContext, ToolOutcome } from "../../mcp/tool.ts";
+import type { Resource, ResourceFamily, ResourceOutcome, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import { ask, hasPlace, isStricter, type NotHeld } from "./ask.ts";
 import { type HeldCall, heldCallId, takeHeldCall } from "./decisions.ts";
@@ -21,8 +21,7 @@ import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { suggestible } from "../../lib/suggestible.ts";
 import type { Clock } from "../../lib/time.ts";
-import { showName } from "../../files/workspace/file_display.ts";
-import type { Resource, ResourceFamily, ResourceOutcome } from "../../mcp/resource.ts";
+import { showName } from "../../files/mod.ts";
 
 // What a call would do, before it does it.
 

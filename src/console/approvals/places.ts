@@ -1,7 +1,7 @@
 /** Which files and tables a call is about. */
 import * as z from "zod";
 import { isObject } from "../../lib/json.ts";
-import type { Tool } from "../../mcp/tool.ts";
+import type { Tool } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { decidingRule, type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
 import { type HeldCall, maxHeldCalls } from "./decisions.ts";

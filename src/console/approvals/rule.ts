@@ -1,11 +1,11 @@
 /** Rules: which calls are allowed, which wait for a person, and which are refused. Their order is of no account. */
 import * as z from "zod";
-import { foldedForms } from "../../files/workspace/name_folding.ts";
+import { foldedForms } from "../../files/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { joinNext } from "../../lib/join_next.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 
 /** What a rule says. */
 export type Verdict = "allow" | "ask" | "deny";

@@ -4,9 +4,9 @@ import { heldCallKey, heldMs, readHeldCall, type StoredHeldCall } from "./decisi
 import type { Log } from "../../lib/log.ts";
 import { leastReadingMs, type Timers } from "../../lib/time.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
-import type { ToolContext } from "../../mcp/tool.ts";
-import type { Storage } from "../../storage/port.ts";
-import { showText } from "../../files/workspace/file_display.ts";
+import type { ToolContext } from "../../mcp/mod.ts";
+import type { Storage } from "../../storage/mod.ts";
+import { showText } from "../../files/mod.ts";
 
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;

@@ -6,7 +6,7 @@ import { callCauses } from "./calls.ts";
 import type { Cause, Facts } from "./cause.ts";
 import { registrationCauses, tokenCauses } from "./token.ts";
 import { browserAgent, type Step, type StepKind, stepKinds } from "./step.ts";
-import type { Storage } from "../../storage/port.ts";
+import type { Storage } from "../../storage/mod.ts";
 import { readStoredSteps } from "./step_log.ts";
 
 // Says of an attempt what happened, or what it waits for, with the likely causes in order and their remedies.

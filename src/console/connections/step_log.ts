@@ -7,7 +7,7 @@ import * as z from "zod";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 import { isRepeat, makeStep, networkOf, type NewStep, type Step, stepSchema } from "./step.ts";
 
 export interface StepLog {

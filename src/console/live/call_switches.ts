@@ -9,7 +9,7 @@ import type { Log } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { joinNext } from "../../lib/join_next.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 
 const switches = z.lazy(() => {
   const thrown = z.object({ at: z.number(), by: z.string() });

@@ -1,9 +1,9 @@
 /** The calls that run in this process, and those that have just ended. Bounded; nothing of it is stored. */
 import * as z from "zod";
-import { type AuditLine, touchedBy } from "../../audit/line.ts";
+import { type AuditLine, touchedBy } from "../../audit/mod.ts";
 import { isObject } from "../../lib/json.ts";
 import type { Clock } from "../../lib/time.ts";
-import type { WatchedCall } from "../../mcp/in_flight.ts";
+import type { WatchedCall } from "../../mcp/mod.ts";
 
 // What instances tell each other of the calls that run there.
 

@@ -3,10 +3,10 @@ import * as z from "zod";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
-import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 import { createCallTable, type EndedCall, type InstanceReport, instanceReport, type LiveCall } from "./call_table.ts";
-import type { AuditLine } from "../../audit/line.ts";
-import type { CallWatch } from "../../mcp/in_flight.ts";
+import type { AuditLine } from "../../audit/mod.ts";
+import type { CallWatch } from "../../mcp/mod.ts";
 import { createCallSwitches, type SwitchState } from "./call_switches.ts";
 
 // * Asks the other instances through the storage what runs there, or to cancel a call. Each one that is there writes an

@@ -1,5 +1,5 @@
 /** Audit: what was done, by whom and with which outcome; searched page by page, and exported as JSON Lines. */
-import type { AuditFilter, FoundLine, FoundPage } from "../../audit/search.ts";
+import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { Section, Visit } from "./section.ts";
 import { dataTable, duration, moment, outcomeBadge, plainName } from "./words.ts";

@@ -1,6 +1,5 @@
 /** Connections: every client with its grant, and the tokens of the command line; one click ends one. */
-import type { Administration } from "../../oauth/administration.ts";
-import type { AccessList, ListedGrant, Vouching } from "../../oauth/grants.ts";
+import type { AccessList, Administration, ListedGrant, Vouching } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";

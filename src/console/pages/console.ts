@@ -1,6 +1,6 @@
 /** `/console`: the pages where the owner, administrators and everyone for their own things see and steer. */
 import { type Html, html, seeOther } from "../../lib/page.ts";
-import type { Visitor, Visits } from "../../oauth/visits.ts";
+import type { Visitor, Visits } from "../../oauth/mod.ts";
 import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
 import { equalInConstantTime } from "../../lib/random_secret.ts";

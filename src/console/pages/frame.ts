@@ -1,5 +1,5 @@
 /** The frame of the console's pages: where one is, who one is, and what was just done. */
-import type { Visitor } from "../../oauth/visits.ts";
+import type { Visitor } from "../../oauth/mod.ts";
 import { type Html, html, pageResponse } from "../../lib/page.ts";
 import type { Section, Visit } from "./section.ts";
 

@@ -1,5 +1,5 @@
 /** People: who may sign in; inviting, disabling, resetting, and naming administrators. */
-import type { Administration, UserChange } from "../../oauth/administration.ts";
+import type { Administration, UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import { dataTable, moment, nextLink, pageOf } from "./words.ts";

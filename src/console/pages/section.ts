@@ -1,5 +1,5 @@
 /** What a page of the console is made of. */
-import type { Visitor } from "../../oauth/visits.ts";
+import type { Visitor } from "../../oauth/mod.ts";
 import type { Html } from "../../lib/page.ts";
 
 /** A person who looks at a page. */

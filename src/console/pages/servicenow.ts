@@ -1,5 +1,5 @@
 /** ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended it. */
-import { accountName, type LinkHealth, linkProblem } from "../../oauth/servicenow_port.ts";
+import { accountName, type LinkHealth, linkProblem } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
 import { ago, dataTable, moment } from "./words.ts";

@@ -4,7 +4,7 @@
  * later start.
  */
 import { failure, success } from "../../lib/result.ts";
-import type { Batch, Put, StorageKey, VersionCheck } from "../../storage/port.ts";
+import type { Batch, Put, StorageKey, VersionCheck } from "../../storage/mod.ts";
 import type { ChangeStep, Kept } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { WorkspaceLimits } from "../workspace/limits.ts";

@@ -13,7 +13,7 @@ import {
   parseDraft,
   toChunk,
 } from "./records.ts";
-import type { Put, StorageKey, VersionCheck } from "../../storage/port.ts";
+import type { Put, StorageKey, VersionCheck } from "../../storage/mod.ts";
 
 const maxReadAttempts = 5;
 

@@ -2,7 +2,7 @@
 import type { TrashLimits, WorkspaceLimits } from "../workspace/limits.ts";
 import type { Clock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Storage, StoredEntry, VersionCheck } from "../../storage/port.ts";
+import type { Storage, StoredEntry, VersionCheck } from "../../storage/mod.ts";
 import type { AccessRules } from "../workspace/name_folding.ts";
 import type { KeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { ChangeAuthor } from "../workspace/change.ts";

@@ -4,7 +4,7 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import { sha256Of } from "../../lib/sha256.ts";
-import type { StorageKey, StoredEntry } from "../../storage/port.ts";
+import type { StorageKey, StoredEntry } from "../../storage/mod.ts";
 import { type ArrivingContent, maxArriving, placeContent, type ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Draft, DraftOptions, Outcome, WrittenFile } from "../workspace/port.ts";

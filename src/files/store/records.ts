@@ -1,7 +1,7 @@
 /** What the store-backed workspace keeps in storage: records, their keys, and how they are read back. */
 import * as z from "zod";
 import { parseStored } from "../../lib/system_fault.ts";
-import type { StorageKey } from "../../storage/port.ts";
+import type { StorageKey } from "../../storage/mod.ts";
 import { authorRecord, mirrorTime, stepRecord } from "../workspace/change.ts";
 
 /** Bytes in a chunk: with base64 and quotes it stays below the 65,536 bytes of a Deno KV value. */

@@ -1,7 +1,7 @@
 /** The workspace in a key-value store, for hosts without a disk of their own. It has no links and no special files. */
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Storage } from "../../storage/port.ts";
+import type { Storage } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { WorkspacePath } from "../workspace/path.ts";

@@ -1,6 +1,6 @@
 /** Deletes what nothing in the store-backed workspace points to any more. */
 import { pagesBelow } from "../../lib/stored_entries.ts";
-import type { StorageKey } from "../../storage/port.ts";
+import type { StorageKey } from "../../storage/mod.ts";
 import { dropGeneration } from "./content.ts";
 import type { Store } from "./context.ts";
 import {

@@ -4,7 +4,7 @@ import { parseStored } from "../../lib/system_fault.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
-import type { Put, Storage, StorageKey } from "../../storage/port.ts";
+import type { Put, Storage, StorageKey } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
 import {
   changeDelayMilliseconds,

@@ -1,5 +1,5 @@
 /** What callers of the file tools write for their parameters: the names of tools that models know better. */
-import { type Meaning, otherNames } from "../../mcp/tool.ts";
+import { type Meaning, otherNames } from "../../mcp/mod.ts";
 
 type Meanings = Readonly<Record<string, Meaning>>;
 

@@ -1,5 +1,5 @@
 /** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName } from "../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";

@@ -2,7 +2,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";

@@ -1,6 +1,6 @@
 /** The tool `file_delete`. */
 import * as z from "zod";
-import { changingHints, defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/tool.ts";
+import { changingHints, defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import { undoChange } from "../text/undo.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { machineFaultWords } from "../../lib/system_fault.ts";

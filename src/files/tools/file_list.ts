@@ -1,6 +1,6 @@
 /** The tool `file_list`: a directory, a tree, the largest or newest files, what a tree holds, and files that are equal. */
 import * as z from "zod";
-import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
 import { cursorWords, tagOf, toWalkCursor, toWalkCursorText } from "./cursor.ts";

@@ -1,6 +1,6 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
 import * as z from "zod";
-import { defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { toPathText } from "../workspace/file_display.ts";
 import { parseFilePath } from "../workspace/path.ts";
 import { textEncodings } from "../workspace/encoding.ts";

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { loadOnce } from "../../lib/program.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
-import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
 import { parseDirectoryPath } from "../workspace/path.ts";

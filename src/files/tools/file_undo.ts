@@ -7,7 +7,7 @@ import {
   type Tool,
   type ToolContext,
   type ToolOutcome,
-} from "../../mcp/tool.ts";
+} from "../../mcp/mod.ts";
 import type { Change } from "../workspace/change.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import { undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";

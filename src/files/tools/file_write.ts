@@ -3,7 +3,7 @@ import * as z from "zod";
 import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.ts";
 import { hasOpenLine, lineEndsOf, readWholeFile, type StoredForm, storedFormOf } from "../text/edit.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
-import { changingHints, defineTool, type Tool, type ToolOutcome } from "../../mcp/tool.ts";
+import { changingHints, defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";

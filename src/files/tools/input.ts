@@ -1,6 +1,6 @@
 /** Parameters and result members that several file tools share. */
 import * as z from "zod";
-import { emptyIsAbsent, type ToolOutcome } from "../../mcp/tool.ts";
+import { emptyIsAbsent, type ToolOutcome } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLink, TransferLinks } from "../transfer/port.ts";
 import type { ReceiveOptions } from "../workspace/change.ts";

@@ -1,5 +1,5 @@
 /** What a tree holds, for `file_list`: files, bytes and lines, by extension. */
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";

@@ -1,6 +1,6 @@
 /** What listings and searches share: which entries, how they are shown, and what was passed over. */
 import * as z from "zod";
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";

@@ -5,7 +5,7 @@
 import { closestWord } from "../../lib/closest_word.ts";
 import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName } from "../workspace/file_display.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import type { DirectoryEntry, Workspace } from "../workspace/port.ts";

@@ -2,7 +2,7 @@
  * What `file_read` answers. The words of a file and ours are blocks of their own, and our notice says how many lines and
  * bytes are the file's: nothing in a file can pass for a notice.
  */
-import type { ContentBlock, ToolOutcome } from "../../mcp/tool.ts";
+import type { ContentBlock, ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { lineEndsOf } from "../text/edit.ts";

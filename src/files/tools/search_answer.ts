@@ -3,7 +3,7 @@ import type { Result } from "../../lib/result.ts";
 import type { PassedOver } from "../text/search_file.ts";
 import type { LineMatch } from "../text/search_text.ts";
 import { count, pageBytes } from "./input.ts";
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { Ignored } from "../workspace/ignored.ts";
 import type { MatchCount } from "../text/match_count.ts";

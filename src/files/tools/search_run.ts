@@ -1,6 +1,6 @@
 /** The work of the tool `file_search`: goes through the files, searches them, and remembers where it stopped. */
 import { success } from "../../lib/result.ts";
-import type { ToolOutcome } from "../../mcp/tool.ts";
+import type { ToolOutcome } from "../../mcp/mod.ts";
 import type { GlobMatcher } from "../workspace/glob.ts";
 import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";

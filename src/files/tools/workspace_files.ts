@@ -10,7 +10,7 @@ import {
 } from "../workspace/port.ts";
 import { isTypable, mediaTypeOf, showName } from "../workspace/file_display.ts";
 import { fileUriTemplate, fromTemplateValue, parseFileUri, toFileUri, toTemplateValue } from "../workspace/file_uri.ts";
-import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/resource.ts";
+import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
 import { toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";

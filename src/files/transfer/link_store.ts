@@ -4,7 +4,7 @@ import type { Principal } from "../../lib/principal.ts";
 import { equalInConstantTime, hashSecret, randomText } from "../../lib/random_secret.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
 import { parseStored } from "../../lib/system_fault.ts";
-import type { Storage, StorageKey } from "../../storage/port.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 
 /** What bounds transfers; each instance counts for itself. */
 export const transferLimits = {

@@ -1,0 +1,57 @@
+/** What other parts use of files. */
+export { openDiskWorkspace } from "./disk/disk_workspace.ts";
+export { createDiskWatch } from "./disk/watch.ts";
+export type { KernelRoots } from "./kernel/descriptor.ts";
+export { confineRoots, type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
+export { screenerModule } from "./kernel/screener.ts";
+export { memoryLayout, type ScreenerKeeper, screenerStates } from "./kernel/screening.ts";
+export { decodeText } from "./text/detect.ts";
+export { differenceOf } from "./text/diff.ts";
+export { pathOf, undoChange } from "./text/undo.ts";
+export { beginChange, fileDeleteTool } from "./tools/file_delete.ts";
+export { fileEditTool } from "./tools/file_edit.ts";
+export { fileListTool } from "./tools/file_list.ts";
+export { fileMoveTool } from "./tools/file_move.ts";
+export { fileReadTool } from "./tools/file_read.ts";
+export { fileSearchTool } from "./tools/file_search.ts";
+export { fileUndoTool, toUndoFailure } from "./tools/file_undo.ts";
+export { fileWriteTool } from "./tools/file_write.ts";
+export { inStoredForm, suggestNear } from "./tools/near_names.ts";
+export { type LineRequest, parseNamedParts, readTextPart, selectText, type TextPart } from "./tools/read_text.ts";
+export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";
+export { workspaceFilesResource } from "./tools/workspace_files.ts";
+export type { TransferLimits } from "./transfer/link_store.ts";
+export { type TransferLinks, transferPath } from "./transfer/port.ts";
+export type { Access } from "./transfer/running.ts";
+export type { TransfersOptions } from "./transfer/transfers.ts";
+export type { ArrivingContent, Change, KeptItem, NumberedStep } from "./workspace/change.ts";
+export { type EntryState, stateOf } from "./workspace/entry_state.ts";
+export { escapeText, readName, showName, showText, sniffMedia, toPathText } from "./workspace/file_display.ts";
+export { parseFileUri } from "./workspace/file_uri.ts";
+export { defaultWorkspaceLimits, type WorkspaceLimits } from "./workspace/limits.ts";
+export { type AccessPatterns, foldedForms } from "./workspace/name_folding.ts";
+export {
+  entryPath,
+  newNameProblem,
+  numberedName,
+  parseDirectoryPath,
+  parseFilePath,
+  rootPath,
+  type WorkspacePath,
+} from "./workspace/path.ts";
+export {
+  type DenialCause,
+  type FileContent,
+  type Outcome,
+  type Trash,
+  type Workspace,
+  workspaceOf,
+  type WorkspaceRefusal,
+  type WorkspaceSource,
+} from "./workspace/port.ts";
+export { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
+export { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "./workspace/watch.ts";
+export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
+export const loadStoreWorkspace = (): Promise<typeof import("./store/store_workspace.ts")> =>
+  import("./store/store_workspace.ts");
+export const loadWatch = (): Promise<typeof import("./store/watch.ts")> => import("./store/watch.ts");

@@ -1,0 +1,37 @@
+/** What other parts use of oauth. */
+export type { Administration, UserChange } from "./administration.ts";
+export {
+  type AuthorizationRoute,
+  type AuthorizationServer,
+  createAuthorizationServer,
+} from "./authorization_server.ts";
+export { isPublicAddress } from "./client_document_url.ts";
+export type { Lifetimes, Limits, Registration } from "./context.ts";
+export { createDocumentFetcher, type FetchDocument } from "./document_fetcher.ts";
+export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
+export { operatorClientId } from "./operator_token.ts";
+export { canVerify, hasArgon2id } from "./password_hash.ts";
+export { createInternet } from "./public_document.ts";
+export { clients, ownerId, users } from "./records.ts";
+export { maxOAuthBodyBytes } from "./request_body.ts";
+export {
+  accountName,
+  type InstanceSignIn,
+  type LinkHealth,
+  linkProblem,
+  type VisitRefusal,
+} from "./servicenow_port.ts";
+export { resealSigningKeys } from "./signing_keys.ts";
+export type { Verifier } from "./verifier.ts";
+export type { Visitor, Visits } from "./visits.ts";
+export const loadManageClients = (): Promise<typeof import("./manage_clients.ts")> => import("./manage_clients.ts");
+export const loadPasswordHash = (): Promise<typeof import("./password_hash.ts")> => import("./password_hash.ts");
+export const loadSigningKeys = (): Promise<typeof import("./signing_keys.ts")> => import("./signing_keys.ts");
+export const loadOperatorToken = (): Promise<typeof import("./operator_token.ts")> => import("./operator_token.ts");
+export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> => import("./manage_users.ts");
+export const loadSetUp = (): Promise<typeof import("./set_up.ts")> => import("./set_up.ts");
+export type ManageClientsPart = typeof import("./manage_clients.ts");
+export type SigningKeysPart = typeof import("./signing_keys.ts");
+export type OperatorTokenPart = typeof import("./operator_token.ts");
+export type SetUpPart = typeof import("./set_up.ts");
+export type ManageUsersPart = typeof import("./manage_users.ts");
