@@ -92,7 +92,13 @@ await using place = await makeServerPlace();
 const scopes = ["--scope", "llm:generate", "--data-dir", place.dataDir];
 const token = (await runCommand(["token", "create", ...scopes])).stdout.trim();
 await using server = await startServer(place, {
-  env: { OLLAMA_HOST: url, LLM_MODELS: "tinyllama", LLM_MAX_CONCURRENT: "64", MCP_RATE_LIMIT: "1000000000" },
+  env: {
+    STRUCTURED_RESULTS: "always",
+    OLLAMA_HOST: url,
+    LLM_MODELS: "tinyllama",
+    LLM_MAX_CONCURRENT: "64",
+    MCP_RATE_LIMIT: "1000000000",
+  },
 });
 
 const throughServer: Reader = async (prompt, onFirst) => {

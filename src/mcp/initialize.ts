@@ -5,7 +5,7 @@ import type { Log } from "../lib/log.ts";
 import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call, type PublicCall, type PublicExchange } from "./call.ts";
 import { isObject } from "../lib/json.ts";
-import { type Profile, readsTextAlone } from "./profile.ts";
+import type { Profile } from "./profile.ts";
 import { latestLegacyRevision, legacyRevisions } from "./legacy.ts";
 import type { CacheHint, ServerInfo } from "./revision.ts";
 import type { Sessions } from "./session.ts";
@@ -81,8 +81,7 @@ export async function answerInitialize(options: OpeningOptions, call: Call): Pro
   const { revision, answer } = openWith(options, call, principal, hasSession);
   if (!hasSession) return answer;
   const capabilities = parseClientCapabilities(isObject(params) ? params["capabilities"] : undefined);
-  const client = { capabilities, readsTextAlone: readsTextAlone(name) };
-  return { ...answer, sessionId: await options.sessions.begin(principal, revision, client) };
+  return { ...answer, sessionId: await options.sessions.begin(principal, revision, capabilities) };
 }
 
 /** The same for a caller without a token, which gets no session: it begins anew once it has signed in. */

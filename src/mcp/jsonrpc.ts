@@ -104,6 +104,9 @@ export function errorText(id: RpcId | null, code: number, message: string, data?
   });
 }
 
+/** What a server has asked for is sent back as it was, or is a fault. */
+const answersToServer: ReadonlySet<string> = new Set(["requestState", "inputResponses"]);
+
 /** Takes `null` out of a parsed message's params and their `_meta`, where clients write it for what they leave out. */
 export function dropNulls(message: unknown): void {
   if (!isObject(message)) return;
@@ -111,7 +114,9 @@ export function dropNulls(message: unknown): void {
   const { params } = message;
   if (!isObject(params)) return;
   for (const members of [params, metaOf(params) ?? {}]) {
-    for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
+    for (const name of Object.keys(members)) {
+      if (members[name] === null && !answersToServer.has(name)) delete members[name];
+    }
   }
 }
 

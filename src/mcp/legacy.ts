@@ -63,7 +63,6 @@ const revision20250326: Revision = {
   encodeResult: (result) => result,
   withCacheHint: (result) => result,
   capabilitiesOf: (_call, session) => session?.capabilities ?? noCapabilities,
-  readsTextAlone: (_call, session) => session?.readsTextAlone ?? false,
   logLevelOf: (_call, session) => session?.logLevel ?? null,
 };
 

@@ -48,9 +48,9 @@ export const mcpLimits = {
 
 export type McpLimits = Readonly<typeof mcpLimits>;
 
-// What stands beside the text of a tool's result, which depends on what the caller gives its model.
+// What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.
 
-/** Who gets structured content: `auto` leaves it out for clients that would give it to their model in place of the text. */
+/** Who gets structured content: `auto` gives it to clients that ask for it, and to ServiceNow's. */
 export type StructuredResults = "auto" | "always" | "never";
 
 /**
@@ -59,9 +59,12 @@ export type StructuredResults = "auto" | "always" | "never";
  */
 export type ResultForm = "text" | "structured" | "structured_or_empty";
 
-/** The form for a caller; `readsTextAlone` is what its name says, beside its registration. */
-export function resultFormOf(setting: StructuredResults, profile: Profile, readsTextAlone: boolean): ResultForm {
+/**
+ * The form for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients show their model
+ * structured content in place of the text, or both: without the images, or at twice the size.
+ */
+export function resultFormOf(setting: StructuredResults, profile: Profile, asks: boolean): ResultForm {
   if (setting === "never") return "text";
   if (profile.name === "servicenow") return "structured_or_empty";
-  return setting === "auto" && (profile.readsTextAlone || readsTextAlone) ? "text" : "structured";
+  return setting === "always" || asks ? "structured" : "text";
 }

@@ -191,7 +191,7 @@ export function createMessageHandler({ runtime, methods, observe }: {
       resultForm: resultFormOf(
         runtime.structuredResults,
         exchange.profile,
-        revision.readsTextAlone(request, session),
+        revision.capabilitiesOf(request, session).has("structured_content"),
       ),
       outlet: null,
       tool: null,

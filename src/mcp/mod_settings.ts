@@ -13,7 +13,7 @@ export const mcpSettings = {
     default: "auto",
     parse: parseChoice(["auto", "always", "never"]),
     help:
-      "who gets structuredContent beside the text of results; auto leaves it out for clients that would drop the text for it",
+      "who gets structuredContent beside the text of results; auto: clients that declare experimental.structuredContent, and ServiceNow",
   }),
   toolFailures: required({
     env: "TOOL_FAILURES",

@@ -1,10 +1,7 @@
 /** The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know. */
 import { parseClientCapabilities } from "./question.ts";
-import { isObject } from "../lib/json.ts";
-import { readsTextAlone } from "./profile.ts";
 import {
   clientCapabilitiesKey,
-  clientInfoKey,
   isLoggingLevel,
   logLevelKey,
   mcpErrorCode,
@@ -79,10 +76,6 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     },
     withCacheHint: (result, { ttlMs, cacheScope }) => ({ ...result, ttlMs, cacheScope }),
     capabilitiesOf: ({ params }) => parseClientCapabilities(metaOf(params)?.[clientCapabilitiesKey]),
-    readsTextAlone({ params }) {
-      const info = metaOf(params)?.[clientInfoKey];
-      return isObject(info) && readsTextAlone(info["name"]);
-    },
     logLevelOf({ params }) {
       const level = metaOf(params)?.[logLevelKey];
       return isLoggingLevel(level) ? level : null;

@@ -5,29 +5,6 @@
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Principal } from "../lib/principal.ts";
 
-// * Clients that give their model a result's structured content *instead of* its text. They get text alone: it is written
-// for a model, and images would be lost with it.
-
-/** The names by which they go, at the handshake and in their registrations. */
-const names: readonly RegExp[] = [
-  // Measured with 2.1.330 by `deno task interop "Claude Code, answers"`; anthropics/claude-code#55677 and #79944.
-  /^claude[- ]code\b/i,
-  // Measured with 0.169.0 by `deno task interop "Codex, answers"`; openai/codex#38287. Also loses images.
-  /^codex\b/i,
-  // Versions of June 2026 prefer structured content, images lost (anomalyco/opencode#32074, #32868); 1.18.33 reads text.
-  /^opencode\b/i,
-  // microsoft/vscode, mcpLanguageModelToolContribution.ts: takes it "in place of any textual description".
-  /^visual[- ]studio[- ]code\b/i,
-  /^code - oss\b/i,
-  // Copilot's command line: structured content alone in github/copilot-cli#3258, later both (#4515).
-  /^github[- ]copilot\b/i,
-];
-
-/** Whether a client of this name reads text only where there is no structured content. */
-export function readsTextAlone(clientName: unknown): boolean {
-  return typeof clientName === "string" && names.some((name) => name.test(clientName));
-}
-
 export interface Profile {
   readonly name: "spec" | "servicenow";
   /** The status of the empty answer to `notifications/initialized`. */
@@ -38,8 +15,6 @@ export interface Profile {
   readonly addsMediaType: boolean;
   /** Whether tools are listed without their optional lists and objects. */
   readonly flatParameters: boolean;
-  /** Whether the client reads text only where there is no structured content, by the name in its registration. */
-  readonly readsTextAlone: boolean;
   /** Whether the client is offered sessions, streams and change notices. */
   readonly streams: boolean;
   /** Whether a tool that fails is the JSON-RPC error -32603, as the guide has it, instead of a result with `isError`. */
@@ -54,13 +29,10 @@ export const specProfile: Profile = {
   endsListsWithEmptyCursor: false,
   addsMediaType: false,
   flatParameters: false,
-  readsTextAlone: false,
   streams: true,
   toolFailureIsProtocolError: false,
   answerWithinMs: null,
 };
-
-const textProfile: Profile = { ...specProfile, readsTextAlone: true };
 
 /** Of the 30 s after which ServiceNow's client gives up. */
 const serviceNowAnswerWithinMs = 25_000;
@@ -71,7 +43,6 @@ export const serviceNowProfile: Profile = {
   endsListsWithEmptyCursor: true,
   addsMediaType: true,
   flatParameters: true,
-  readsTextAlone: false,
   streams: false,
   toolFailureIsProtocolError: false,
   answerWithinMs: serviceNowAnswerWithinMs,
@@ -128,7 +99,7 @@ export function createProfiles(
   const find = async (clientId: string): Promise<Profile> => {
     const client = await findClient(clientId);
     if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
-    return choose(clientId, readsTextAlone(client?.name) ? textProfile : specProfile);
+    return choose(clientId, specProfile);
   };
   /** Grants, and tokens of the command line, whose program called itself ServiceNow's when it last began. */
   const named = boundedMap<string, true>(maxClients);

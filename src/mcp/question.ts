@@ -7,7 +7,7 @@ import { hasMoreParts, isObject } from "../lib/json.ts";
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** Abilities that a tool may need of its caller. */
-export type ClientAbility = "elicitation" | "url_elicitation" | "sampling" | "roots" | "tasks";
+export type ClientAbility = "elicitation" | "url_elicitation" | "sampling" | "roots" | "tasks" | "structured_content";
 
 export type ClientCapabilities = ReadonlySet<ClientAbility>;
 
@@ -28,6 +28,8 @@ export function parseClientCapabilities(declared: unknown): ClientCapabilities {
   }
   const extensions = declared["extensions"];
   if (isObject(extensions) && isObject(extensions[tasksExtension])) abilities.add("tasks");
+  const { experimental } = declared;
+  if (isObject(experimental) && isObject(experimental["structuredContent"])) abilities.add("structured_content");
   return abilities;
 }
 
@@ -37,6 +39,7 @@ export function encodeRequiredCapabilities(abilities: Iterable<ClientAbility>): 
   for (const ability of abilities) {
     if (ability === "tasks") encoded["extensions"] = { [tasksExtension]: {} };
     else if (ability === "url_elicitation") encoded["elicitation"] = { url: {} };
+    else if (ability === "structured_content") encoded["experimental"] = { structuredContent: {} };
     else encoded[ability] = {};
   }
   return encoded;

@@ -26,7 +26,6 @@ export interface CacheHint {
 export interface SessionState {
   readonly capabilities: ClientCapabilities;
   readonly logLevel: LoggingLevel | null;
-  readonly readsTextAlone: boolean;
 }
 
 /** One revision of the protocol, as data and small encoders. */
@@ -64,8 +63,6 @@ export interface Revision {
   withCacheHint<T extends object>(result: T, hint: CacheHint): T | (T & CacheHint);
   /** What the client declared that it can do. */
   capabilitiesOf(call: RpcCall, session: SessionState | null): ClientCapabilities;
-  /** Whether the client reads text only where there is no structured content, by the name that it gave itself. */
-  readsTextAlone(call: RpcCall, session: SessionState | null): boolean;
   /** From which level on the client wants to hear log messages of this call; `null` for none. */
   logLevelOf(call: RpcCall, session: SessionState | null): LoggingLevel | null;
 }

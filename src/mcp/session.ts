@@ -40,7 +40,7 @@ export interface Sessions {
   begin(
     principal: Principal,
     revision: Revision,
-    client: Pick<SessionState, "capabilities" | "readsTextAlone">,
+    capabilities: ClientCapabilities,
   ): Promise<string>;
   /** The session with this id, if it is this principal's and has not ended. */
   find(id: string, principal: Principal): Session | null | Promise<Session | null>;
@@ -56,8 +56,6 @@ export interface Sessions {
 }
 
 const purpose = "mcp-session";
-/** Stands among the abilities in the id of a client that reads text alone. Versions that do not know it pass it over. */
-const textWord = "text";
 /** Addresses of all that a session watches, together: they lie in one stored value. */
 const maxSubscriptionCharacters = 200_000;
 /** Key, version, abilities, subject, client and expiry. Without names, since clients send the id with every request. */
@@ -101,8 +99,7 @@ export function createSessions(options: SessionOptions): Sessions {
     const revision = legacyRevisions.get(version);
     if (revision === undefined || ownSubject !== subject || ownClientId !== clientId) return null;
     const state = { ended: false, logLevel: null, subscriptions: nothing, checkedAt: -1 };
-    const readsTextAlone = abilities.split(" ").includes(textWord);
-    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), readsTextAlone, ...state };
+    return { key, subject, clientId, expiresAt, revision, capabilities: shared(abilities), ...state };
   };
   const openFirst = async (id: string, principal: Principal): Promise<OpenSession | null> => {
     const opened = await unseal(id, principal);
@@ -124,7 +121,7 @@ export function createSessions(options: SessionOptions): Sessions {
     let set = capabilitySets.get(abilities);
     if (set === undefined) {
       set = new Set(
-        abilities.split(" ").filter((ability) => ability !== "" && ability !== textWord) as ClientAbility[],
+        abilities.split(" ").filter((ability) => ability !== "") as ClientAbility[],
       );
       capabilitySets.set(abilities, set);
     }
@@ -163,11 +160,11 @@ export function createSessions(options: SessionOptions): Sessions {
   };
 
   return {
-    begin({ subject, clientId }, { version }, { capabilities, readsTextAlone }) {
+    begin({ subject, clientId }, { version }, capabilities) {
       const sealed: z.infer<typeof sealedShape> = [
         randomText(12),
         version,
-        [...capabilities, ...readsTextAlone ? [textWord] : []].sort().join(" "),
+        [...capabilities].sort().join(" "),
         subject,
         clientId,
         clock() + options.sessionLifetimeMs,

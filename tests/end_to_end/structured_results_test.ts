@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
-Deno.test("a session of Claude Code gets text alone, also after a restart; STRUCTURED_RESULTS changes that for all", async () => {
+Deno.test("a session that asks for structured content gets it, also after a restart; STRUCTURED_RESULTS changes that for all", async () => {
   await using place = await makeServerPlace();
   const env = { DATA_DIR: place.dataDir };
   const created = await runCommand(["token", "create", "--scope", "files:read", "--scope", "files:write"], { env });
@@ -19,15 +19,16 @@ Deno.test("a session of Claude Code gets text alone, also after a restart; STRUC
   };
   let session = "";
   {
-    await using server = await startServer(place, { env });
-    const clientInfo = { name: "claude-code", version: "2.1.330" };
-    const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+    await using server = await startServer(place, { env: { ...env, STRUCTURED_RESULTS: "auto" } });
+    const clientInfo = { name: "a program", version: "1" };
+    const capabilities = { experimental: { structuredContent: {} } };
+    const params = { protocolVersion: "2025-11-25", capabilities, clientInfo };
     const opened = await post(server.url, { jsonrpc: "2.0", id: 1, method: "initialize", params });
     await opened.body?.cancel();
     session = opened.headers.get("mcp-session-id") ?? assert.fail("no session");
-    assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [false, true]);
+    assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [true, false]);
   }
-  for (const [setting, inSession, alone] of [["auto", false, true], ["always", true, true], ["never", false, false]]) {
+  for (const [setting, inSession, alone] of [["auto", true, false], ["always", true, true], ["never", false, false]]) {
     await using server = await startServer(place, { env: { ...env, STRUCTURED_RESULTS: String(setting) } });
     assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [inSession, alone]);
   }

@@ -19,7 +19,9 @@ export async function tryInspectorPage(): Promise<void> {
     MCP_INSPECTOR_SECRET_STORE: "file",
   });
   await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { CLIENT_METADATA_DOCUMENTS: "off" } });
+  await using server = await startServer(place, {
+    env: { CLIENT_METADATA_DOCUMENTS: "off", STRUCTURED_RESULTS: "auto" },
+  });
   await setUpOwner(createPerson(server.url), server);
   const inspector = client.spawn(`inspector --web --server-url ${server.url}/mcp --transport http`);
   const browser = await launchChromium();

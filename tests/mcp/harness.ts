@@ -146,6 +146,7 @@ export function createHarness(options: Partial<McpServerOptions & McpEndpointOpt
     storage: createMemoryStorage(),
     serverInfo: { name: "portcullis", title: "Portcullis", version: "0.0.0" },
     instructions: () => "Use the files.",
+    structuredResults: "always",
     ...options,
     toolTimeoutMs: options.toolTimeoutMs ?? 5_000,
     // A slow machine makes no stream of an answer: the tests that look at one say so.

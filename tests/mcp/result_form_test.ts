@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { StructuredResults } from "../../src/mcp/limits.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { createProfiles, readsTextAlone, serviceNowProfile } from "../../src/mcp/profile.ts";
+import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { createHarness, type Harness, principalWith, rpc, toolCall } from "./harness.ts";
+import { createHarness, type Harness, rpc, toolCall } from "./harness.ts";
 
 const eventStream = "application/json, text/event-stream";
 const image = { type: "image", data: "AA==", mimeType: "image/png" } as const;
@@ -61,15 +61,18 @@ function sender(harness: Harness, headers: Record<string, string> = {}): Send {
   return async (method, params) => (await (await harness.post(rpc(method, params), headers)).json()).result;
 }
 
-async function legacySender(harness: Harness, name: string, version = "2025-11-25"): Promise<Send> {
-  const params = { protocolVersion: version, capabilities: {}, clientInfo: { name, version: "1" } };
+/** What a program declares that reads structured content. */
+const asking = { experimental: { structuredContent: {} } };
+
+async function legacySender(harness: Harness, capabilities: object, version = "2025-11-25"): Promise<Send> {
+  const params = { protocolVersion: version, capabilities, clientInfo: { name: "test", version: "1" } };
   const response = await harness.post(rpc("initialize", params), { accept: eventStream });
   const id = response.headers.get("mcp-session-id") ?? assert.fail("no session");
   return sender(harness, { "mcp-session-id": id, "mcp-protocol-version": version });
 }
 
-function modernSender(harness: Harness, name?: string): Send {
-  const meta = name === undefined ? {} : { "io.modelcontextprotocol/clientInfo": { name, version: "1" } };
+function modernSender(harness: Harness, capabilities: object): Send {
+  const meta = { "io.modelcontextprotocol/clientCapabilities": capabilities };
   return async (method, params) => (await (await harness.modern(method, params, { meta })).json()).result;
 }
 
@@ -80,80 +83,36 @@ const whole: Seen = {
 const textAlone: Seen = { schemas: [false, false], results: [undefined, undefined, undefined, undefined] };
 const asServiceNow: Seen = { schemas: [false, true], results: [{}, {}, { count: 1 }, undefined] };
 
-const textReaders = [
-  "claude-code",
-  "Claude Code (portcullis)",
-  "codex-mcp-client",
-  "Codex",
-  "opencode",
-  "Visual Studio Code",
-  "Visual Studio Code - Insiders",
-  "Visual-Studio-Code",
-  "github-copilot-developer",
-];
-const others = [
-  "claude-ai",
-  "ChatGPT",
-  "cursor-vscode",
-  "gemini-cli-mcp-client",
-  "codexa",
-  "my claude-code",
-  "",
-  "test",
-];
-
-Deno.test("clients that drop text for structured content are known by name", () => {
-  for (const name of textReaders) assert.equal(readsTextAlone(name), true, name);
-  for (const name of [...others, null, undefined, 1]) assert.equal(readsTextAlone(name), false, String(name));
-});
-
-Deno.test("a client that drops text for structured content gets text alone, in both eras; others get both", async () => {
-  const harness = createHarness({ tools: makeTools() });
-  for (const name of textReaders) {
-    assert.deepEqual(await look(await legacySender(harness, name)), textAlone, name);
-    assert.deepEqual(await look(modernSender(harness, name)), textAlone, name);
+Deno.test("a client gets each text once; one that declares that it reads structured content gets that too", async () => {
+  const harness = createHarness({ tools: makeTools(), structuredResults: "auto" });
+  for (const capabilities of [{}, { experimental: {} }, { experimental: { structuredContent: null } }, { roots: {} }]) {
+    const words = JSON.stringify(capabilities);
+    assert.deepEqual(await look(await legacySender(harness, capabilities)), textAlone, words);
+    assert.deepEqual(await look(modernSender(harness, capabilities)), textAlone, words);
   }
-  for (const name of others) {
-    assert.deepEqual(await look(await legacySender(harness, name)), whole, name);
-    assert.deepEqual(await look(modernSender(harness, name)), whole, name);
-  }
-  assert.deepEqual(await look(modernSender(harness)), whole);
-  assert.deepEqual(await look(sender(harness, { "mcp-protocol-version": "2025-11-25" })), whole, "no handshake");
+  assert.deepEqual(await look(await legacySender(harness, asking)), whole);
+  assert.deepEqual(await look(modernSender(harness, asking)), whole);
+  assert.deepEqual(await look(sender(harness, { "mcp-protocol-version": "2025-11-25" })), textAlone, "no handshake");
 });
 
 Deno.test("what a client gets follows its session, not the last handshake of its OAuth client", async () => {
-  const harness = createHarness({ tools: makeTools() });
-  const reader = await legacySender(harness, "claude-code");
-  const other = await legacySender(harness, "a script");
+  const harness = createHarness({ tools: makeTools(), structuredResults: "auto" });
+  const reader = await legacySender(harness, {});
+  const program = await legacySender(harness, asking);
   assert.deepEqual(await look(reader), textAlone);
-  assert.deepEqual(await look(other), whole);
+  assert.deepEqual(await look(program), whole);
 });
 
-Deno.test("a client without a handshake is known by the name in its registration", async () => {
-  const named = async (name: string): Promise<Seen> => {
-    const profiles = createProfiles({
-      compatibility: "auto",
-      findClient: () => Promise.resolve({ name, redirectHosts: ["localhost"] }),
-      toolFailureIsProtocolError: false,
-    });
-    assert.equal((await profiles.of(principalWith([]))).name, "spec");
-    const harness = createHarness({ tools: makeTools(), profileOf: profiles.of });
-    return await look(sender(harness, { "mcp-protocol-version": "2025-11-25" }));
-  };
-  assert.deepEqual(await named("Claude Code (files)"), textAlone);
-  assert.deepEqual(await named("Some app"), whole);
-});
-
-Deno.test("STRUCTURED_RESULTS decides for all clients, or by their names", async () => {
+Deno.test("STRUCTURED_RESULTS decides for all clients, or by what they declare", async () => {
   const cases: [StructuredResults, Seen, Seen, Seen][] = [
     ["auto", textAlone, whole, asServiceNow],
     ["always", whole, whole, asServiceNow],
     ["never", textAlone, textAlone, textAlone],
   ];
-  for (const [structuredResults, reader, other, serviceNow] of cases) {
+  for (const [structuredResults, reader, program, serviceNow] of cases) {
     const harness = createHarness({ tools: makeTools(), structuredResults });
-    assert.deepEqual(await look(modernSender(harness, "claude-code")), reader, structuredResults);
-    assert.deepEqual(await look(modernSender(harness, "test")), other, structuredResults);
+    assert.deepEqual(await look(modernSender(harness, {})), reader, structuredResults);
+    assert.deepEqual(await look(modernSender(harness, asking)), program, structuredResults);
     const now = createHarness({ tools: makeTools(), structuredResults, profileOf: () => serviceNowProfile });
     assert.deepEqual(await look(sender(now, { "mcp-protocol-version": "2025-06-18" })), serviceNow, structuredResults);
   }
@@ -180,12 +139,11 @@ Deno.test("the result of a task has the form of the call that began it", async (
       return { ok: true, content: [{ type: "text", text: "Later" }] };
     },
   });
-  const harness = createHarness({ tools: createToolRegistry([slow]) });
-  const capabilities = { extensions: { "io.modelcontextprotocol/tasks": {} } };
-  const resultFor = async (name: string): Promise<unknown> => {
-    const meta = { "io.modelcontextprotocol/clientInfo": { name, version: "1" } };
+  const harness = createHarness({ tools: createToolRegistry([slow]), structuredResults: "auto" });
+  const resultFor = async (more: object): Promise<unknown> => {
+    const capabilities = { extensions: { "io.modelcontextprotocol/tasks": {} }, ...more };
     const ask = async (method: string, params: Record<string, unknown>) =>
-      (await (await harness.modern(method, params, { meta, capabilities })).json()).result;
+      (await (await harness.modern(method, params, { capabilities })).json()).result;
     const { taskId } = await ask("tools/call", { name: "slow", arguments: {} });
     for (let attempt = 0; attempt < 500; attempt++) {
       const task = await ask("tasks/get", { taskId });
@@ -195,21 +153,21 @@ Deno.test("the result of a task has the form of the call that began it", async (
     return assert.fail("the task did not end");
   };
   const content = [{ type: "text", text: "Later" }];
-  assert.deepEqual(await resultFor("claude-code"), [content, undefined]);
-  assert.deepEqual(await resultFor("test"), [content, { text: "Later" }]);
+  assert.deepEqual(await resultFor({}), [content, undefined]);
+  assert.deepEqual(await resultFor(asking), [content, { text: "Later" }]);
 });
 
 Deno.test("a batch's results have the form of its session", async () => {
-  const harness = createHarness({ tools: makeTools() });
-  const send = async (name: string): Promise<unknown> => {
-    const params = { protocolVersion: "2025-03-26", capabilities: {}, clientInfo: { name, version: "1" } };
+  const harness = createHarness({ tools: makeTools(), structuredResults: "auto" });
+  const send = async (capabilities: object): Promise<unknown> => {
+    const params = { protocolVersion: "2025-03-26", capabilities, clientInfo: { name: "test", version: "1" } };
     const opened = await harness.post(rpc("initialize", params), { accept: eventStream });
     const headers = { "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" };
     const [answer] = await (await harness.post([toolCall("bare")], headers)).json();
     return answer.result.structuredContent;
   };
-  assert.equal(await send("codex-mcp-client"), undefined);
-  assert.deepEqual(await send("test"), { text: "One\n(image, image/png)" });
+  assert.equal(await send({}), undefined);
+  assert.deepEqual(await send(asking), { text: "One\n(image, image/png)" });
 });
 
 Deno.test("a text of any length arrives whole in a block, in structured content, and in both", async () => {
