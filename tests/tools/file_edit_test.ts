@@ -350,3 +350,11 @@ Deno.test("one change is made in fifty files that are named alone, and in no mor
     assert.equal(Deno.readTextFileSync(`${root}/0.ts`), 'import "./old";\n');
     assert.equal(Deno.readTextFileSync(`${root}/50.ts`), 'import "./new";\n');
   }));
+
+Deno.test("file_edit takes one text beside edits for all of them", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a.txt`, "one\ntwo\nthree\n");
+    const edits = [{ old_text: "one" }, { old_text: "three" }];
+    await answerOf(fileEditTool(workspace), { path: "a.txt", new_text: "1", edits });
+    assert.equal(Deno.readTextFileSync(`${root}/a.txt`), "1\ntwo\n1\n");
+  }));

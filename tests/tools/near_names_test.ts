@@ -32,6 +32,9 @@ const files = [
   "node_modules/lib/only_here.js",
   ".gitignore",
   "build/made.js",
+  "plans/budget-2025.md",
+  "plans/notes_2025.md",
+  "archive/budget-2026.md",
 ];
 
 const cases: readonly (readonly [given: string, suggested: string | null])[] = [
@@ -47,6 +50,8 @@ const cases: readonly (readonly [given: string, suggested: string | null])[] = [
   ["src/price.ts", "packages/api/src/price.ts or packages/web/src/price.ts"],
   ["web/src/price.ts", "packages/web/src/price.ts or packages/api/src/price.ts"],
   ["old/place/guide.md", "docs/guide.md"],
+  ["plans/budget-2026.md", "archive/budget-2026.md or plans/budget-2025.md"],
+  ["plans/notes-2025.txt", "plans/notes_2025.md"],
   ["nothing-like-it.xyz", null],
   // what is denied or ignored is never named
   ["keys/serve.pdf", null],

@@ -165,6 +165,14 @@ const cases: readonly (readonly [string, Arguments, RegExp, Repeat])[] = [
   ["file_move", { path: "notes/a.txt", destination: "notes/b.txt" }, /or set overwrite/, set({ overwrite: true })],
   ["file_move", { path: "notes/a.txt", destination: "full" }, meantPath, toPath("destination")],
   ["file_delete", { path: "full" }, /set recursive/, set({ recursive: true })],
+  [
+    "file_read",
+    { filename: "dangling" },
+    /there is a link of this name, but nothing where it leads/,
+    () => ["file_delete", {
+      path: "dangling",
+    }],
+  ],
   // edits
   ["file_edit", { ...edit, old_text: "two" }, /set replace_all/, set({ replace_all: true })],
   [
@@ -192,6 +200,7 @@ Deno.test("the remedy that a refusal names works at the first repeat, for every 
       Deno.writeTextFileSync(`${root}/notes/b.txt`, "two\n");
       Deno.writeTextFileSync(`${root}/report-2025.md`, "r\n");
       Deno.writeFileSync(`${root}/data.bin`, Uint8Array.of(0xff, 0, 1, 2));
+      Deno.symlinkSync("nowhere", `${root}/dangling`);
       const registry = registryOf(workspace);
       const refusal = await refusalOf(registry, name, args);
       const found = says.exec(refusal ?? "(none)");

@@ -159,7 +159,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
 /** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
 function wantedEdits(request: Input): readonly WantedEdit[] | string {
   const { path, old_text: oldText, new_text: newText, edits = [] } = request;
-  const isEdit = path !== undefined && (oldText !== undefined || newText !== undefined);
+  const texts = [oldText, newText].filter((text) => text !== undefined).length;
+  const isEdit = path !== undefined && texts > (edits.length === 0 ? 0 : 1); // one alone is for those in `edits`
   const wanted: WantedEdit[] = [];
   for (const each of [...(isEdit ? [{}] : []), ...edits]) {
     const edit: EditInput = { ...request, ...each };

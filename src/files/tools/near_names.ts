@@ -70,6 +70,9 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
     return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list and file_search take pattern` };
   }
   const near = await nearPaths(workspace, path, clock);
+  if (near.includes(path.text)) { // and yet nothing is there
+    return { ...outcome, message: `${outcome.message}; there is a link of this name, but nothing where it leads` };
+  }
   const shown = near.map(showName);
   if (shown.length === 0) return outcome;
   const words = shown.length === 1 ? shown[0] : `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
@@ -116,7 +119,12 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
     const near = await openNames(directory, name, await namesIn(workspace, directory, isOver));
     const [nearest] = near;
     if (nearest === undefined) break;
-    if (isLast) return near.map((each) => entryPath(directory, each).text);
+    if (isLast) {
+      const here = near.map((each) => entryPath(directory, each).text);
+      if (digitsOf(nearest) === digitsOf(name)) return here;
+      // another year's file is further away than one of this name elsewhere
+      return [...new Set([...await namesakes(workspace, segments, isOver), ...here])].slice(0, maxSuggestions);
+    }
     directory = entryPath(directory, nearest);
   }
   return await namesakes(workspace, segments, isOver);
@@ -178,8 +186,13 @@ function nearNames(name: string, names: readonly string[]): readonly string[] {
   if (same.length > 0) return same;
   const otherSuffix = those((each) => [wanted, stem(wanted)].includes(stem(each)) || each === stem(wanted));
   if (otherSuffix.length > 0) return otherSuffix;
-  const closest = closestWord(wanted, folded.map((each) => each.folded));
-  return closest === null ? [] : those((each) => each === closest);
+  const sameNumbers = folded.map((each) => each.folded).filter((each) => digitsOf(each) === digitsOf(wanted));
+  const closest = closestWord(wanted, sameNumbers);
+  if (closest !== null) return those((each) => each === closest);
+  const closestStem = closestWord(stem(wanted), sameNumbers.map(stem));
+  if (closestStem !== null) return those((each) => stem(each) === closestStem && sameNumbers.includes(each));
+  const further = closestWord(wanted, folded.map((each) => each.folded));
+  return further === null ? [] : those((each) => each === further);
 }
 
 /** Where else entries have the path's last name; those first that share most of what leads to it. */
@@ -215,6 +228,10 @@ function sharedEnd(a: readonly string[], b: readonly string[]): number {
 
 function fold(name: string): string {
   return foldName(name).replace(/\p{Pd}/gu, "-");
+}
+
+function digitsOf(name: string): string {
+  return name.replace(/\D/g, "");
 }
 
 /** The name without its suffix. */
