@@ -1,6 +1,6 @@
 /** Attempts put together from steps, and diagnoses that depend on time. */
 import assert from "node:assert/strict";
-import { attemptsOf } from "../../src/console/connections/attempts.ts";
+import { attemptsOf, isOfClient } from "../../src/console/connections/attempts.ts";
 import { diagnose } from "../../src/console/connections/report.ts";
 import { makeStep, type NewStep, type Step } from "../../src/console/connections/step.ts";
 
@@ -215,6 +215,31 @@ Deno.test("a returning client and its browser elsewhere are put together while n
     [3 * second, { ...asked, outcome: "refused", reason: "unknown_client", client: "(8 characters, abcdefgh)" }],
   );
   assert.deepEqual(causeOf(steps, minute), ["fault", "unknown_client"]);
+});
+
+Deno.test("who knows a client's id alone writes nothing under its name", () => {
+  const own: readonly Short[] = [...upToConsent, [26 * second, { ...gotToken, grant: "g" }]];
+  const stranger = { client, address: "203.0.113.9", agent: "other", outcome: "refused" } as const;
+  const kinds = [
+    ["refresh", "unknown_refresh_token"],
+    ["token", "unknown_code"],
+    ["token", "missing_code"],
+    ["token", "grant_type_not_registered"],
+    ["authorization", "redirect_uri_mismatch"],
+  ] as const;
+  for (const [kind, reason] of kinds) {
+    const all = attemptsOf(stepsOf(...own, [minute, { ...stranger, kind, reason }]));
+    assert.deepEqual(all.map(isOfClient), [true, false], kind);
+    assert.deepEqual(all.map(({ steps: { length } }) => length), [own.length, 1], kind);
+  }
+  const lost: NewStep = {
+    ...gotToken,
+    person: null,
+    kind: "refresh",
+    outcome: "refused",
+    reason: "unknown_refresh_token",
+  };
+  assert.equal(attemptsOf(stepsOf(...own, [minute, lost])).length, 1, "the client itself, from where it was");
 });
 
 Deno.test("every reason for which something is refused has a cause", () => {

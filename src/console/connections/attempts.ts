@@ -69,6 +69,16 @@ function createFinder() {
     return more.length === 0 ? only : undefined;
   };
   const findOfClient = (step: Step, client: string): Attempt => {
+    if (isClaim(step)) {
+      const begun = ofClient.get(`${client} ${networkOf(step)}`);
+      const isOwn = begun?.steps.some((each) => each.client === client && callerOf(each) === callerOf(step));
+      if (isRecent(begun, step) && (isOwn === true || !hasEnded(begun))) return begun;
+      const key = `claim ${client} ${callerOf(step)}`;
+      const claimed = ofClient.get(key);
+      const attempt = isRecent(claimed, step) ? claimed : begin();
+      ofClient.set(key, attempt);
+      return attempt;
+    }
     const keys = keysOf(step, client);
     const known = keys.map((key) => ofClient.get(key)).find((each) => each !== undefined && !isAnothers(each, step));
     const before = anonymousBefore(step, known);
@@ -166,6 +176,24 @@ function isAnothers({ steps }: Attempt, step: Step): boolean {
 function isNamedOther({ steps }: Attempt, { kind, name }: Step): boolean {
   return kind === "registration" && name !== null &&
     steps.some((other) => other.kind === kind && other.name !== null && other.name !== name);
+}
+
+/** Refusals of a token that anyone can bring about who knows the client's id. */
+const claims: ReadonlySet<string | null> = new Set([
+  ...["missing_code", "missing_code_verifier", "missing_refresh_token", "grant_type_not_registered"],
+  ...["unknown_code", "code_of_another_client", "unknown_refresh_token", "refresh_token_of_another_client"],
+]);
+
+function isClaim({ kind, outcome, reason }: Step): boolean {
+  return (kind === "token" || kind === "refresh") && outcome === "refused" && claims.has(reason);
+}
+
+/** Whether it is the client's own: it registered, a person dealt with it, or it holds what it was given. */
+export function isOfClient({ steps }: Attempt): boolean {
+  return steps.some((step) =>
+    step.person !== null || step.grant !== null || (step.kind === "registration" && step.outcome === "ok") ||
+    ((step.kind === "token" || step.kind === "refresh") && step.client !== null && !isClaim(step))
+  );
 }
 
 /** It has its token, or was refused by the person. */

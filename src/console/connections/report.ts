@@ -1,5 +1,5 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
-import { type Attempt, attemptsOf, isHidden } from "./attempts.ts";
+import { type Attempt, attemptsOf, isHidden, isOfClient } from "./attempts.ts";
 import { arrivalCauses } from "./arrival.ts";
 import { authorizationCauses } from "./authorization.ts";
 import { callCauses } from "./calls.ts";
@@ -157,7 +157,8 @@ export async function reportAttempts(
     .sort((one, other) => other.lastAt - one.lastAt)
     .slice(0, maxAttempts);
   return await Promise.all(attempts.map(async (attempt): Promise<AttemptReport> => {
-    const { client, steps: all, lastAt } = attempt;
+    const { steps: all, lastAt } = attempt;
+    const client = isOfClient(attempt) ? attempt.client : null; // a stranger may name any client
     const registered = client === null ? null : await nameOfClient(client);
     return {
       startedAt: all[0]?.time ?? lastAt,
