@@ -207,9 +207,10 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     createStdioExchange({ session, requestId: options.createRequestId(), principal, disconnected });
 
   /** What the server says by itself in the legacy era, and HTTP's clients fetch by GET: changes of lists and resources. */
-  const sendNotices = async (): Promise<void> => {
+  const openNotices = async (): Promise<FrameReader | null> => {
+    if (session.id === null) return null;
     const answer = await mcp.openStream(exchangeUntil(noticesEnd.signal));
-    if (answer.kind === "stream") await pump(answer.reader, noticesEnd.signal);
+    return answer.kind === "stream" ? answer.reader : null;
   };
 
   const fly = async (message: unknown, flight: Flight): Promise<void> => {
@@ -217,13 +218,15 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     const answer = await mcp.handle(message, exchangeUntil(disconnected));
     if (answer.kind === "stream" || answer.kind === "late_json") return await pump(answer.reader, disconnected);
     const text = textOf(answer);
+    let opened: FrameReader | null = null;
     if (methodOf(message) === "initialize" && text !== null) {
       session.protocolVersion = negotiatedVersion(text);
       session.id = answer.kind === "json" ? answer.sessionId ?? null : null;
+      opened = await openNotices(); // before the answer: of every change after it, the client is told
     }
     // MCP 2025-11-25, basic/utilities/cancellation: a request that was cancelled gets no answer.
     if (text !== null && !disconnected.aborted) await write(text);
-    if (methodOf(message) === "initialize" && session.id !== null) notices = sendNotices();
+    if (opened !== null) notices = pump(opened, noticesEnd.signal);
   };
 
   const take = async (message: unknown): Promise<void> => {

@@ -56,6 +56,10 @@ export function startStdio(changes: Partial<StdioOptions> = {}): StdioClient {
   const served = serveStdio({
     mcp: {
       ...mcp,
+      async openStream(exchange) {
+        await new Promise((resolve) => setTimeout(resolve, 20)); // as on a busy machine
+        return await mcp.openStream(exchange);
+      },
       drain() {
         inputEnded.resolve();
         mcp.drain();
