@@ -22,7 +22,7 @@ COPY --from=build /out/portcullis /usr/local/bin/portcullis
 COPY --from=build /out/THIRD_PARTY_NOTICES.txt /usr/share/doc/portcullis/THIRD_PARTY_NOTICES.txt
 # A new volume takes owner and mode from these: a data directory that others could read would be refused.
 COPY --from=build --chown=65532:65532 /out/volumes /var/lib/portcullis
-ENV HOST=0.0.0.0 PORT=3000 NO_COLOR=1
+ENV HOST=0.0.0.0 PORT=3000 NO_COLOR=1 container=oci
 ENV DATA_DIR=/var/lib/portcullis/data WORKSPACE_DIR=/var/lib/portcullis/workspace
 USER 65532:65532
 VOLUME ["/var/lib/portcullis/data", "/var/lib/portcullis/workspace"]

@@ -83,7 +83,7 @@ async function* examineSpans({ isAsked, collector }: Config["telemetry"]): Async
     yield isAsked
       ? warning(
         "off, though OTEL_DENO=true: another variable turns it off, or the program was compiled without it",
-        "unset OTEL_SDK_DISABLED; compile with: OTEL_DENO=true OTEL_DENO_TRACING=false deno task compile",
+        "unset OTEL_SDK_DISABLED; compile it with OTEL_DENO=true and OTEL_DENO_TRACING=false in the environment",
       )
       : well(`off (${turnsOn} turns it on)`);
     return;
@@ -258,7 +258,7 @@ function* examineRegistration(
   const others = access === undefined ? "" : "; ServiceNow registers with the token";
   yield checksOf("registration").note(
     `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
-    "make a client for them with `clients create`, give them a token of `token create`, or set REGISTRATION=open",
+    "make a client for them with `portcullis clients create`, give them a token of `portcullis token create`, or set REGISTRATION=open",
   );
 }
 

@@ -58,7 +58,7 @@ export async function openOwnerTrash(
   if (settings.store === "disk" && !isDirectory(root)) {
     const remedy = isShared
       ? "the first start makes it; is it the right --workspace (WORKSPACE_DIR)?"
-      : "see `users list`";
+      : "see `portcullis users list`";
     return problem(`there is no workspace at ${root}`, remedy);
   }
   const open = await workspaceOpener(settings, { storage, clock, kernel: loadKernel() });
@@ -88,7 +88,9 @@ async function restore(
   const kept = change === null ? [] : await Array.fromAsync(keptBy(trash, change));
   const chosen = digits === undefined ? kept : kept.filter(({ number }) => `${number}` === digits);
   const [item] = chosen;
-  if (change === null || item === undefined) return problem("nothing of this id is kept", "see `trash list`");
+  if (change === null || item === undefined) {
+    return problem("nothing of this id is kept", "see `portcullis trash list`");
+  }
   if (chosen.length > 1) {
     return problem(
       "the change has several files",

@@ -14,6 +14,7 @@ import type { ServerReport } from "./metrics_listener.ts";
 import { createPendingAnswers, type FromWorker, type ToWorker } from "./worker_messages.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
 import { stderrLog } from "./stdio_app.ts";
+import { setProgramName } from "../lib/program_name.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
@@ -67,6 +68,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         });
       case "start": {
         const { seat, preferredPort } = data;
+        setProgramName(data.program);
         const config = freezeConfig(data.config);
         // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};

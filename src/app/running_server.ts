@@ -271,7 +271,7 @@ async function hashProblem(
   if (ownerPasswordHash !== undefined && !await canVerify(ownerPasswordHash)) {
     return {
       problem: `OWNER_PASSWORD_HASH is an Argon2id hash, which ${runtime} cannot check`,
-      remedy: "make it with `hash-password --scrypt`, or run Deno 2.9 or later",
+      remedy: "make it with `portcullis hash-password --scrypt`, or run Deno 2.9 or later",
     };
   }
   log?.write("warn", "no_argon2id", {

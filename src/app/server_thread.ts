@@ -17,6 +17,7 @@ import { permittedLibraries } from "../lib/library_paths.ts";
 import type { ScreenerStarter } from "./sandbox/screener_thread.ts";
 import { workerName } from "./sandbox/worker_name.ts";
 import { hostAndPort, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
+import { programName } from "../lib/program_name.ts";
 
 /** A server behind the wall. */
 export interface ServerThread {
@@ -78,7 +79,7 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
     switch (data.kind) {
       case "loaded":
         onLoaded();
-        return send({ kind: "start", config, seat, preferredPort });
+        return send({ kind: "start", config, seat, preferredPort, program: programName() });
       case "screener_memory":
         return screeners?.keep(data.memory);
       case "screener_wanted":

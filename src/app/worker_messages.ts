@@ -10,7 +10,13 @@ export type Seat = Pick<Team, "isFirst" | "opensPort"> | null;
 
 export type ToWorker =
   /** Once, as the answer to `loaded`. */
-  | { readonly kind: "start"; readonly config: Config; readonly seat: Seat; readonly preferredPort: number }
+  | {
+    readonly kind: "start";
+    readonly config: Config;
+    readonly seat: Seat;
+    readonly preferredPort: number;
+    readonly program: string;
+  }
   /** The answer to `fetch_document`. */
   | { readonly kind: "document"; readonly id: number; readonly document: Awaited<ReturnType<FetchDocument>> }
   /** Answer `report`. */

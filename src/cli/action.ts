@@ -1,8 +1,8 @@
 /** Commands with several actions, such as `token create`. */
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
+import { programName } from "../lib/program_name.ts";
 
 export interface Action {
   readonly name: string;

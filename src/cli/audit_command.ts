@@ -42,7 +42,7 @@ export const auditCommand: CommandWork = commandOf({
     since: { value: "TIME", help: "not before" },
     until: { value: "TIME", help: "not after" },
     limit: { value: "N", help: `lines, at most (default ${defaultLimit})` },
-    head: { value: "HEAD", help: "what `audit head` printed earlier; several with commas between" },
+    head: { value: "HEAD", help: "what `portcullis audit head` printed earlier; several with commas between" },
   },
   switches: { json: "print JSON, one line each" },
   actions: [
@@ -102,7 +102,7 @@ async function verify(
   if (kept.length < heads.length) {
     return endWith(
       say,
-      "error: --head must be what `audit head` printed, such as 1:42:HASH; several with commas between\n",
+      "error: --head must be what `portcullis audit head` printed, such as 1:42:HASH; several with commas between\n",
       2,
     );
   }
@@ -116,7 +116,9 @@ async function verify(
     return 1;
   }
   await print(`${lines} lines in ${chains} ${chains === 1 ? "chain" : "chains"}: none was removed, changed or moved\n`);
-  if (kept.length === 0) say("hint: only a head that you kept (`audit head`) shows whether the end was cut off\n");
+  if (kept.length === 0) {
+    say("hint: only a head that you kept (`portcullis audit head`) shows whether the end was cut off\n");
+  }
   return 0;
 }
 

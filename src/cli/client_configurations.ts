@@ -1,9 +1,9 @@
 /** The configuration of each known client, in its own format. Pure. */
 import { resolve } from "node:path";
 import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
-import { programName } from "../lib/program.ts";
 import type { Result } from "../lib/result.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
+import { commandLine, programName } from "../lib/program_name.ts";
 
 /** How a client reaches the server. */
 export type Connection =
@@ -73,7 +73,9 @@ function configureClaudeDesktop(connection: Connection): ClientConfiguration {
     ...(tokenVariable === undefined ? {} : { env: { [tokenVariable]: "Bearer THE_TOKEN" } }),
   };
   const notes = [
-    "mcp-remote (npm) is the bridge, since this file has no HTTP servers; `connect claude-desktop --transport stdio` needs no bridge.",
+    `mcp-remote (npm) is the bridge, since this file has no HTTP servers; \`${
+      commandLine("connect claude-desktop --transport stdio")
+    }\` needs no bridge.`,
   ];
   if (tokenVariable !== undefined) notes.push("Replace THE_TOKEN; Claude Desktop has no other place for it.");
   return { place, text: serversJson(entry), notes };

@@ -108,7 +108,7 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
       grantTypes.join(","),
       name,
     ]),
-    whenEmpty: "there are no clients; one that registers appears here, and `clients create` makes one",
+    whenEmpty: "there are no clients; one that registers appears here, and `portcullis clients create` makes one",
   }, context);
   return 0;
 }
@@ -123,7 +123,7 @@ async function remove(
   say(
     removed
       ? "removed, with everything it was granted\n"
-      : `error: there is no client ${JSON.stringify(id)}\nhint: \`clients list\` shows the ids\n`,
+      : `error: there is no client ${JSON.stringify(id)}\nhint: \`portcullis clients list\` shows the ids\n`,
   );
   return removed ? 0 : 1;
 }

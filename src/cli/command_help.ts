@@ -1,8 +1,8 @@
 /** Each command's own page of help. */
 import { acceptedText, type Setting } from "../lib/settings.ts";
 import { settings } from "../app/mod.ts";
-import { programName } from "../lib/program.ts";
 import type { Command } from "./command.ts";
+import { programName } from "../lib/program_name.ts";
 
 const flagWidth = 23;
 const lineWidth = 100;

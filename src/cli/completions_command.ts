@@ -1,8 +1,8 @@
 /** `completions`: scripts that complete commands, their words and flags in a shell, made from the list of commands. */
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program.ts";
 import { commonFlags } from "./arguments.ts";
 import type { Command, CommandContext, CommandWork, ExitStatus } from "./command.ts";
+import { programName } from "../lib/program_name.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 type Shell = (typeof shells)[number];
@@ -39,7 +39,7 @@ const scripts: Readonly<Record<Shell, (commands: readonly Command[], program: st
 
 /** The name that the shell completes: from source, that of a release. */
 function completedName(): string {
-  const name = programName();
+  const name = Deno.build.standalone ? globalThis.process.argv0.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "") : "";
   return /^[\w.-]+$/.test(name) ? name : "portcullis";
 }
 

@@ -11,6 +11,7 @@ import {
 } from "./client_configurations.ts";
 import { thisProgram } from "./this_program.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { commandLine } from "../lib/program_name.ts";
 
 const clientNames = clientFormats.map(({ name }) => name);
 
@@ -115,7 +116,9 @@ function reachConfigured(config: Config, tokenVariable: string | undefined): Res
     ? "a client that does not identify itself by an https address"
     : "every client";
   const notes = config.authorizationServer.registration === "open" || tokenVariable !== undefined ? [] : [
-    `REGISTRATION is ${config.authorizationServer.registration}: ${which} needs --token-variable, or \`clients create\`.`,
+    `REGISTRATION is ${config.authorizationServer.registration}: ${which} needs --token-variable, or \`${
+      commandLine("clients create")
+    }\`.`,
   ];
   return success({ connection: overHttp(serverUrlFor(config.http, config.http.port), tokenVariable), notes });
 }

@@ -4,6 +4,7 @@ import type { AttemptReport } from "../console/mod.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { systemClock } from "../lib/time.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
+import { withCommandLines } from "../lib/program_name.ts";
 
 export const connectionsCommand: CommandWork = {
   usage: ["connections [--json]"],
@@ -116,7 +117,7 @@ function inWords(reports: Reports, checks: readonly Check[]): string {
       }`
     ).join("");
   const isBroken = found.some(({ state }) => state === "broken");
-  return `${attempts}\n${isBroken ? "What keeps the server from starting or working:\n" : ""}${own}`;
+  return withCommandLines(`${attempts}\n${isBroken ? "What keeps the server from starting or working:\n" : ""}${own}`);
 }
 
 function attemptInWords(

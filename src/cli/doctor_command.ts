@@ -1,6 +1,7 @@
 /** `doctor`: checks everything that the server needs, one line each with its remedy, then a summary. */
 import { type Check, describeProblems, loadDoctor, loadDoctorServicenow } from "../app/mod.ts";
 import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
+import { withCommandLines } from "../lib/program_name.ts";
 
 /** Exits with 0 unless something is broken; warnings do not count. */
 export const doctorCommand: CommandWork = {
@@ -46,5 +47,5 @@ const marks = { well: "ok   ", note: "note ", warning: "warn ", broken: "FAIL " 
 
 function line({ name, state, text, remedy }: Check): string {
   const advice = remedy === undefined ? "" : `\n      hint: ${remedy}`;
-  return `${marks[state]} ${name}: ${text}${advice}\n`;
+  return withCommandLines(`${marks[state]} ${name}: ${text}${advice}\n`);
 }

@@ -4,13 +4,12 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
+import { commandLine } from "../lib/program_name.ts";
 
 /** Takes the settings that `serve` takes; `deno task start:hardened` has the permissions that it needs. */
 export const hardenCommand: CommandWork = {
   usage: ["harden [FLAGS]"],
-  remarks: [
-    "Needs Linux 6.2 or later. From source, `deno task start:hardened` runs it with the permissions that it needs.",
-  ],
+  remarks: ["Needs Linux 6.2 or later."],
   takesNoWords: true,
   flags: {},
   run: harden,
@@ -24,7 +23,7 @@ async function harden({ flags, loadConfig, say }: CommandContext): Promise<ExitS
   const program = Deno.build.standalone ? { reads: [], args: ["serve", ...settings] } : await fromSource(settings);
   if (typeof program === "string") return endWith(say, program);
   const problem = launchHardened(config.value, program);
-  say(`error: ${problem}\nhint: start it without: serve\n`);
+  say(`error: ${problem}\nhint: start it without: ${commandLine("serve")}\n`);
   return 1;
 }
 

@@ -42,7 +42,7 @@ async function rotate(keys: Keys, installation: OpenInstallation, { loadConfig, 
     return endWith(
       say,
       `error: a rotation is under way: key ${rotation.kid} signs from ${timeOf(rotation.signsFrom)}\n` +
-        "hint: nothing was changed; `keys rotate --now` is for a key that may have leaked\n",
+        "hint: nothing was changed; `portcullis keys rotate --now` is for a key that may have leaked\n",
     );
   }
   const { kid, signsFrom, previousUntil } = rotation;

@@ -1,7 +1,6 @@
 /** Arguments to command to exit status. Each command imports its work when it runs. */
 import { describeProblems } from "../app/mod.ts";
 import { didYouMean } from "../lib/closest_word.ts";
-import { programName } from "../lib/program.ts";
 import { failure } from "../lib/result.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
 import { version, versionText } from "../lib/version.ts";
@@ -11,12 +10,14 @@ import { commandHelpText, helpText } from "./command_help.ts";
 import { commands as listedCommands } from "./commands.ts";
 import { loadCommands } from "./load_commands.ts";
 import { readSettings } from "./read_settings.ts";
+import { programName, withCommandLines } from "../lib/program_name.ts";
 
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function runCommand(
   args: readonly string[],
-  { print, say }: Pick<CommandContext, "print" | "say">,
+  { print, say: write }: Pick<CommandContext, "print" | "say">,
 ): Promise<CommandStatus> {
+  const say: CommandContext["say"] = (text) => write(typeof text === "string" ? withCommandLines(text) : text);
   const commands = await commandsOf(args);
   const parsed = parseFor(commands, args);
   const wantsHelp = parsed.help || parsed.words[0] === "help";

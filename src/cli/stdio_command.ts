@@ -42,7 +42,9 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);
-  if (Deno.stdin.isTerminal()) say("waiting for an MCP client; `connect` prints how to make one start this\n");
+  if (Deno.stdin.isTerminal()) {
+    say("waiting for an MCP client; `portcullis connect` prints how to make one start this\n");
+  }
   const stdout = createOutput(Deno.stdout);
   const stop = new AbortController();
   const { asked, insisted } = stopRequested(() => performance.now());

@@ -1,6 +1,7 @@
 /** The command line that starts this program again, for a client's configuration. */
 import { fileURLToPath } from "node:url";
 import { libraryFlag } from "../lib/library_paths.ts";
+import { clientWords } from "../lib/program_name.ts";
 
 /** From source; a compiled program carries its permissions. */
 const sourceFlags = [
@@ -13,10 +14,9 @@ const sourceFlags = [
   libraryFlag,
 ];
 
-/** The command and its first arguments, as absolute paths. */
+/** The command and its first arguments, for a client that starts it from another directory. */
 export function thisProgram(): { readonly command: string; readonly args: readonly string[] } {
-  const command = Deno.execPath();
-  if (Deno.build.standalone) return { command, args: [] };
-  const main = fileURLToPath(Deno.mainModule);
-  return { command, args: ["run", ...sourceFlags, main] };
+  const [command = "", ...args] = clientWords();
+  if (Deno.build.standalone) return { command, args };
+  return { command, args: [...args, "run", ...sourceFlags, fileURLToPath(Deno.mainModule)] };
 }

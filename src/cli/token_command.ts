@@ -73,6 +73,6 @@ async function revoke(
     say("revoked; the next request with it is refused\n");
     return 0;
   }
-  say(`error: there is no token ${JSON.stringify(id)}\nhint: \`token list\` shows the ids\n`);
+  say(`error: there is no token ${JSON.stringify(id)}\nhint: \`portcullis token list\` shows the ids\n`);
   return 1;
 }

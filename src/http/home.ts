@@ -59,7 +59,7 @@ export function createHomeEndpoint({ resource, isSetUp, hasConsole, hasServiceno
       ${await setUpNote(isSetUp)}
       ${howToConnect(resource)}
       <p class="quiet">The operator of this server gets the configuration for other agents from
-        <code>portcullis connect</code>. ${ownPage(hasConsole)}</p>
+        the command <code>connect</code>. ${ownPage(hasConsole)}</p>
       ${hasServicenow &&
         html`<p>For ServiceNow, <a href="/servicenow/link">link your ServiceNow account</a> once.</p>`}
     `;

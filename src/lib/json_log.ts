@@ -4,6 +4,7 @@
  */
 import type { Log, LogFields, LogLevel } from "./log.ts";
 import { type Clock, pause, systemTimers } from "./time.ts";
+import { withCommandLines } from "./program_name.ts";
 
 // * Gathers texts as UTF-8. As texts they would be many small objects, which the collector of garbage copies again and
 // again while they wait.
@@ -168,7 +169,8 @@ export function createJsonLog(options: {
         dropped += 1;
         return;
       }
-      append(lineLevel, event, fields);
+      const remedy = fields?.["remedy"];
+      append(lineLevel, event, typeof remedy === "string" ? { ...fields, remedy: withCommandLines(remedy) } : fields);
       if (gathered.size >= gatherBytes && writing === null) handOver();
       else stopTimer ??= systemTimers.after(gatherMs, onTimer);
     },

@@ -156,11 +156,11 @@ export function parseMasterKey(text: string): Result<Uint8Array, string> {
     : failure("must be 32 random bytes; make them with: openssl rand -base64 32");
 }
 
-/** An Argon2id or scrypt hash in PHC form, as `hash-password` prints it. */
+/** An Argon2id or scrypt hash in PHC form, as `portcullis hash-password` prints it. */
 export function parsePasswordHash(text: string): Result<string, string> {
   return /^\$(argon2id\$v=19\$m=\d+,t=\d+|scrypt\$ln=\d+,r=\d+),p=\d+\$[A-Za-z0-9+/]+\$[A-Za-z0-9+/]+$/.test(text)
     ? success(text)
-    : failure("must be what `hash-password` prints; quote it in a shell, since it holds dollar signs");
+    : failure("must be what `portcullis hash-password` prints; quote it in a shell, since it holds dollar signs");
 }
 
 /** A chain of certificates as PEM (RFC 7468 §5), the server's own first. */

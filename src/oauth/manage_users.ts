@@ -33,7 +33,7 @@ const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
 export function noSuchUser(name: string): UserProblem {
   const message = name === ownerId
     ? "there is no owner yet; start the server and open the set-up link that it prints"
-    : `there is no user ${JSON.stringify(name)}; \`users list\` shows the names`;
+    : `there is no user ${JSON.stringify(name)}; \`portcullis users list\` shows the names`;
   return { field: "name", message };
 }
 
@@ -59,7 +59,10 @@ export async function existingUserProblem(
 }
 
 function takenName(name: string): UserProblem {
-  return { field: "name", message: `there is a user ${name} already; \`users reset ${name}\` sets a new passphrase` };
+  return {
+    field: "name",
+    message: `there is a user ${name} already; \`portcullis users reset ${name}\` sets a new passphrase`,
+  };
 }
 
 /** Adds a user. Names are lower-case and never reused. */

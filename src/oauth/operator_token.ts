@@ -88,10 +88,12 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
   if (name.length > 100 || /\p{C}/u.test(name)) {
     return { field: "name", message: "must have at most 100 characters and no control characters" };
   }
-  if (user?.value.disabled) return { field: "user", message: "names a disabled user; `users enable` comes first" };
+  if (user?.value.disabled) {
+    return { field: "user", message: "names a disabled user; `portcullis users enable` comes first" };
+  }
   // The owner may have tokens before set-up; other users must exist.
   return user === null && userId !== ownerId
-    ? { field: "user", message: "names no user; `users list` shows the names" }
+    ? { field: "user", message: "names no user; `portcullis users list` shows the names" }
     : null;
 }
 

@@ -258,7 +258,10 @@ export async function createSignInCode(
   const user = userId === "" ? null : await users.read(storage, userId);
   if (user === null && userId !== ownerId) return failure(noSuchUser(userId));
   if (user?.value.disabled) {
-    return failure({ field: "name", message: `${userId} is disabled; \`users enable ${userId}\` comes first` });
+    return failure({
+      field: "name",
+      message: `${userId} is disabled; \`portcullis users enable ${userId}\` comes first`,
+    });
   }
   const code = `pcl_${randomSecret()}`;
   await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + signInLinkLifetimeMs)] });

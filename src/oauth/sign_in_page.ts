@@ -65,7 +65,7 @@ export function signInPage(page: SignInPage): Response {
         <div class="actions"><button type="submit">Sign in</button></div>
       </form>
       ${problem === undefined ? null : html`<p class="hint">Forgotten it? The operator of this server can set a new one
-        with <code>portcullis users reset NAME</code>.</p>`}
+        with the command <code>users reset NAME</code>.</p>`}
     `,
   });
 }

@@ -159,7 +159,11 @@ function findProblem(from: string): DataDirectoryProblem | null {
   }
   // The copy of a running server's directory, say: part of its data is in the log, and would be lost.
   if (exists(`${path}-wal`)) {
-    return { path: from, problem: "is not a backup: it has a write-ahead log", remedy: "make one with `backup`" };
+    return {
+      path: from,
+      problem: "is not a backup: it has a write-ahead log",
+      remedy: "make one with `portcullis backup`",
+    };
   }
   if (readFileSync(keyPath).byteLength !== masterKeyBytes) {
     return { path: keyPath, problem: "is not a master key", remedy };

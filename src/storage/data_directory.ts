@@ -149,7 +149,11 @@ function cannotBeUsed(path: string, error: unknown): Result<never, DataDirectory
 export function unfinishedChange(directory: string): DataDirectoryProblem | null {
   const path = pathBelow(directory, nextMasterKeyFile);
   return exists(path)
-    ? { path, problem: "is left of a change of the master key", remedy: "run `keys rotate-master` again to finish it" }
+    ? {
+      path,
+      problem: "is left of a change of the master key",
+      remedy: "run `portcullis keys rotate-master` again to finish it",
+    }
     : null;
 }
 

@@ -4,6 +4,7 @@ import { clientFormats, type Connection } from "../../src/cli/client_configurati
 import { connectCommand } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { loadConfig } from "../../src/app/config/config.ts";
+import { clientWords } from "../../src/lib/program_name.ts";
 
 const overHttp: Connection = { kind: "http", serverUrl: "https://mcp.example.com" };
 const withToken: Connection = { ...overHttp, tokenVariable: "PORTCULLIS_TOKEN" };
@@ -85,7 +86,8 @@ Deno.test("connect --transport stdio names this program by absolute paths, and i
   const { status, printed } = connect(["gemini"], { transport: "stdio", ...directories });
   assert.equal(status, 0);
   const { command, args } = JSON.parse(printed).mcpServers.portcullis;
-  assert.equal(command, Deno.execPath());
+  assert.deepEqual([command, ...args].slice(0, clientWords().length), clientWords());
+  assert.doesNotMatch(printed, /_npx/, "npx may clear its cache");
   assert.deepEqual(args.slice(-5), ["stdio", "--data-dir", "/data dir/it's", "--workspace", "/ws"]);
   const entry: Connection = { kind: "stdio", command: "/opt/portcullis", args: ["stdio", "--data-dir", "/it's here"] };
   assert.equal(

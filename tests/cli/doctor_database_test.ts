@@ -16,7 +16,7 @@ const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, R
       await Deno.writeFile(path, bytes.fill(0, 4_096, 8_192));
     },
     /portcullis\.db is damaged/,
-    /portcullis restore/,
+    / restore` on a backup/,
   ],
   [
     "another master key",

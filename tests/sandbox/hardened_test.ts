@@ -50,7 +50,7 @@ Deno.test("harden without the permission for FFI says how to start it, and start
   const [stdout, stderr] = [output.stdout, output.stderr].map((bytes) => new TextDecoder().decode(bytes));
   assert.equal(code, 1);
   assert.equal(stdout, "");
-  if (Deno.build.os === "linux") assert.match(stderr ?? "", /^error: .*`deno task start:hardened`.*\nhint: /);
+  if (Deno.build.os === "linux") assert.match(stderr ?? "", /^error: .* harden`.*\nhint: /);
 });
 
 /** What a tool gets that goes, by Deno's calls alone, through a link that somebody planted in the workspace. */

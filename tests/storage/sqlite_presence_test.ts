@@ -58,7 +58,7 @@ for (
         "the log",
         () => lines.some((line) => /was deleted, moved or replaced/.test(String(line?.["problem"]))),
       );
-      assert.match(String(lines.at(-1)?.["remedy"]), /portcullis restore/);
+      assert.match(String(lines.at(-1)?.["remedy"]), / restore` on a backup/);
       assert.equal((await storage.get(["k"]))?.value, 1);
       await assert.rejects(storage.commit({ puts: [{ key: ["k"], value: 2 }] }), StorageUnavailableError);
     } finally {

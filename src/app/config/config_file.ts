@@ -6,7 +6,7 @@ import { closestWord } from "../../lib/closest_word.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords } from "../../lib/system_fault.ts";
 import { absolutePath } from "../../lib/system_path.ts";
-import { programName } from "../../lib/program.ts";
+import { programName } from "../../lib/program_name.ts";
 
 // What is wrong with the configuration.
 

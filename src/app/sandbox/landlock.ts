@@ -179,7 +179,7 @@ export function sourceProgram(root: string, denoDir: string, args: readonly stri
 export function launchHardened(config: Config, { reads, args }: HardenedProgram): string {
   if (Deno.build.os !== "linux") return "Landlock is a part of Linux; this system has none";
   const libc = loadLauncherLibc();
-  if (libc === null) return "the launcher needs the C library, which `deno task start:hardened` permits it";
+  if (libc === null) return "the launcher needs the permission for the C library, which `portcullis harden` has";
   if (landlockVersion(libc) < leastLandlockVersion) {
     return "this kernel has no Landlock of version 3 (Linux 6.2), or has it switched off";
   }

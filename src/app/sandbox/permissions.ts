@@ -5,6 +5,7 @@
 import type { Config } from "../config/config.ts";
 import { parentOf, pathBelow } from "../../lib/system_path.ts";
 import { dataFiles, presencePaths } from "../../storage/mod.ts";
+import { programName } from "../../lib/program_name.ts";
 
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;
 
@@ -123,6 +124,7 @@ type PermissionName = (typeof permissionNames)[number];
  * `--no-prompt`, as every task of ours is.
  */
 export function giveUp(names: readonly PermissionName[]): void {
+  if (names.includes("env")) programName(); // which is kept: it is told by the environment
   for (const name of names) Deno.permissions.revokeSync({ name });
 }
 

@@ -8,6 +8,7 @@ import type { Clock } from "../../lib/time.ts";
 import { createPageStreams } from "./events.ts";
 import { consolePage } from "./frame.ts";
 import type { Act, Section, Visit } from "./section.ts";
+import { withCommandLines } from "../../lib/program_name.ts";
 
 // The page that asks for the passphrase once more, before a dangerous act.
 
@@ -98,7 +99,7 @@ export function createConsole(options: ConsoleOptions): Console {
       eventsPath: section.live === undefined || alone ? null : `${base}/console/events?${events}`,
       notes: [
         ...warnings(section.name, visit.visitor).map((words) => ({ kind: "warn" as const, words })),
-        ...problem === undefined ? [] : [{ kind: "bad" as const, words: problem }],
+        ...problem === undefined ? [] : [{ kind: "bad" as const, words: withCommandLines(problem) }],
         ...done === undefined ? [] : [{ kind: "good" as const, words: done }],
       ],
       ...sent,

@@ -2,6 +2,7 @@
 import { html } from "../../lib/page.ts";
 import type { Section } from "./section.ts";
 import { dataTable } from "./words.ts";
+import { commandLine } from "../../lib/program_name.ts";
 
 interface SettingRow {
   readonly heading: string;
@@ -35,7 +36,7 @@ export function settingsSection(rows: readonly SettingRow[]): Section {
       );
       return Promise.resolve(html`
         <p>These are in force. They are changed where the server is started, and take effect with a restart.
-          <code>portcullis config --all</code> explains each.</p>
+          <code>${commandLine("config --all")}</code> explains each.</p>
         <div class="titled">${tables}</div>
       `);
     },

@@ -1,6 +1,7 @@
 /** How the console writes moments, durations, outcomes and commands. */
 import { type Html, html } from "../../lib/page.ts";
 import type { Visit } from "./section.ts";
+import { withCommandLines } from "../../lib/program_name.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -49,7 +50,9 @@ export function duration(ms: number): string {
 
 /** A text in which what stands between backticks is code. */
 export function withCode(text: string): Html {
-  return html`${text.split("`").map((part, index) => index % 2 === 0 ? part : html`<code>${part}</code>`)}`;
+  return html`${
+    withCommandLines(text).split("`").map((part, index) => index % 2 === 0 ? part : html`<code>${part}</code>`)
+  }`;
 }
 
 /** A name of the log, as `signed_in`, in words. */
