@@ -1,6 +1,6 @@
 /** The subjects of the change's own commits: short, and no left-over of work in progress. */
 import assert from "node:assert/strict";
-import { skippedUnless } from "./fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless } from "./fixtures/skipped_unless.ts";
 
 const maxSubjectCharacters = 72;
 
@@ -14,13 +14,10 @@ function faultOf(subject: string): string | null {
 }
 
 function git(...args: readonly string[]): string | null {
-  try {
-    const cwd = new URL("..", import.meta.url);
-    const { success, stdout } = new Deno.Command("git", { args: [...args], cwd, stderr: "null" }).outputSync();
-    return success ? new TextDecoder().decode(stdout).trim() : null;
-  } catch {
-    return null; // git is not installed
-  }
+  if (!hasProgram("git")) return null;
+  const cwd = new URL("..", import.meta.url);
+  const { success, stdout } = new Deno.Command("git", { args: [...args], cwd, stderr: "null" }).outputSync();
+  return success ? new TextDecoder().decode(stdout).trim() : null;
 }
 
 /** The commits that main does not have; on main itself, all that are checked. `null` without a history. */

@@ -1,7 +1,7 @@
 /**
- * `deno task ok`: the gate. Formatting, lint, types and documentation, then every test file, in one process more at once
- * than the machine has cores, as tests wait for a third of their time (DENO_JOBS for another number). In the end it says
- * which suites ran and what was skipped.
+ * `deno task ok [FILE...]`: the gate. Formatting, lint, types and documentation, then every test file, in one process more
+ * at once than the machine has cores, as tests wait for a third of their time (DENO_JOBS for another number). It says what
+ * ends as it ends, what was skipped, and closes with one line of counts. With FILES it runs these test files alone.
  */
 import process from "node:process";
 import { runTests } from "./run_tests.ts";
@@ -32,13 +32,14 @@ function chosenJobs(): number {
 }
 
 const began = performance.now();
-for (const step of steps) await runStep(step);
+const named = Deno.args.map((file) => file.replace(/^\.\//, ""));
+if (named.length === 0) { for (const step of steps) await runStep(step); }
+const files = named.length === 0 ? testFiles() : named;
 const jobs = chosenJobs();
-process.stdout.write(`== tests, ${jobs} at once\n`);
-const { passed, failed, failures, errors, skipped, suites, problems } = await runTests(groupTests(testFiles()), jobs);
+process.stdout.write(`== tests: ${files.length} files, ${jobs} at once\n`);
+const report = await runTests(groupTests(files), jobs, (line) => process.stdout.write(`${line}\n`));
+const { passed, failed, failures, errors, skipped, problems } = report;
 const lines = [
-  "suites:",
-  ...[...suites].sort().map(([file, count]) => `  ${file}: ${count}`),
   ...(skipped.length === 0 ? [] : ["skipped:", ...skipped.map((name) => `  ${name}`)]),
   ...errors.map((text) => `\n${text}\n`),
   ...(failures.length === 0 ? [] : ["failed:", ...failures.map((name) => `  ${name}`)]),

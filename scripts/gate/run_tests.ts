@@ -1,6 +1,6 @@
 /** Runs the test files, several processes of `deno test` at a time, and counts what they report. */
-import process from "node:process";
 import { settings } from "../../src/app/config/settings.ts";
+import { createProgress } from "./progress.ts";
 import type { TestGroups } from "./test_groups.ts";
 
 /** What came of all files. */
@@ -20,6 +20,8 @@ export interface TestReport {
 }
 
 const shownOfBroken = 40;
+/** After so long without a line, the gate says what runs. */
+const quietMs = 20_000;
 /** A process that takes longer hangs: it is ended, so that the gate can say where. */
 const maxGroupMs = 480_000;
 
@@ -70,20 +72,38 @@ export function readReports(
   return { passed, failed, failures, errors, skipped, suites, problems };
 }
 
-/** Runs every group. The output of a group is shown when it has ended, so that it is in one piece. */
-export async function runTests(groups: TestGroups, jobs: number): Promise<TestReport> {
+/** Runs every group. `write` is given a line for each file that ends, and one now and then while none does. */
+export async function runTests(groups: TestGroups, jobs: number, write: (line: string) => void): Promise<TestReport> {
   const outputs: { files: readonly string[]; text: string }[] = [];
+  let lastWritten = performance.now();
+  const progress = createProgress([...groups.together, ...groups.alone].flat(), {
+    write(line) {
+      lastWritten = performance.now();
+      write(line);
+    },
+    now: () => performance.now(),
+  });
+  const reminder = setInterval(() => {
+    if (performance.now() - lastWritten > quietMs) progress.remind();
+  }, quietMs / 2);
   const runOne = async (files: readonly string[]): Promise<void> => {
-    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    const child = new Deno.Command(Deno.execPath(), {
       args: ["test", "--config", "deno.dev.json", "--allow-all", "--no-check", ...files],
       clearEnv: true,
       env: testEnvironment(),
       stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
       signal: AbortSignal.timeout(maxGroupMs),
-    }).output();
-    const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-    process.stdout.write(text);
-    outputs.push({ files, text });
+    }).spawn();
+    const followed = progress.follow();
+    const [said, complained] = await Promise.all([
+      collect(child.stdout, (line) => followed.line(line)),
+      collect(child.stderr, () => {}),
+      child.status,
+    ]);
+    followed.end();
+    outputs.push({ files, text: said + complained });
   };
   const runAll = async (waiting: (readonly string[])[], count: number): Promise<void> => {
     const worker = async (): Promise<void> => {
@@ -93,5 +113,18 @@ export async function runTests(groups: TestGroups, jobs: number): Promise<TestRe
   };
   await runAll([...groups.together], jobs);
   await runAll([...groups.alone], 1);
+  clearInterval(reminder);
   return readReports(outputs);
+}
+
+/** The whole text of a stream, of which each line is shown as it comes. */
+async function collect(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<string> {
+  let [text, rest] = ["", ""];
+  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    const lines = (rest + chunk).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) onLine(line);
+  }
+  return text;
 }

@@ -23,6 +23,11 @@ const lonelyFiles: readonly string[] = [
 
 const filesAtOnce = 8;
 
+/** Roughly how long a file takes, for the time that is left. */
+export function secondsOf(file: string): number {
+  return lonelyFiles.includes(file) ? 60 : longFiles.includes(file) ? 45 : 3;
+}
+
 /** The groups of all test files: those that may run beside others, and those that may not. */
 export interface TestGroups {
   readonly together: readonly (readonly string[])[];

@@ -1,7 +1,7 @@
 /** The completion scripts, run by the shells that they are for; a shell that is not installed is skipped by name. */
 import assert from "node:assert/strict";
 import { runCommand } from "../fixtures/running_server.ts";
-import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 interface Shell {
   readonly name: string;
@@ -27,16 +27,10 @@ const shells: readonly Shell[] = [
   { name: "fish", ask: (script, words) => `${script}\ncomplete -C 'portcullis ${words.join(" ")}'` },
 ];
 
-async function isInstalled(shell: string): Promise<boolean> {
-  const found = await new Deno.Command("sh", { args: ["-c", `command -v ${shell}`], stdout: "null" }).output();
-  return found.success;
-}
-
 for (const { name, ask } of shells) {
   Deno.test({
-    ...skippedUnless(
-      await isInstalled(name),
-      `there is no ${name}`,
+    ...needsPrograms(
+      [name],
       `completions ${name}: commands, their words, their flags and directories`,
     ),
     async fn() {

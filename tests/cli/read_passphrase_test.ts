@@ -2,17 +2,10 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
+import { hasProgram } from "../fixtures/skipped_unless.ts";
 
 const onSources = needing("sources");
 const isLinux = Deno.build.os === "linux";
-
-function hasScript(): boolean {
-  try {
-    return new Deno.Command("script", { args: ["--version"], stdout: "null", stderr: "null" }).outputSync().success;
-  } catch {
-    return false;
-  }
-}
 
 /** Types at each question, in turn, and returns what the terminal showed; the shell in it then says how it is set. */
 async function atTerminal(answers: readonly string[]): Promise<string> {
@@ -43,7 +36,7 @@ async function atTerminal(answers: readonly string[]): Promise<string> {
 
 const passphrase = "several words of one's own";
 
-if (isLinux && hasScript()) {
+if (isLinux && hasProgram("script") && hasProgram("stty")) {
   const interruptions = { "Ctrl-C": "\x03", "Ctrl-C within the entry": "half\x03", "Ctrl-D": "\x04" };
   for (const [what, keys] of Object.entries(interruptions)) {
     onSources.test(`${what} at the passphrase prompt changes nothing and leaves the terminal's echo on`, async () => {

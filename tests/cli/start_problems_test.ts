@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { makeServerPlace, runCommand } from "../fixtures/running_server.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { makeTemporaryFile } from "../fixtures/temporary_file.ts";
 import { faultWords, pathRemedy, systemFaultWords } from "../../src/lib/system_fault.ts";
 
 const onDisk = needing("workspace directory");
@@ -23,7 +24,8 @@ const unusable: readonly (readonly [path: string, why: RegExp])[] = [
 for (const [pattern, why] of unusable) {
   onDisk.test(`serve and stdio name the workspace, not the port, when it is ${pattern}`, async () => {
     await using place = await makeServerPlace();
-    const path = pattern.replace("{}", await Deno.makeTempFile());
+    await using file = await makeTemporaryFile();
+    const path = pattern.replace("{}", file.path);
     for (const command of [["serve", "--port", "0"], ["stdio"]]) {
       const { code, stdout, stderr } = await runCommand(
         [...command, "--data-dir", place.dataDir, "--workspace", path],
@@ -39,7 +41,8 @@ for (const [pattern, why] of unusable) {
 
   inDataDirectory.test(`every command names the data directory when it is ${pattern}`, async () => {
     await using place = await makeServerPlace();
-    const path = pattern.replace("{}", await Deno.makeTempFile());
+    await using file = await makeTemporaryFile();
+    const path = pattern.replace("{}", file.path);
     const commands = [["serve", "--port", "0"], ["stdio"], ["token", "list"], ["users", "list"], [
       "keys",
       "rotate-master",
@@ -55,7 +58,8 @@ for (const [pattern, why] of unusable) {
 
   inDataDirectory.test(`backup and restore name the directory that they cannot use: ${pattern}`, async () => {
     await using place = await makeServerPlace();
-    const path = pattern.replace("{}", await Deno.makeTempFile());
+    await using file = await makeTemporaryFile();
+    const path = pattern.replace("{}", file.path);
     const data = ["--data-dir", place.dataDir, "--workspace", place.workspaceDir];
     assert.equal((await runCommand(["token", "create", "--scope", "files:read", ...data])).code, 0);
     for (const command of [["backup", path], ["restore", path]]) {

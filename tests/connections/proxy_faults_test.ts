@@ -4,9 +4,9 @@ import { freePort } from "../fixtures/free_port.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
-import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { type ConnectingClient, createConnectingClient } from "./connecting_client.ts";
-import { isInstalled, type RealProxy, startCaddy, startNginx } from "./real_proxies.ts";
+import { type RealProxy, startCaddy, startNginx } from "./real_proxies.ts";
 import { judgedAttempts } from "./reports.ts";
 
 interface ProxyFault {
@@ -181,7 +181,7 @@ const proxies: readonly (readonly [program: string, start: (port: number) => Pro
 for (const [program, start, faultsOf] of proxies) {
   Deno.test({
     ...skippedUnless(
-      await isInstalled(program),
+      hasProgram(program),
       `there is no ${program}`,
       `connections: behind ${program}, the command and the page name what it does wrong`,
     ),

@@ -8,17 +8,6 @@ export interface RealProxy extends AsyncDisposable {
   configure(directives: string): Promise<void>;
 }
 
-export async function isInstalled(program: string): Promise<boolean> {
-  const args = [program === "nginx" ? "-v" : "version"];
-  try {
-    await new Deno.Command(program, { args, stderr: "null", stdout: "null" }).output(); // throws, and does not reject
-    return true;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
 /** `directives` are those of its `server`. */
 export async function startNginx(port = freePort()): Promise<RealProxy> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-nginx-" });

@@ -5,6 +5,7 @@ import { startOllama } from "../fixtures/ollama.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { startServicenow } from "../fixtures/servicenow/instance.ts";
+import { makeTemporaryFile } from "../fixtures/temporary_file.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 const onDisk = needing("workspace directory");
@@ -60,8 +61,8 @@ inDataDirectory.test("doctor says what is wrong and what to do, a line each, and
 });
 
 inDataDirectory.test("doctor crashes at no directory, and hides no later check behind it", async () => {
-  const file = await Deno.makeTempFile();
-  for (const path of ["/proc/nope", file, `${file}/below`]) {
+  await using file = await makeTemporaryFile();
+  for (const path of ["/proc/nope", file.path, `${file.path}/below`]) {
     for (const flag of ["--data-dir", "--workspace"]) {
       await using place = await makeServerPlace();
       const other = flag === "--data-dir" ? ["--workspace", place.workspaceDir] : ["--data-dir", place.dataDir];

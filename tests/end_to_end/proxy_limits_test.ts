@@ -5,8 +5,7 @@ import { freePort } from "../fixtures/free_port.ts";
 import { postMcpAnew, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
-import { skippedUnless } from "../fixtures/skipped_unless.ts";
-import { isInstalled } from "../connections/real_proxies.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const inOneProcess = needing("one process");
 
@@ -20,7 +19,7 @@ function snippet(language: string): string {
 
 inOneProcess.test({
   ...skippedUnless(
-    await isInstalled("nginx"),
+    hasProgram("nginx"),
     "there is no nginx",
     "nginx with the limits of docs/operations.md: a client is served beside 1,000 silent connections, which end",
   ),
@@ -75,7 +74,7 @@ inOneProcess.test({
 
 Deno.test({
   ...skippedUnless(
-    await isInstalled("caddy"),
+    hasProgram("caddy"),
     "there is no Caddy",
     "Caddy as docs/operations.md configures it names the client, whatever addresses the client claims",
   ),
@@ -115,7 +114,7 @@ Deno.test({
 
 Deno.test({
   ...skippedUnless(
-    await isInstalled("systemd-analyze"),
+    hasProgram("systemd-analyze"),
     "there is no systemd-analyze",
     "systemd takes the unit of docs/operations.md",
   ),

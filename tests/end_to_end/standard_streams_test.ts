@@ -6,10 +6,14 @@ import { freePort } from "../fixtures/free_port.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 const inOneProcess = needing("one process");
 
 const ignore = Deno.build.os !== "linux";
+/** The same test where there is a bash. */
+const withBash = (name: string): { readonly name: string; readonly ignore: boolean } =>
+  ignore ? { name, ignore } : needsPrograms(["bash"], name);
 /** An audit line each: more than a pipe holds. */
 const calls = 600;
 
@@ -42,9 +46,10 @@ async function callOften(url: string, token: string, count: number): Promise<voi
 for (const [what, launcher] of Object.entries(launchers)) {
   for (const workers of ["1", "2"]) {
     inOneProcess.test({
-      name:
+      ...needsPrograms(
+        [launcher[0] ?? ""],
         `a server whose standard error ${what} starts, serves ${calls} calls and stops in order (WORKERS=${workers})`,
-      ignore,
+      ),
       fn: async () => {
         await using place = await makeServerPlace();
         const token = await makeToken(place);
@@ -97,8 +102,7 @@ async function inShell(
 
 for (const command of ["--help", "completions bash", "connect claude-code", "token list", "doctor"]) {
   Deno.test({
-    name: `${command} ends quietly when its reader leaves`,
-    ignore,
+    ...withBash(`${command} ends quietly when its reader leaves`),
     fn: async () => {
       await using place = await makeServerPlace();
       const { stderr } = await inShell(`COMMAND ${command} | true`, place);
@@ -108,8 +112,7 @@ for (const command of ["--help", "completions bash", "connect claude-code", "tok
 }
 
 Deno.test({
-  name: "a command whose standard output is full says so and exits with status 1",
-  ignore,
+  ...withBash("a command whose standard output is full says so and exits with status 1"),
   fn: async () => {
     await using place = await makeServerPlace();
     const { code, stderr } = await inShell("COMMAND token create --scope files:read >/dev/full", place);
@@ -119,8 +122,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a command whose standard error is full does its work",
-  ignore,
+  ...withBash("a command whose standard error is full does its work"),
   fn: async () => {
     await using place = await makeServerPlace();
     const { code, stdout } = await inShell("COMMAND token create --scope files:read 2>/dev/full", place);

@@ -13,6 +13,7 @@ import {
 } from "../fixtures/running_server.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { freePort } from "../fixtures/free_port.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 const inOneProcess = needing("one process");
 
@@ -132,8 +133,10 @@ inOneProcess.test({
 
 for (const signal of signals) {
   inOneProcess.test({
-    name: `${signal} to the process group of \`deno task start\` lets a call finish, and loses no line of the log`,
-    ignore: Deno.build.os !== "linux",
+    ...needsPrograms(
+      ["perl"],
+      `${signal} to the process group of \`deno task start\` lets a call finish, and loses no line of the log`,
+    ),
     fn: async () => {
       await using place = await makeServerPlace();
       const token = await makeToken(place);

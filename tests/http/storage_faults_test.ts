@@ -13,6 +13,7 @@ import {
 } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
 import { startOllama } from "../fixtures/ollama.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 const initialize = {
   jsonrpc: "2.0",
@@ -203,7 +204,7 @@ Deno.test("a dropped table is 503 everywhere, never 500, and the log says to res
     scene.database.exec("ALTER TABLE elsewhere RENAME TO entry");
     await requireWell(scene);
     await scene.server.stop();
-    assert.match(scene.server.stderr(), /"storage_unavailable".*no such table.*portcullis restore/);
+    assert.match(scene.server.stderr(), /"storage_unavailable".*no such table.* restore` on a backup/);
   });
 });
 
@@ -249,16 +250,20 @@ Deno.test("a data directory that is deleted under the server is noticed: not rea
   assert.equal(await statusOf(`${server.url}/health/live`), 200);
   await server.stop();
   assert.equal((await server.ended).code, 0);
-  assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.*portcullis restore/);
+  assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.* restore` on a backup/);
 });
 
-Deno.test("a full disk is 503 and not ready, keeps what was acknowledged, and is over by itself when there is space", async () => {
+const fullDisk =
+  "a full disk is 503 and not ready, keeps what was acknowledged, and is over by itself when there is space";
+Deno.test({ ...needsPrograms(["prlimit"], fullDisk), fn: runOutOfDisk });
+
+async function runOutOfDisk(): Promise<void> {
   await using place = await makeServerPlace();
   // Every file that the server writes may have 512 KiB: what the disk says of a larger one, a full one says of any.
-  const limited = `trap '' XFSZ; ulimit -S -f 512; exec "$@"`;
+  const limited = `trap '' XFSZ; ulimit -S -f 1024; exec "$@"`; // in blocks of 512 bytes
   const env = { OAUTH_RATE_LIMIT: "500000" };
   const bounds = { healthChecksPerMinute: 100_000 };
-  await using server = await startServer(place, { env, bounds, launcher: ["bash", "-c", limited, "bash"] });
+  await using server = await startServer(place, { env, bounds, launcher: ["sh", "-c", limited, "sh"] });
   const registered: string[] = [];
   const register = async (): Promise<Response> => {
     const response = await fetch(`${server.url}/oauth/register`, registration);
@@ -287,4 +292,4 @@ Deno.test("a full disk is 503 and not ready, keeps what was acknowledged, and is
     assert.deepEqual({ ...stored.get(`client!${id}!`) }, { count: 1 }, id);
   }
   database.close();
-});
+}

@@ -5,7 +5,7 @@ import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
-import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless, succeeds } from "../fixtures/skipped_unless.ts";
 import { DT_DIR, DT_LNK, DT_REG } from "../../src/files/kernel/libc.ts";
 
 const kernel = loadKernel();
@@ -14,8 +14,7 @@ const overlayScript = `mount -t tmpfs none /mnt; cd /mnt; mkdir low up merged; m
   mount -t tmpfs none up; mkdir up/u up/w; touch low/a low/b low/c low/d;
   mount -t overlay overlay -o lowerdir=low,upperdir=up/u,workdir=up/w,xino=on merged`;
 const [command = "false", ...args] = withMounts(overlayScript);
-const tried = new Deno.Command(command, { args: [...args, "true"], stderr: "null" });
-const hasOverlay = kernel.available && ownMounts !== null && (await tried.output()).success;
+const hasOverlay = kernel.available && ownMounts !== null && succeeds(command, [...args, "true"]);
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new TextEncoder().encode(text);
 const fails = (call: () => unknown, code: string): void => void assert.throws(call, { name: "KernelError", code });
 

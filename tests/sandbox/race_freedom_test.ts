@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { skippedUnless, succeeds } from "../fixtures/skipped_unless.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { raceFreedomOf } from "../../src/app/sandbox/describe_wall.ts";
 
@@ -24,9 +24,7 @@ Deno.test("raceFreedomOf() does not claim anything for a directory of a larger f
   }
 });
 
-const mayMount = Deno.build.os === "linux" &&
-  (await new Deno.Command("unshare", { args: ["-m", "true"], stderr: "null" }).output().catch(() => null))?.success ===
-    true;
+const mayMount = Deno.build.os === "linux" && succeeds("unshare", ["-m", "true"]);
 
 Deno.test({
   ...skippedUnless(

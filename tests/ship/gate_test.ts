@@ -1,6 +1,7 @@
 /** The gate itself: it leaves no test file out, and takes nothing for a success that is none. */
 import assert from "node:assert/strict";
 import { readReports } from "../../scripts/gate/run_tests.ts";
+import { createProgress } from "../../scripts/gate/progress.ts";
 import { groupTests, testFiles } from "../../scripts/gate/test_groups.ts";
 
 Deno.test("the gate runs every test file once, and those alone that nothing may run beside", () => {
@@ -66,5 +67,29 @@ Deno.test("the gate fails where a process breaks off, a file does not run, or a 
     "the tests broke off: tests/a_test.ts",
     "skipped without a reason: two",
     "did not run: tests/c_test.ts",
+  ]);
+});
+
+Deno.test("the gate says which file ended, how many of how many, and roughly how much is left", () => {
+  const written: string[] = [];
+  let time = 0;
+  const files = ["tests/a_test.ts", "tests/b_test.ts", "tests/c_test.ts"];
+  const progress = createProgress(files, { write: (line) => written.push(line), now: () => time });
+  const [one, other] = [progress.follow(), progress.follow()];
+  one.line("running 2 tests from ./tests/a_test.ts");
+  one.line("good ... ok (1ms)");
+  one.line("SKIPPED more: there is no shell ... ignored (0ms)");
+  other.line("running 1 test from ./tests/c_test.ts");
+  progress.remind();
+  time = 120_000;
+  one.line("running 1 test from ./tests/b_test.ts");
+  one.line("bad ... FAILED (1ms)");
+  one.end();
+  other.end();
+  assert.deepEqual(written, [
+    "still running: tests/a_test.ts, tests/c_test.ts",
+    "1 of 3: tests/a_test.ts: 2 tests, 1 skipped, about 4 min left",
+    "2 of 3: tests/b_test.ts: 1 test, 1 FAILED, about 1 min left",
+    "3 of 3: tests/c_test.ts: 1 test",
   ]);
 });

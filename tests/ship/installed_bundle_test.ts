@@ -6,14 +6,10 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { root } from "../../scripts/bundle.ts";
 import { makeBundle } from "../../scripts/release/mcpb.ts";
 import { prepareForm } from "../fixtures/forms/prepare_form.ts";
-
-const hasUnzip = new Deno.Command("sh", { args: ["-c", "command -v unzip"], stdout: "null" }).outputSync().success;
-
-const name = "an MCPB bundle, unpacked, serves stdio in the directory that the person chose";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 Deno.test({
-  name: hasUnzip ? name : `SKIPPED ${name}: there is no unzip`,
-  ignore: !hasUnzip,
+  ...needsPrograms(["unzip"], "an MCPB bundle, unpacked, serves stdio in the directory that the person chose"),
   fn: async () => {
     await using prepared = await prepareForm("bundle");
     const directory = await Deno.makeTempDir({ prefix: "portcullis-mcpb-" });

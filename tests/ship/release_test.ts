@@ -10,6 +10,7 @@ import { registryName } from "../../scripts/release/registry_entry.ts";
 import { makeReleaseFiles } from "../../scripts/release/release_files.ts";
 import { zip } from "../../scripts/release/zip.ts";
 import { registryEntrySchema } from "./registry_entry_schema.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 async function release(): Promise<{ dist: string; files: string[] }> {
   const dist = await Deno.makeTempDir({ prefix: "portcullis-release-" });
@@ -96,7 +97,11 @@ Deno.test("the bill of materials names every package that the program runs, with
   await Deno.remove(dist, { recursive: true });
 });
 
-Deno.test("an archive unpacks to the program, ready to run, with its licence and the notices of all that it contains", async () => {
+const archive =
+  "an archive unpacks to the program, ready to run, with its licence and the notices of all that it contains";
+Deno.test({ ...needsPrograms(["tar"], archive), fn: unpackArchive });
+
+async function unpackArchive(): Promise<void> {
   const { dist } = await release();
   const unpacked = `${dist}/unpacked`;
   await Deno.mkdir(unpacked);
@@ -113,7 +118,7 @@ Deno.test("an archive unpacks to the program, ready to run, with its licence and
   for (const id of Object.keys(lock.npm)) assert.ok(notices.includes(`${id.replace(/@(?=[^@]*$)/, " ")} (`), id);
   assert.match(notices, /^Deno 2\.9\.6 \(MIT\)$/m);
   await Deno.remove(dist, { recursive: true });
-});
+}
 
 Deno.test("a bundle starts `stdio` in the workspace that the person chose, on the platform that it is for", () => {
   const bytes = new Uint8Array();

@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import process from "node:process";
 import { freePort } from "../fixtures/free_port.ts";
+import { succeeds } from "../fixtures/skipped_unless.ts";
 
 /** A running server. */
 export interface PostgresCluster extends AsyncDisposable {
@@ -26,7 +27,7 @@ export function findPostgres(): { readonly programs: string } | { readonly missi
   );
   if (programs === undefined) return { missing: "PostgreSQL is not installed (Debian: apt-get install postgresql)" };
   // initdb asks the system for the user's name.
-  if (!new Deno.Command("id", { args: ["-un"], stdout: "null", stderr: "null" }).outputSync().success) {
+  if (!succeeds("id", ["-un"])) {
     return { missing: "this user has no name, which PostgreSQL asks for" };
   }
   return { programs };

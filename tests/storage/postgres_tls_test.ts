@@ -2,10 +2,11 @@ import assert from "node:assert/strict";
 import { UnusableError } from "../../src/lib/result.ts";
 import type { PostgresLocation } from "../../src/storage/database_url.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
+import { hasProgram } from "../fixtures/skipped_unless.ts";
 import { put } from "./contract.ts";
 import { findPostgres, startPostgresCluster } from "./postgres_cluster.ts";
 
-const found = findPostgres();
+const found = hasProgram("openssl") ? findPostgres() : { missing: "there is no openssl" };
 const name = "postgres storage: TLS means a verified certificate for the name that was asked for";
 
 async function openssl(directory: string, args: string): Promise<void> {

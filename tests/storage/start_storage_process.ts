@@ -28,7 +28,7 @@ export function startStorageProcess(
   const command = [Deno.execPath(), "run", "--allow-all", "--no-check", program, ...location, task, word];
   const [first = "", ...args] = limitKibibytes === undefined
     ? command
-    : ["bash", "-c", `trap '' XFSZ; ulimit -f ${limitKibibytes}; exec "$@"`, "bash", ...command];
+    : ["sh", "-c", `trap '' XFSZ; ulimit -f ${2 * limitKibibytes}; exec "$@"`, "sh", ...command];
   const child = new Deno.Command(first, { args, stdin: "null", stdout: "piped", stderr: "inherit" }).spawn();
   const { promise: started, resolve: start } = Promise.withResolvers<void>();
   let text = "";

@@ -5,7 +5,7 @@ import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
-import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
@@ -52,12 +52,9 @@ Deno.test({
   },
 });
 
-const hasStrace = onLinux[0] &&
-  (await new Deno.Command("strace", { args: ["-V"], stdout: "null" }).output().catch(() => null))?.success === true;
-
 Deno.test({
   ...skippedUnless(
-    hasStrace && loaded.available && navigator.hardwareConcurrency > 1,
+    hasProgram("strace") && loaded.available && navigator.hardwareConcurrency > 1,
     "no openat2, strace(1) or second core",
     "a search goes on when the kernel keeps the other thread in a read, and has that thread again afterwards",
   ),

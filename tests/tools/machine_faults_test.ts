@@ -16,7 +16,7 @@ import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
-import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { currentMode, descriptorMethods, openDiskWorkspace, testInEachMode } from "../workspace/disk_modes.ts";
 import { quickDirectory } from "../workspace/property_runs.ts";
@@ -61,7 +61,10 @@ const lists = [
 ] as const;
 
 Deno.test({
-  ...skippedUnless(...onLinux, "a server that can open no more files says so to each caller, and goes on once it can"),
+  ...needsPrograms(
+    ["prlimit"],
+    "a server that can open no more files says so to each caller, and goes on once it can",
+  ),
   async fn() {
     await using place = await makeServerPlace();
     const created = await runCommand(["token", "create", "--scope", "files:write", "--data-dir", place.dataDir]);

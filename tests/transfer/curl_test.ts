@@ -1,7 +1,7 @@
 /** curl as scripts use it, with the links of the started server. */
 import assert from "node:assert/strict";
 import { withFileServer } from "../fixtures/file_server.ts";
-import { skippedUnless } from "../fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 import { ask, downloadLink, uploadLink } from "./links.ts";
 
@@ -13,14 +13,9 @@ async function curl(cwd: string, ...args: string[]): Promise<{ readonly code: nu
   return { code: output.code, text: decoder.decode(output.stdout) + decoder.decode(output.stderr) };
 }
 
-async function hasCurl(): Promise<boolean> {
-  return await new Deno.Command("curl", { args: ["--version"], stdout: "null" }).output().then(() => true, () => false)
-    .catch(() => false);
-}
-
 Deno.test({
   ...skippedUnless(
-    await hasCurl(),
+    hasProgram("curl"),
     "there is no curl",
     "curl -T puts a file and goes on where it broke, curl -O gets it by its name, -C - goes on in the middle, and -J names it as it is called",
   ),

@@ -7,6 +7,7 @@ import { createIgnored, maxRuleCharactersInAll, parseIgnoreRules } from "../../s
 import { parseDirectoryPath } from "../../src/files/workspace/path.ts";
 import { walk } from "../../src/files/workspace/walk.ts";
 import { withWorkspace } from "../tools/with_workspace.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
 const cases: readonly (readonly [rules: string, path: string, verdict: "ignored" | "included" | null])[] = [
   ["logs", "logs/", "ignored"],
@@ -50,37 +51,40 @@ Deno.test("rules that no pattern can make slow: twenty asterisks, a thousand rul
 
 const tree = ["a", "b", "c.log", "d/a", "d/b", "d/c.log", "d/e/a", "d/e/f/b", "x/a", "x/c.log", "x/d/a"];
 
-Deno.test("a walk passes over what git ignores, for random rules in two directories", async () => {
-  const part = fc.constantFrom("a", "b", "d", "e", "x", "*", "c.log", "*.log", "?", "[ab]", "**", "d*");
-  const rule = fc.tuple(
-    fc.constantFrom("", "", "!"),
-    fc.constantFrom("", "/"),
-    fc.array(part, { minLength: 1, maxLength: 3 }),
-    fc.constantFrom("", "/"),
-  )
-    .map(([mark, anchor, parts, end]) => `${mark}${anchor}${parts.join("/")}${end}`);
-  const rules = fc.array(rule, { maxLength: 4 }).map((lines) => lines.join("\n"));
-  await fc.assert(
-    fc.asyncProperty(rules, rules, async (top, below) => {
-      await withWorkspace(async ({ root, workspace }) => {
-        for (const path of tree) {
-          mkdirSync(dirname(join(root, path)), { recursive: true });
-          writeFileSync(join(root, path), "");
-        }
-        writeFileSync(join(root, ".gitignore"), top);
-        writeFileSync(join(root, "d/.gitignore"), below);
-        const start = parseDirectoryPath("");
-        assert.ok(start.ok);
-        const ignored = await createIgnored(workspace, start.value);
-        const found: string[] = [];
-        for await (const step of walk(workspace, start.value, { depth: 9, ignored })) {
-          if (step.ok && step.value.kind === "file") found.push(step.value.segments.join("/"));
-        }
-        assert.deepEqual(found.sort(), gitFiles(root), JSON.stringify([top, below]));
-      });
-    }),
-    { numRuns: 60 },
-  );
+Deno.test({
+  ...needsPrograms(["git"], "a walk passes over what git ignores, for random rules in two directories"),
+  async fn() {
+    const part = fc.constantFrom("a", "b", "d", "e", "x", "*", "c.log", "*.log", "?", "[ab]", "**", "d*");
+    const rule = fc.tuple(
+      fc.constantFrom("", "", "!"),
+      fc.constantFrom("", "/"),
+      fc.array(part, { minLength: 1, maxLength: 3 }),
+      fc.constantFrom("", "/"),
+    )
+      .map(([mark, anchor, parts, end]) => `${mark}${anchor}${parts.join("/")}${end}`);
+    const rules = fc.array(rule, { maxLength: 4 }).map((lines) => lines.join("\n"));
+    await fc.assert(
+      fc.asyncProperty(rules, rules, async (top, below) => {
+        await withWorkspace(async ({ root, workspace }) => {
+          for (const path of tree) {
+            mkdirSync(dirname(join(root, path)), { recursive: true });
+            writeFileSync(join(root, path), "");
+          }
+          writeFileSync(join(root, ".gitignore"), top);
+          writeFileSync(join(root, "d/.gitignore"), below);
+          const start = parseDirectoryPath("");
+          assert.ok(start.ok);
+          const ignored = await createIgnored(workspace, start.value);
+          const found: string[] = [];
+          for await (const step of walk(workspace, start.value, { depth: 9, ignored })) {
+            if (step.ok && step.value.kind === "file") found.push(step.value.segments.join("/"));
+          }
+          assert.deepEqual(found.sort(), gitFiles(root), JSON.stringify([top, below]));
+        });
+      }),
+      { numRuns: 60 },
+    );
+  },
 });
 
 /** The files that git would add. */
