@@ -242,6 +242,62 @@ Deno.test("who knows a client's id alone writes nothing under its name", () => {
   assert.equal(attemptsOf(stepsOf(...own, [minute, lost])).length, 1, "the client itself, from where it was");
 });
 
+const document = "https://claude.ai/oauth/claude-code-client-metadata";
+
+Deno.test("two people whose clients share an id at once have an attempt each", () => {
+  const of = (network: string, grant: string | null = null) => ({ address: network, client: document, grant });
+  const [ada, bob] = ["198.51.100.1", "198.51.100.2"];
+  const agent = "claude-code/2.1";
+  const steps = stepsOf(
+    [0, { kind: "server_metadata", outcome: "ok", address: ada, agent }],
+    [10, { kind: "server_metadata", outcome: "ok", address: bob, agent }],
+    [second, { kind: "authorization", outcome: "ok", agent: "browser", host: "localhost:1", ...of(ada) }],
+    [1.1 * second, { kind: "authorization", outcome: "ok", agent: "browser", host: "localhost:2", ...of(bob) }],
+    [2 * second, { kind: "sign_in", outcome: "refused", reason: "wrong_passphrase", agent: "browser", ...of(bob) }],
+    [3 * second, { kind: "sign_in", outcome: "ok", agent: "browser", person: "ada", ...of(ada) }],
+    [4 * second, { kind: "consent", outcome: "ok", agent: "browser", person: "ada", ...of(ada, "g1") }],
+    [5 * second, { kind: "token", outcome: "ok", agent, person: "ada", ...of(ada, "g1") }],
+    [6 * second, { ...called, client: document, person: "ada", grant: "g1" }],
+  );
+  const attempts = attemptsOf(steps);
+  const told = attempts.map((attempt) => {
+    const { state, causes } = diagnose(attempt, attempt.lastAt + minute);
+    return [attempt.steps[0]?.address, state, causes[0]?.id];
+  });
+  assert.deepEqual(told, [[ada, "no_fault", "went_well"], [bob, "fault", "wrong_passphrase"]]);
+});
+
+Deno.test("each token of the command line has an attempt of its own", () => {
+  const ofToken = (grant: string) => ({ client: "portcullis-cli", person: "owner", grant });
+  const steps = stepsOf(
+    [0, { kind: "call", outcome: "ok", reason: "initialize", name: "one", ...ofToken("a") }],
+    [10, { kind: "call", outcome: "refused", reason: "status_415", ...ofToken("b") }],
+    [20, { ...called, ...ofToken("a") }],
+    [30, { kind: "call", outcome: "refused", reason: "rate_limited", ...ofToken("c") }],
+  );
+  const causes = attemptsOf(steps).map((attempt) => diagnose(attempt, attempt.lastAt + minute).causes[0]?.id);
+  assert.deepEqual(causes, ["wrong_content_type", "calls_limited"]);
+});
+
+Deno.test("what expired while the clock stood is no fault of the clock, and what it jumped over is", () => {
+  const expired: NewStep = { kind: "refused_token", outcome: "refused", reason: "expired_token", ...caller };
+  for (const [sign, cause] of [["clock_steady", "token_expired"], ["clock_jumped", "clock_wrong"]] as const) {
+    const steps = stepsOf(...upToConsent, [26 * second, gotToken], [27 * second, { ...expired, sign }]);
+    assert.deepEqual(causeOf(steps, minute), ["fault", cause]);
+    const [attempt] = attemptsOf(steps);
+    assert.equal(diagnose(attempt ?? assert.fail(), start + minute * 10).causes.length, 1, "no other is named");
+  }
+});
+
+Deno.test("a call that failed after the list was read is not made good by reading the list again", () => {
+  const refusedCall: NewStep = { ...called, outcome: "refused", reason: "insufficient_scope", path: "tools/call" };
+  const listed: NewStep = { ...called, reason: "tools/list" };
+  const upToList: readonly Short[] = [...upToConsent, [26 * second, gotToken], [27 * second, listed]];
+  const failed: readonly Short[] = [...upToList, [28 * second, refusedCall], [29 * second, listed]];
+  assert.deepEqual(causeOf(stepsOf(...failed), minute), ["fault", "scope_missing"]);
+  assert.deepEqual(causeOf(stepsOf(...failed, [30 * second, called]), minute), ["no_fault", "went_well"]);
+});
+
 Deno.test("every reason for which something is refused has a cause", () => {
   for (
     const kind of [

@@ -56,7 +56,7 @@ export const culprits: Readonly<Record<string, readonly [culprit: RegExp, remedy
   refresh_token_sent: [/sent its refresh token/, /Update the client/],
   token_of_other_server: [/issued by another server|none of this server's/, /signs in/],
   wrong_audience: [/for another server or another address/, /Remove the connection/],
-  key_unknown: [/key that this server does not have/, /Connect again/],
+  key_unknown: [/key that this server does not have|issued by another server/, /Connect again|signs in here/],
   session_dead: [/session that has ended/, /Restart the client/],
   wrong_content_type: [/Content-Type application\/json/, /Update the client/],
   streams_given_up: [/opened its stream several times and left it/, /the client/],

@@ -572,7 +572,7 @@ export const foreignTokenFaults: readonly Fault[] = [
   },
   {
     name: "token-of-another-portcullis",
-    cause: "token_of_other_server",
+    cause: "key_unknown",
     step: /of mcp\.elsewhere\.example/,
     run: bearer(
       foreignJwt({ iss: "https://mcp.elsewhere.example", aud: "https://mcp.elsewhere.example/mcp" }, {

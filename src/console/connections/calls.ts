@@ -1,6 +1,12 @@
 /** Causes of attempts that end at `/mcp` with a token. */
 import { type Cause, oldTransport } from "./cause.ts";
 
+const issuedElsewhere = {
+  words: "The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.",
+  remedy:
+    "Remove that token from the client's configuration so that it signs in here, or use `portcullis token create`.",
+} as const;
+
 export const callCauses: readonly Cause[] = [
   {
     id: "token_expired",
@@ -36,9 +42,7 @@ export const callCauses: readonly Cause[] = [
     id: "token_of_other_server",
     at: "refused_token",
     reasons: ["token_of_other_server"],
-    words: "The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.",
-    remedy:
-      "Remove that token from the client's configuration so that it signs in here, or use `portcullis token create`.",
+    ...issuedElsewhere,
   },
   {
     id: "token_of_other_server",
@@ -47,6 +51,13 @@ export const callCauses: readonly Cause[] = [
     words: "The token is none of this server's: it is another server's, the key of an API, or a placeholder.",
     remedy:
       "Remove it from the client's configuration so that it signs in, or use a token of `portcullis token create`.",
+  },
+  {
+    id: "key_unknown",
+    at: "refused_token",
+    reasons: ["unknown_signing_key"],
+    when: ({ step }) => step.host !== null,
+    ...issuedElsewhere,
   },
   {
     id: "key_unknown",

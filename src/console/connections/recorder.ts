@@ -51,7 +51,7 @@ function foreignToken(
   { headers }: Request,
   reason: string,
   { issuer }: Pick<NamedServer, "issuer">,
-): { readonly reason: string; readonly host?: string | null } | null {
+): { readonly reason?: string; readonly host?: string | null } | null {
   const [, token = ""] = /^bearer +(\S+) *$/i.exec((headers.get("authorization") ?? "").slice(0, maxTokenCharacters)) ??
     [];
   if (!unverified.has(reason)) return null;
@@ -65,7 +65,7 @@ function foreignToken(
   const { iss, aud } = claims;
   if (iss === issuer) return [aud].flat().includes(`${issuer}/mcp`) ? null : { reason: "wrong_audience" };
   const host = typeof iss === "string" ? shownHost(URL.parse(iss)?.host ?? null) : null;
-  return { reason: "token_of_other_server", host };
+  return { ...reason === "unknown_signing_key" && host !== null ? {} : { reason: "token_of_other_server" }, host };
 }
 
 /** Ways of other servers to prove oneself, which are none here. */

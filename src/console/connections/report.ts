@@ -52,7 +52,8 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   };
   const fitting = allCauses.filter((cause) => fits(cause, facts) && !(isDirect && cause.needsProxy));
   const exact = fitting.filter(({ reasons }) => reasons?.includes("*") !== true);
-  const causes = (exact.length > 0 ? exact : fitting).slice(0, maxCauses);
+  // A refusal has a reason of its own; where a client stopped without one, several causes are likely.
+  const causes = (exact.length > 0 ? exact : fitting).slice(0, step.outcome === "refused" ? 1 : maxCauses);
   const [first] = causes;
   const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
   return {

@@ -134,11 +134,16 @@ function filterLink(
   name: "person" | "client",
   value: string | null,
   visit: Visit,
-  words: string | undefined = value ?? "",
+  words: string | undefined = isHidden(value) ? `unknown ${name}` : value ?? "",
 ): Html | null {
   return value === null
     ? null
     : html`<a href="${visit.href("audit", { ...given(visit), [name]: value })}">${words}</a>`;
+}
+
+/** The log has a length and a MAC in the place of what no account or client is called. */
+function isHidden(value: string | null): boolean {
+  return value !== null && /^\(\d+ characters, /.test(value);
 }
 
 /** The lines as they are found: an export of millions is never in memory. */

@@ -67,6 +67,15 @@ const failures: Readonly<Record<string, string>> = {
   insufficient_scope: "refused",
   rate_limited: "refused",
 };
+/** Of JSON-RPC 2.0 §5.1 and of MCP. */
+const errorCodes: Readonly<Record<string, string>> = {
+  "-32700": "not JSON",
+  "-32600": "invalid request",
+  "-32601": "unknown method",
+  "-32602": "invalid parameters",
+  "-32603": "internal error",
+  "-32002": "resource not found",
+};
 const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|scope|limited|expired/;
 
 /** What became of something, and why. */
@@ -74,7 +83,7 @@ export function outcomeBadge(outcome: string | null, code: string | null): Html 
   if (outcome === null) return html``;
   const kind = badOutcome.test(outcome) ? "warn" : "good";
   const what = failures[outcome] ?? outcome;
-  const why = code ?? outcome;
+  const why = errorCodes[code ?? ""] ?? code?.replace(/^-\d+$/, "error $&") ?? outcome;
   return html`<span class="badge ${kind}">${plainName(what)}</span>${
     why !== what && html`
       <span class="quiet">${plainName(why)}</span>
