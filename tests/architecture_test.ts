@@ -137,11 +137,12 @@ const simulated =
 const ownTime = new Set([
   "src/lib/time.ts",
   "src/lib/deadline.ts", // bodies that arrive
+  "src/lib/turns.ts", // what the thread did, which no simulation can tell
   "src/http/body_intake.ts",
   "src/lib/json_log.ts", // lines on their way out
   "src/mcp/serve_stdio.ts",
-  "src/oauth/public_document.ts", // documents on their way in
-  "src/oauth/document_fetcher.ts",
+  "src/lib/public_document.ts", // documents on their way in
+  "src/lib/document_fetcher.ts",
 ]);
 
 Deno.test("architecture: what the simulated fleet runs has its clocks and timers passed in", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createAuthorizationServer } from "../src/oauth/authorization_server.ts";
 import { rotateSigningKeys } from "../src/oauth/signing_keys.ts";
 import { createSecretBox, type SecretBox } from "../src/lib/secrets.ts";
-import { moveToMasterKey } from "../src/app/rotate_master_key.ts";
+import { moveToMasterKey } from "../src/app/move_to_master_key.ts";
 import { linkKey, parseLinkRecord, sealedLink } from "../src/servicenow/link_store.ts";
 import { bindMasterKey, masterKeyMark } from "../src/storage/open_storage.ts";
 import type { Storage } from "../src/storage/port.ts";

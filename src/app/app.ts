@@ -2,7 +2,8 @@
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
-import { createAuthorizationServer, type FetchDocument, type Registration } from "../oauth/mod.ts";
+import { createAuthorizationServer, type Registration } from "../oauth/mod.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import {

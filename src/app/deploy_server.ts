@@ -4,7 +4,8 @@
  */
 import process from "node:process";
 import type { Problem, Result } from "../lib/result.ts";
-import { createDocumentFetcher, createInternet } from "../oauth/mod.ts";
+import { createDocumentFetcher } from "../lib/document_fetcher.ts";
+import { createInternet } from "../lib/public_document.ts";
 import type { Config } from "./config/config.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import { confineThisIsolate, giveUp } from "./sandbox/permissions.ts";

@@ -1,6 +1,6 @@
 /** Whether clients elsewhere can reach the address that SERVER_URL names: its name, addresses, port and certificate. */
 import { lookup } from "node:dns/promises";
-import { isPublicAddress } from "../oauth/mod.ts";
+import { isPublicAddress } from "../lib/client_document_url.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { type Check, checksOf } from "./doctor_places.ts";

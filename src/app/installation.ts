@@ -57,7 +57,7 @@ export async function openInstallation(
     if (!keyed.ok) return keyed;
     const secrets = createSecretBox(keyed.value);
     if (settings.previousMasterKey !== undefined) {
-      const { moveToMasterKey } = await import("./rotate_master_key.ts"); // hardly ever needed
+      const { moveToMasterKey } = await import("./move_to_master_key.ts"); // hardly ever needed
       await moveToMasterKey({ storage, clock }, { from: createSecretBox(settings.previousMasterKey), to: secrets });
     }
     const bound = await bindMasterKey(storage, masterKeyMark(secrets));

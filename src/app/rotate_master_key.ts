@@ -7,44 +7,14 @@ import {
   missingMasterKey,
   prepareNextMasterKey,
   readDataDirectory,
-  rebindMasterKey,
-  type Storage,
   unfinishedChange,
 } from "../storage/mod.ts";
-import { resealAuditChains } from "../audit/mod.ts";
-import { resealSigningKeys } from "../oauth/mod.ts";
 import type { Clock } from "../lib/time.ts";
-import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
-import { resealLinks } from "../servicenow/mod.ts";
+import { createSecretBox } from "../lib/secrets.ts";
 import { failure, type Problem, type Result, success } from "../lib/result.ts";
 import { openStorageOf } from "./installation.ts";
+import { moveToMasterKey, type ResealedCounts } from "./move_to_master_key.ts";
 import type { StorageSettings } from "../storage/mod_settings.ts";
-
-// Moves everything that lasts from one master key to another.
-
-interface ResealedCounts {
-  readonly signingKeys: number;
-  readonly links: number;
-}
-
-/**
- * Moves a database from one master key to another; `null` when it is not bound to `from`. Each record moves by itself
- * and the binding last, so that an interrupted change is taken up by doing it again.
- *
- * What is derived and not sealed needs nothing: refresh tokens in use are known by their hashes. MCP sessions, list
- * cursors, open forms and visits to the ServiceNow instance begin anew.
- */
-export async function moveToMasterKey(
-  { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
-  keys: { readonly from: SecretBox; readonly to: SecretBox },
-): Promise<ResealedCounts | null> {
-  if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
-  const signingKeys = await resealSigningKeys({ storage, clock }, keys);
-  await resealAuditChains(storage, keys);
-  const { resealed } = await resealLinks(storage, keys);
-  await rebindMasterKey(storage, masterKeyMark(keys.to));
-  return { signingKeys, links: resealed };
-}
 
 /** `keys rotate-master`: for an installation whose key is in its data directory, while nothing else runs there. */
 export async function rotateMasterKey(

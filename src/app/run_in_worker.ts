@@ -1,6 +1,6 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
-import type { FetchDocument } from "../oauth/mod.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Config, freezeConfig } from "./config/config.ts";
 import { holdTimers, systemClock } from "../lib/time.ts";
 import type { JsonLog } from "../lib/json_log.ts";

@@ -9,7 +9,8 @@ import { failure, type Problem, type Result, success, UnusableError } from "../l
 import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
-import { canVerify, type FetchDocument, hasArgon2id } from "../oauth/mod.ts";
+import { canVerify, hasArgon2id } from "../oauth/mod.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, openInstallation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";

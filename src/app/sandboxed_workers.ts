@@ -2,65 +2,14 @@
  * Several workers behind the wall, each a server on the same port and installation. Crashed workers restart with
  * exponential backoff; a crash loop stops them all and reports the cause.
  */
-import { createDocumentFetcher, createInternet, type FetchDocument } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
 import type { JsonLog, WriteLines } from "../lib/json_log.ts";
-import { programModuleUrl } from "../lib/program.ts";
 import type { Failed, Ready, Refused, Seat, Stopped } from "./worker_messages.ts";
-import { permittedLibraries } from "../lib/library_paths.ts";
-import { giveUp, permissionNames } from "./sandbox/permissions.ts";
-import { createScreenerStarter } from "./sandbox/screener_thread.ts";
+import { giveUp } from "./sandbox/permissions.ts";
+import { documentFetcherOf, type SandboxedServer } from "./sandboxed_server.ts";
 import { type ServerThread, startServerThread } from "./server_thread.ts";
 import { type Clock, pause } from "../lib/time.ts";
 import type { ServerReport } from "./metrics_listener.ts";
-
-// The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own.
-
-/** A server behind the wall, whether of one worker or of several. */
-export interface SandboxedServer {
-  /** How the start went. */
-  readonly started: Promise<Ready | Refused | Failed>;
-  /** Resolves when the server has ended: in good order after {@link stop}, else with the reason. */
-  readonly ended: Promise<Stopped | Failed>;
-  /** Asks it to finish. */
-  stop(): void;
-}
-
-/**
- * Starts the one worker. When its code is there, this thread gives up everything, and only then does the server get
- * its configuration.
- */
-export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
-  const fetchDocument = documentFetcherOf(config);
-  const mayScreen = config.workspace.store === "disk" && navigator.hardwareConcurrency > 1;
-  const screeners = createScreenerStarter(mayScreen ? permittedLibraries() : []);
-  const isKept = (name: string): boolean =>
-    (name === "net" && fetchDocument !== null) || (name === "ffi" && screeners.isPossible);
-  const { started, ended, stop, report } = startServerThread({
-    config,
-    entry,
-    seat: null,
-    fetchDocument,
-    // The network stays for nothing but the checked fetch of metadata documents, the C library for a screener.
-    onLoaded: () => giveUp(permissionNames.filter((name) => !isKept(name))),
-    screeners,
-    writeLog,
-    gatherReports: async () => [await report()].filter((each) => each !== null),
-  });
-  return { started, ended, stop };
-}
-
-/** The checked fetch of clients' documents, which this thread does for its workers; `null` where it is off. */
-function documentFetcherOf({ authorizationServer }: Config): FetchDocument | null {
-  return authorizationServer.clientMetadataDocuments
-    ? createDocumentFetcher(createInternet(), () => performance.now())
-    : null;
-}
-
-/** The module of the worker with the server's own tools. */
-export function serverWorkerUrl(): URL {
-  return programModuleUrl("src/app/server_worker.ts");
-}
 
 /** When a crashed worker restarts. */
 export interface RestartPolicy {

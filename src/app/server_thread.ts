@@ -1,5 +1,5 @@
 /** One worker that runs the server with few permissions, as the main thread sees it. */
-import type { FetchDocument } from "../oauth/mod.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { WriteLines } from "../lib/json_log.ts";
 import type { ServerReport } from "./metrics_listener.ts";

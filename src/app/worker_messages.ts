@@ -1,5 +1,5 @@
 /** What the main thread and the server's worker say to each other. */
-import type { FetchDocument } from "../oauth/mod.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { ScreenerMessage } from "./sandbox/workspace_kernel.ts";
 import type { ServerReport } from "./metrics_listener.ts";

@@ -152,7 +152,7 @@ export const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
 export const clientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 /** The key of the least log level that the client wants to hear. */
 export const logLevelKey = "io.modelcontextprotocol/logLevel";
-export const clientInfoKey = "io.modelcontextprotocol/clientInfo";
+const clientInfoKey = "io.modelcontextprotocol/clientInfo";
 
 /** Whether a message claims to be modern, well-formed or not. */
 export function claimsModern(message: unknown): boolean {

@@ -4,7 +4,7 @@ import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
-import type { FetchDocument } from "./document_fetcher.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Client, usedAssertions } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";

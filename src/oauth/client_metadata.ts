@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { hasMoreParts } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { isClientDocumentUrl } from "./client_document_url.ts";
+import { isClientDocumentUrl } from "../lib/client_document_url.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import type { Client } from "./records.ts";

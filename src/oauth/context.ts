@@ -3,7 +3,7 @@ import type { AgreedClock, Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
-import type { FetchDocument } from "./document_fetcher.ts";
+import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { ServicenowUse } from "./servicenow_port.ts";
 
 /** What the operator's commands work on. */

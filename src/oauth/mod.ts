@@ -5,13 +5,10 @@ export {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "./authorization_server.ts";
-export { isPublicAddress } from "./client_document_url.ts";
 export type { Lifetimes, Limits, Registration } from "./context.ts";
-export { createDocumentFetcher, type FetchDocument } from "./document_fetcher.ts";
 export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
 export { operatorClientId } from "./operator_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";
-export { createInternet } from "./public_document.ts";
 export { clients, ownerId, users } from "./records.ts";
 export { maxOAuthBodyBytes } from "./request_body.ts";
 export {

@@ -17,7 +17,7 @@ import {
   type ClientMetadata,
   parseClientMetadata,
 } from "./client_metadata.ts";
-import { isClientDocumentUrl } from "./client_document_url.ts";
+import { isClientDocumentUrl } from "../lib/client_document_url.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";

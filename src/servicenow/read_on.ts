@@ -17,7 +17,7 @@ export interface ReadingPlace {
   readonly given: number;
 }
 
-export interface RowsRead {
+interface RowsRead {
   readonly rows: readonly RecordFields[];
   /** Where to go on; `null` at the end. */
   readonly next: ReadingPlace | null;

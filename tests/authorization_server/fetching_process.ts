@@ -2,8 +2,8 @@
  * For descriptors_test.ts: fetches failing documents with the permissions of the main thread of `serve`, as told by
  * lines on standard input: `{ port, host, count }`. Its descriptors are counted from outside.
  */
-import { createDocumentFetcher } from "../../src/oauth/document_fetcher.ts";
-import { createInternet } from "../../src/oauth/public_document.ts";
+import { createDocumentFetcher } from "../../src/lib/document_fetcher.ts";
+import { createInternet } from "../../src/lib/public_document.ts";
 import { giveUp, permissionNames } from "../../src/app/sandbox/permissions.ts";
 
 const authorities = await Deno.readTextFile(new URL("./fixtures/ca.pem", import.meta.url));

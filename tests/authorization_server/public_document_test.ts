@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { createInternet } from "../../src/oauth/public_document.ts";
-import { createDocumentFetcher, type FetchDocument } from "../../src/oauth/document_fetcher.ts";
+import { createInternet } from "../../src/lib/public_document.ts";
+import { createDocumentFetcher, type FetchDocument } from "../../src/lib/document_fetcher.ts";
 import { pause } from "../../src/lib/time.ts";
 import { inTime } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";

@@ -1,8 +1,8 @@
 /** A web of the tests' own: names, addresses and TLS listeners on loopback, and a record of every connection. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { createDocumentFetcher, type FetchDocument } from "../../src/oauth/document_fetcher.ts";
-import { createInternet, type Network } from "../../src/oauth/public_document.ts";
+import { createDocumentFetcher, type FetchDocument } from "../../src/lib/document_fetcher.ts";
+import { createInternet, type Network } from "../../src/lib/public_document.ts";
 
 const fixture = (name: string) => readFileSync(fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url)), "utf8");
 const certificate = { cert: fixture("server.pem"), key: fixture("server.key.pem") };

@@ -10,8 +10,8 @@ import {
   type TextEncoding,
   utf8Text,
 } from "../workspace/encoding.ts";
-import { decodeLegacy, isMultiByte, type LegacyEncoding } from "./legacy_encoding.ts";
-import { wideEncoding } from "./wide_encoding.ts";
+import { decodeLegacy, isMultiByte, type LegacyEncoding } from "../workspace/legacy_encoding.ts";
+import { wideEncoding } from "../workspace/wide_encoding.ts";
 
 /** How much of a text the detector sees: different words that are not ASCII. */
 const sampleBytes = 4_096;

@@ -6,7 +6,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { encodingOfFile } from "./detect.ts";
 import type { TextEncoding } from "../workspace/encoding.ts";
-import { decodeWide, markedEncoding, wideEncoding } from "./wide_encoding.ts";
+import { decodeWide, markedEncoding, wideEncoding } from "../workspace/wide_encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
 
 // How the lines of a text end.

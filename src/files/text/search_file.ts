@@ -2,7 +2,7 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { type ByteText, toByteText } from "./byte_text.ts";
 import { decodeBytes, type TextEncoding } from "../workspace/encoding.ts";
-import { decodeWide, type WideEncoding, wideEncoding } from "./wide_encoding.ts";
+import { decodeWide, type WideEncoding, wideEncoding } from "../workspace/wide_encoding.ts";
 import { cutAtBoundary } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";

@@ -5,7 +5,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { encodingOfFile } from "../text/detect.ts";
 import { decodeBytes, type TextEncoding } from "../workspace/encoding.ts";
-import { isMultiByte } from "../text/legacy_encoding.ts";
+import { isMultiByte } from "../workspace/legacy_encoding.ts";
 import { charactersOf, readCharacters } from "../text/line_characters.ts";
 import {
   countLines,
@@ -16,7 +16,7 @@ import {
   readLines,
   type TextPosition,
 } from "../text/lines.ts";
-import { wideEncoding } from "../text/wide_encoding.ts";
+import { wideEncoding } from "../workspace/wide_encoding.ts";
 import { readWholeFile } from "../text/edit.ts";
 import type { ReadCursor } from "./cursor.ts";
 

@@ -1,6 +1,6 @@
 /** Encodings of text files: their bytes as text, and written back as they were. */
-import { decodeLegacy, encodeLegacy, legacyEncodings } from "../text/legacy_encoding.ts";
-import { decodeWide, wideEncoding } from "../text/wide_encoding.ts";
+import { decodeLegacy, encodeLegacy, legacyEncodings } from "./legacy_encoding.ts";
+import { decodeWide, wideEncoding } from "./wide_encoding.ts";
 import { toFileUri } from "./file_uri.ts";
 import type { WorkspacePath } from "./path.ts";
 import { escapeText, mediaTypeOf, sniffMedia } from "./file_display.ts";

@@ -1,5 +1,5 @@
 /** Which URLs a client may name itself by, or keep its keys at: only those are ever fetched. */
-import { parseIpv4, parseIpv6 } from "../lib/network.ts";
+import { parseIpv4, parseIpv6 } from "./network.ts";
 
 const maxUrlLength = 300;
 

@@ -4,10 +4,10 @@
  * rebinding) leads nowhere.
  */
 import type { TLSSocket } from "node:tls";
-import { joinBytes } from "../lib/request_text.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { joinBytes } from "./request_text.ts";
+import { failure, type Result, success } from "./result.ts";
 import { isPublicAddress } from "./client_document_url.ts";
-import { parseIpAddress } from "../lib/network.ts";
+import { parseIpAddress } from "./network.ts";
 
 // Reads one HTTP/1.1 response from a connection, with hard limits on every part (RFC 9112).
 

@@ -2,9 +2,9 @@
  * Shares out the fetching of documents, so that no asker and no hanging host can take all of it. Fetches over the limit
  * wait for a while; recent failures are not retried.
  */
-import type { Clock } from "../lib/time.ts";
-import { boundedMap } from "../lib/bounded_map.ts";
-import { failure, type Result } from "../lib/result.ts";
+import type { Clock } from "./time.ts";
+import { boundedMap } from "./bounded_map.ts";
+import { failure, type Result } from "./result.ts";
 import { isClientDocumentUrl } from "./client_document_url.ts";
 import {
   beginFetch,
