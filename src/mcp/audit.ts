@@ -36,5 +36,5 @@ export interface AuditEntry {
   readonly change?: string;
 }
 
-/** Takes one record per request, with the request's parameters as they came. */
+/** Takes one record per request, with the request's parameters as they came, a tool's arguments by its own names. */
 export type TakeAudit = (entry: AuditEntry, params?: unknown) => void;

@@ -92,6 +92,8 @@ export interface Call extends PublicCall {
   readonly beginAnswer: (answer: McpAnswer) => void;
   /** The way for messages that precede the response; made when first needed. */
   outlet: Outlet | null;
+  /** The tool's arguments by its own names, once they were understood. */
+  input?: unknown;
   /** Scopes that the call required, and that reading its result therefore requires if it becomes a task. */
   scopes: readonly string[];
 }

@@ -80,6 +80,8 @@ export interface WatchedCall {
   readonly request: { readonly method: string; readonly params?: unknown };
   readonly principal: Principal;
   readonly tool: string | null;
+  /** The tool's arguments by its own names, once they were understood. */
+  readonly input?: unknown;
 }
 
 export interface CallWatch {

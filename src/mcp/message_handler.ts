@@ -121,7 +121,7 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
         durationMs: toMicroseconds(timers.elapsed() - started),
         ...(call.change === null ? {} : { change: call.change }),
         ...(traceId === undefined ? {} : { traceId }),
-      }, request.params);
+      }, "input" in call ? { arguments: call.input } : request.params);
       if (span !== null) endRequestSpan(span, call);
       return answer;
     };

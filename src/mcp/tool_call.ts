@@ -116,6 +116,7 @@ function runTool(
       ? answerOutcome(call, registered, { ok: false, code: "invalid_input", message: parsed.error })
       : answerError(call, rpcErrorCode.invalidParams, parsed.error);
   }
+  call.input = parsed.value;
   return runInContext<ToolOutcome>(call, {
     run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
     encode: (outcome) =>

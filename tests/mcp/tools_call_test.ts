@@ -384,3 +384,20 @@ Deno.test("a step-up challenge names what is granted and needed before 2026-07-2
   const modern = harness.modern("tools/call", { name: "speak", arguments: {} }, { headers: narrow });
   assert.match(await challengeOf(modern), /scope="llm:generate"/);
 });
+
+Deno.test("the audit gets a tool's arguments by its own names", async () => {
+  const seen: unknown[] = [];
+  const read = defineTool({
+    ...{ name: "read", title: "Read", description: "Reads.", scopes: [], annotations: {} },
+    aliases: { file_path: "filename" },
+    input: z.object({ filename: z.string() }),
+    run: () => ({ ok: true, content: [] }),
+  });
+  const { post } = createHarness({
+    tools: createToolRegistry([read]),
+    audit: (_entry, params) => void seen.push(params),
+  });
+  await post(toolCall("read", { file_path: "a.txt" }));
+  await post(toolCall("read", { colour: 1 }));
+  assert.deepEqual(seen, [{ arguments: { filename: "a.txt" } }, { name: "read", arguments: { colour: 1 } }]);
+});

@@ -339,6 +339,13 @@ Deno.test("the listed schemas have no object without properties, no empty requir
   }
 });
 
+Deno.test("no description sends to another tool for what a parameter takes", () => {
+  for (const { tool: { name }, inputSchema } of registry.all()) {
+    if (!name.startsWith("file_")) continue;
+    assert.doesNotMatch(JSON.stringify(inputSchema), /As in |as in |More of them/, name);
+  }
+});
+
 Deno.test("two names for one parameter with different values are refused and named", () => {
   const cases: readonly [string, Arguments, string][] = [
     [

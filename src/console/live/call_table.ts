@@ -80,14 +80,14 @@ export function createCallTable({ instance, clock }: { readonly instance: string
   return {
     list: () =>
       Array.from(entries).slice(0, maxListed).map((entry) => {
-        const { call: { request: { method, params }, principal, tool }, since } = entry;
+        const { call: { request: { method, params }, principal, tool, input }, since } = entry;
         return {
           id: idOf(entry),
           instance,
           person: principal.subject,
           client: principal.clientId,
           tool: tool ?? method,
-          target: touchedBy(params),
+          target: touchedBy(input === undefined ? params : { arguments: input }),
           arguments: argumentsInShort(params),
           since,
         };

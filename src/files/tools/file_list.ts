@@ -183,7 +183,7 @@ const input = z.lazy(() =>
     sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
     modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
     limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries").meta(clamped),
-    include_ignored: z.boolean().default(false).describe("As in file_search"),
+    include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
     cursor: cursorInput(),
   })
 );
