@@ -132,7 +132,8 @@ export function understandArguments(tool: Tool, schema: Members, given: Members)
     if (meaning !== undefined && holds(meaning, value, given) && (!isOwn || isNamed(meaning, properties))) {
       const further = typeof meaning === "string" && Object.hasOwn(meanings, meaning) ? meanings[meaning] : undefined;
       const isFurther = typeof further === "object" && further.beside === undefined && holds(further, value, given);
-      return isFurther && isNamed(further, properties) ? further : meaning;
+      const isKnown = isFurther && (isNamed(further, properties) || (further.to ?? further.first) === undefined);
+      return isKnown ? further : meaning;
     }
     if (isOwn) return name;
     const plain = fold(name);

@@ -245,6 +245,16 @@ Deno.test("the arguments of tools that models know best mean what they mean ther
     ["file_search", { query: "x", "-C": 1, "-w": true, "-l": true, fixed_strings: true }, {
       ...{ query: "x", context: 1, whole_word: true, show: "files", regex: false },
     }],
+    ["file_search", { query: "x", line_numbers: true, match_case: false, "-F": true, context_before: 2, "-B": 1 }, {
+      ...{ query: "x", ignore_case: true, regex: false, context: 2 },
+    }],
+    ["file_search", { query: "x", files_only: true, substring_pattern: "x" }, {
+      query: "x",
+      regex: true,
+      show: "files",
+    }],
+    ["file_list", { detailed: true, order_by: "bytes" }, { show: "details", sort: "size" }],
+    ["file_list", { detailed: false, show_hidden: true }, {}],
     // the official filesystem server, mv and cp
     ["file_move", { source: "a", destination: "b" }, { path: "a", destination: "b" }],
     ["file_move", { src: "a", dst: "b" }, { path: "a", destination: "b" }],

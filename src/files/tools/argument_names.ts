@@ -24,15 +24,11 @@ export const readNames: Meanings = {
     limit: "head length num_lines max_lines line_count",
     tail: "last tail_lines last_lines",
     numbered: "-n line_numbers show_line_numbers",
+    start_line: "offset line start from_line line_start start_line_one_indexed",
+    view_range: "lines line_range range",
   }),
-  ...Object.fromEntries(
-    ["start_line", "offset", "line", "start", "from_line", "line_start", "start_line_one_indexed"].map((name) =>
-      [name, { to: "start_line", values: { 0: 1 } }] as const // some count from 0
-    ),
-  ),
-  ...Object.fromEntries(
-    ["view_range", "lines", "line_range", "range"].map((name) => [name, { to: "start_line", as: "lines" }] as const),
-  ),
+  start_line: { to: "start_line", values: { 0: 1 } }, // some count from 0
+  view_range: { to: "start_line", as: "lines" },
   files: { first: "filename" },
   should_read_entire_file: only(true, false),
   command: only("view"),
@@ -44,14 +40,7 @@ export const writeNames: Meanings = {
   ...otherNames({ filename: but("filename"), content: "text contents file_text data body", if_version: "if_match" }),
   mode: {
     to: "mode",
-    values: {
-      rewrite: "overwrite",
-      replace: "overwrite",
-      write: "overwrite",
-      w: "overwrite",
-      a: "append",
-      x: "create",
-    },
+    values: otherNames({ overwrite: "rewrite replace write w", append: "a", create: "x" }),
   },
   overwrite: { to: "mode", values: { true: "overwrite", false: "create" } },
   append: { to: "mode", values: { true: "append", false: undefined } },
@@ -61,22 +50,24 @@ export const writeNames: Meanings = {
 };
 
 /** claude-code Edit and MultiEdit, Gemini CLI replace, Desktop Commander, the text editor tool. */
-export const editNames: Meanings = otherNamesAnd({
-  path: but("path"),
-  old_text: "old old_string old_str find search search_text",
-  new_text: "new new_string new_str replace replacement replace_text",
-  replace_all: "all global replace_all_occurrences allow_multiple",
-  if_version: "if_match",
-  edits: "changes replacements operations",
-  dry_run: "preview",
-}, {
+export const editNames: Meanings = {
+  ...otherNames({
+    path: but("path"),
+    old_text: "old old_string old_str find search search_text",
+    new_text: "new new_string new_str replace replacement replace_text",
+    replace_all: "all global replace_all_occurrences allow_multiple",
+    if_version: "if_match",
+    edits: "changes replacements operations",
+    dry_run: "preview",
+  }),
   ...{ expected_replacements: only(1), expected_occurrences: only(1), command: only("str_replace") },
-});
-
-const sorts = {
-  ...{ mtime: "modified", time: "modified", date: "modified", modified_time: "modified", modified_at: "modified" },
-  ...{ newest: "modified", last_modified: "modified", largest: "size", bytes: "size", filename: "name" },
 };
+
+const sorts = otherNames({
+  modified: "mtime time date modified_time modified_at newest last_modified",
+  size: "largest bytes",
+  name: "filename",
+});
 const walking: Meanings = {
   respect_git_ignore: { to: "include_ignored", as: "opposite" },
   ...otherNames({
@@ -89,11 +80,10 @@ const walking: Meanings = {
   ...{ include_hidden: only(true), show_hidden: only(true), hidden: only(true) },
 };
 /** claude-code Grep has 0 for all. */
-const limits = (most: number): Meanings =>
-  Object.fromEntries(
-    ["limit", "head_limit", "max_results", "max_matches", "max_entries", "max", "num_results", "page_size"]
-      .map((name) => [name, name === "head_limit" ? { to: "limit", values: { 0: most } } : "limit"]),
-  );
+const limits = (most: number): Meanings => ({
+  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size" }),
+  head_limit: { to: "limit", values: { 0: most } },
+});
 
 /** claude-code Glob, Codex and Gemini CLI list_directory, @modelcontextprotocol/server-filesystem. */
 export const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
@@ -104,32 +94,15 @@ export const listNames = (mostEntries: number, mostLevels: number): Meanings => 
     sort: "sort_by order_by",
     modified_after: "modified_since since newer_than",
   }),
-  ...{
-    sort: { to: "sort", values: sorts },
-  },
-  ...{ recursive: { to: "depth", values: { true: mostLevels, false: 1 } } },
-  ...{ details: { to: "show", values: { true: "details", false: undefined } }, offset: only(0, 1) },
-  ...{ detailed: { to: "show", values: { true: "details", false: undefined } }, case_sensitive: only(true) },
+  sort: { to: "sort", values: sorts },
+  recursive: { to: "depth", values: { true: mostLevels, false: 1 } },
+  details: { to: "show", values: { true: "details", false: undefined } },
+  ...{ detailed: "details", offset: only(0, 1), case_sensitive: only(true) },
 });
 
-const contextNames = "-A -B -C context_lines before_context after_context context_before context_after before after " +
-  "context_lines_before context_lines_after lines_before lines_after";
-const modes = { content: "lines", matches: "lines", files_with_matches: "files", files_only: "files" };
+const modes = otherNames({ lines: "content matches", files: "files_with_matches files_only" });
 /** What no glob has beside it: then `pattern` is what a line is searched for. */
-const ofGrep = [
-  "glob",
-  "include",
-  "type",
-  "output_mode",
-  "head_limit",
-  "multiline",
-  "is_regex",
-  "-i",
-  "-n",
-  "-A",
-  "-B",
-  "-C",
-];
+const ofGrep = "glob include type output_mode head_limit multiline is_regex -i -n -A -B -C".split(" ");
 
 /** claude-code Grep, Codex grep_files, Gemini CLI search_file_content, Cursor, Windsurf, Serena, ripgrep's own options. */
 export const searchNames = (mostHits: number): Meanings => ({
@@ -140,40 +113,31 @@ export const searchNames = (mostHits: number): Meanings => ({
     ignore_case: "-i case_insensitive",
     whole_word: "-w word whole_words match_whole_word word_regexp",
     regex: "-E is_regex is_regexp use_regex regexp",
+    expression: "substring_pattern",
+    case_sensitive: "match_case",
+    literal: "fixed_strings literal_search -F",
+    "-C": "-A -B context_lines before_context after_context context_before context_after before after " +
+      "context_lines_before context_lines_after lines_before lines_after",
+    "-l": "files_only",
+    "-n": "line_numbers show_line_numbers",
+    show: "output_mode",
   }),
   pattern: { to: "query", sets: { regex: true }, beside: ofGrep },
   regex: { to: "query", sets: { regex: true }, form: "text" },
-  ...{ substring_pattern: { to: "query", sets: { regex: true } }, expression: { to: "query", sets: { regex: true } } },
-  ...{ case_sensitive: { to: "ignore_case", as: "opposite" }, match_case: { to: "ignore_case", as: "opposite" } },
-  ...{ fixed_strings: { to: "regex", as: "opposite" }, literal: { to: "regex", as: "opposite" } },
-  ...{ literal_search: { to: "regex", as: "opposite" }, "-F": { to: "regex", as: "opposite" } },
-  ...Object.fromEntries(contextNames.split(" ").map((name) => [name, { to: "context", as: "largest" }] as const)),
-  ...{ output_mode: "show", show: { to: "show", values: modes } },
-  ...{ files_only: { to: "show", values: { true: "files", false: undefined } } },
-  ...{ "-l": { to: "show", values: { true: "files", false: undefined } }, multiline: only(false), offset: only(0) },
-  ...{ "-c": { to: "show", values: { true: "count", false: undefined } }, recursive: only(true), "-r": only(true) },
-  ...{ "-n": only(true, false), line_numbers: only(true, false), show_line_numbers: only(true, false) },
+  expression: { to: "query", sets: { regex: true } },
+  ...{ case_sensitive: { to: "ignore_case", as: "opposite" }, literal: { to: "regex", as: "opposite" } },
+  ...{ "-C": { to: "context", as: "largest" }, show: { to: "show", values: modes } },
+  "-l": { to: "show", values: { true: "files", false: undefined } },
+  "-c": { to: "show", values: { true: "count", false: undefined } },
+  ...{ "-n": only(true, false), "-r": only(true), recursive: only(true), multiline: only(false), offset: only(0) },
   type: {
     to: "pattern",
-    values: {
-      ...{
-        js: "*.{js,jsx,mjs,cjs}",
-        ts: "*.{ts,tsx,mts,cts}",
-        py: "*.{py,pyi}",
-        rust: "*.rs",
-        go: "*.go",
-        java: "*.java",
-      },
-      ...{ md: "*.{md,markdown,mdx}", json: "*.json", yaml: "*.{yaml,yml}", html: "*.{html,htm}", css: "*.css" },
-      ...{
-        c: "*.{c,h}",
-        cpp: "*.{cpp,cc,cxx,hpp,hh,h}",
-        sh: "*.{sh,bash,zsh}",
-        sql: "*.sql",
-        toml: "*.toml",
-        txt: "*.txt",
-      },
-    },
+    values: otherNames({
+      ...{ "*.{js,jsx,mjs,cjs}": "js", "*.{ts,tsx,mts,cts}": "ts", "*.{py,pyi}": "py", "*.rs": "rust", "*.go": "go" },
+      ...{ "*.{md,markdown,mdx}": "md", "*.json": "json", "*.{yaml,yml}": "yaml", "*.{html,htm}": "html" },
+      ...{ "*.{c,h}": "c", "*.{cpp,cc,cxx,hpp,hh,h}": "cpp", "*.{sh,bash,zsh}": "sh", "*.java": "java" },
+      ...{ "*.css": "css", "*.sql": "sql", "*.toml": "toml", "*.txt": "txt" },
+    }),
   },
 });
 
@@ -202,10 +166,6 @@ export const deleteNames: Meanings = {
 };
 
 export const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
-
-function otherNamesAnd(names: Readonly<Record<string, string>>, more: Meanings): Meanings {
-  return { ...otherNames(names), ...more };
-}
 
 /** What other servers and agents call the tools. */
 export const knownAs = {
