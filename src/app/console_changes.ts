@@ -9,8 +9,8 @@ import {
   differenceOf,
   type NumberedStep,
   pathOf,
+  showExactly,
   showName,
-  showText,
   toUndoFailure,
   type Trash,
   undoChange,
@@ -111,7 +111,7 @@ async function stepText(
   }
   if (step.passages !== undefined) {
     const parts = await Promise.all(step.passages.map(({ before, after }) => differenceOf(before, after)));
-    return `changed ${name}:\n${showText(parts.join("\n"))}`;
+    return `changed ${name}:\n${showExactly(parts.join("\n"))}`;
   }
   if (step.kind !== "file") return `put ${name}`;
   const now = await workspace.read(pathOf(step.path));
@@ -122,7 +122,7 @@ async function stepText(
   const before = step.created ? "" : kept?.ok ? await textOf(kept.value) : null;
   const verb = step.created ? "created" : "replaced";
   if (before === null || after === null) return `${verb} ${name}`;
-  return `${verb} ${name}, against what is there now:\n${showText(await differenceOf(before, after))}`;
+  return `${verb} ${name}, against what is there now:\n${showExactly(await differenceOf(before, after))}`;
 }
 
 async function textOf(bytes: Uint8Array): Promise<string | null> {

@@ -196,3 +196,43 @@ Deno.test("no method tells what a rule keeps, or anything while calls are stoppe
   }
   assert.match(await sent("ping", {}), /"result"/);
 });
+
+Deno.test("what a person approves is what they see: nothing hides in contents, arguments or names", async () => {
+  await using desk = await startDesk({ patienceMs: 20 });
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  const tags = Array.from("rm -rf", (letter) => String.fromCodePoint(0xe0000 + (letter.codePointAt(0) ?? 0))).join("");
+  const hidden = [
+    tags,
+    "\u200b",
+    "\u200d",
+    "\u2060",
+    "\ufeff",
+    "\ufe0f",
+    "\u{e0100}",
+    "\u202e",
+    "\u2066",
+    "\u00ad",
+    "\u3164",
+    "\u2800",
+    "\u00a0",
+  ];
+  const content = `${hidden.map((each) => `a${each}b`).join("\n")}\np\u0430yp\u0430l.com \uff41dmin\nпривет мир\n`;
+  for (
+    const [tool, input] of [
+      ["file_write", { filename: "notes.md", content }],
+      ["file_write", { filename: "re\u200badm\u0435.md", content: "x" }],
+    ] as const
+  ) {
+    assert.match((await desk.call(tool, input)).text, pending);
+    const { html } = await desk.page("decisions");
+    for (const each of [...hidden.flatMap((text) => [...text]), "\uff41", "p\u0430y", "adm\u0435"]) {
+      assert.ok(!html.includes(each), JSON.stringify(each));
+    }
+    if (input.content === content) {
+      for (const shown of ["\\u{E0072}", "\\u{200B}", "\\u{FE0F}", "p\\u{430}yp\\u{430}l", "привет мир"]) {
+        assert.ok(html.includes(shown), shown);
+      }
+    }
+    await desk.decide("deny");
+  }
+});

@@ -193,6 +193,19 @@ Deno.test("file_list finds equal files, and reads only those of one size", () =>
     assert.equal((await answerOf(list, { show: "duplicates", pattern: "g" })).text, "(no two of 1 files are equal)");
   }));
 
+Deno.test("file_list says which files it had no time to compare, and not that they differ", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (let n = 0; n < 6; n++) Deno.writeTextFileSync(`${root}/${n}.bin`, "x".repeat(600_000));
+    for (const lasts of [8, 12, 16, 24]) {
+      let ticks = 0;
+      const list = fileListTool(workspace, { maxListMilliseconds: lasts, clock: () => ++ticks });
+      const { text, structured } = await answerOf(list, { show: "duplicates" });
+      assert.doesNotMatch(text, /no two of/);
+      assert.match(text, /not compared, for want of time: .*5\.bin|and \d more|the tree is larger/);
+      assert.equal(structured["incomplete"], true);
+    }
+  }));
+
 Deno.test("file_list passes over what is ignored when it goes below a directory, and says so", () =>
   withWorkspace(async ({ root, workspace }) => {
     const list = fileListTool(workspace);

@@ -13,7 +13,7 @@ import { placeFor } from "./places.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage } from "../../storage/mod.ts";
-import { showText } from "../../files/mod.ts";
+import { showExactly } from "../../files/mod.ts";
 
 /** A text within a bound that says what it leaves out: an approval of a cut text must not look like one of all of it. */
 export function cutMiddle(text: string, maxCharacters: number): string {
@@ -96,12 +96,12 @@ function toHeldCall(
     id: heldCallId(judged, input),
     person,
     clientId,
-    clientName: cutMiddle(showText(nameOfClient(clientId)), maxPlaceCharacters),
+    clientName: cutMiddle(showExactly(nameOfClient(clientId)), maxPlaceCharacters),
     grantId,
     tool,
-    places: judged.places.slice(0, maxShownPlaces).map((place) => cutMiddle(showText(place), maxPlaceCharacters)),
-    arguments: cutMiddle(showText(JSON.stringify(input, null, 2)), maxArgumentCharacters),
-    effect: cutMiddle(showText(effect), maxEffectCharacters),
+    places: judged.places.slice(0, maxShownPlaces).map((place) => cutMiddle(showExactly(place), maxPlaceCharacters)),
+    arguments: shown(JSON.stringify(input, null, 2), maxArgumentCharacters),
+    effect: shown(effect, maxEffectCharacters),
     effectDigest,
     approver: rule.approver ?? "person",
     ruleId: rule.id,
@@ -110,6 +110,11 @@ function toHeldCall(
     expiresAt: now + heldMs,
     state: "waiting",
   };
+}
+
+/** Cut before it is looked at letter by letter, and again where that made it longer. */
+function shown(text: string, maxCharacters: number): string {
+  return cutMiddle(showExactly(cutMiddle(text, maxCharacters)), maxCharacters);
 }
 
 function note(log: Log, outcome: "waits" | "changed" | "displaced", call: HeldCall): void {

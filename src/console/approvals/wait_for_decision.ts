@@ -6,7 +6,7 @@ import { leastReadingMs, type Timers } from "../../lib/time.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
 import type { ToolContext } from "../../mcp/mod.ts";
 import type { Storage } from "../../storage/mod.ts";
-import { showText } from "../../files/mod.ts";
+import { showExactly } from "../../files/mod.ts";
 
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
@@ -68,7 +68,7 @@ export async function waitForDecision(
     watch.look();
   }, reject);
   if (context.supports("url_elicitation")) {
-    const client = cutMiddle(showText(options.nameOfClient(context.principal.clientId)), maxNameCharacters);
+    const client = cutMiddle(showExactly(options.nameOfClient(context.principal.clientId)), maxNameCharacters);
     const words = `Decide whether ${client} may use ${tool}.`;
     const page = { method: "elicitation/create", params: { mode: "url", message: words, url } } as const;
     // Opening the page is all that the client can say yes to: the decision is made there.

@@ -142,6 +142,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
   let cut = visited.value ?? (isFull ? { mostly: null } : null);
   const buffer = new Uint8Array(listDuplicatesReadBytes);
   const unread: string[] = [];
+  const late: string[] = [];
   const groups: { readonly sizeBytes: number; readonly names: readonly string[] }[] = [];
   for (const [sizeBytes, sameSize] of Map.groupBy(files, ({ sizeBytes }) => sizeBytes ?? 0)) {
     if (sameSize.length < 2) continue;
@@ -149,11 +150,13 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     for (const entry of sameSize) {
       if (isOver()) {
         cut ??= { mostly: null };
-        break;
+        late.push(entry.segments.join("/"));
+        continue;
       }
       const hash = await hashFile(workspace, entry.path, { buffer, isOver });
       if (hash === null) {
-        if (!isOver()) unread.push(entry.segments.join("/"));
+        (isOver() ? late : unread).push(entry.segments.join("/"));
+        if (isOver()) cut ??= { mostly: null };
         continue;
       }
       const same = byContent.get(hash);
@@ -172,9 +175,12 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
   );
   return wholeTreeAnswer(listing, {
     lines: [
-      ...(groups.length === 0 ? [`(no two of ${files.length} files are equal)`] : lines),
+      ...(groups.length > 0 ? lines : [
+        late.length + unread.length === 0 ? `(no two of ${files.length} files are equal)` : "(no equal files found)",
+      ]),
       ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
       ...(unread.length === 0 ? [] : [listDuplicatesUnreadWords(unread)]),
+      ...(late.length === 0 ? [] : [listDuplicatesUnreadWords(late, "for want of time")]),
     ],
     facts: {
       duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({
@@ -188,11 +194,10 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
 }
 
 /** Files of one size that could not be compared, such as those with several names (hard links). */
-function listDuplicatesUnreadWords(names: readonly string[]): string {
+function listDuplicatesUnreadWords(names: readonly string[], why = "since they cannot be read"): string {
   const shown = names.slice(0, listDuplicatesMaxUnreadNames).map(showName).join(", ");
-  return `(not compared, since they cannot be read: ${shown}${
-    names.length > listDuplicatesMaxUnreadNames ? ", ..." : ""
-  })`;
+  const more = names.length - listDuplicatesMaxUnreadNames;
+  return `(not compared, ${why}: ${shown}${more > 0 ? ` and ${more} more` : ""})`;
 }
 
 /** SHA-256 of a file; `null` when it cannot be read, or not in time. */

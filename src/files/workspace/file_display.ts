@@ -75,6 +75,27 @@ export function showText(text: string): string {
   return text.replace(misleadingInText, toEscape);
 }
 
+// what shows as nothing or as another blank, and letters in the form of other ones
+const unseen =
+  /[^\t\n\r\P{Cc}]|(?! )[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/gu;
+const plain = /^[\t\n\r -~]*$/;
+const word = /[\p{L}\p{M}\p{N}_]+/gu;
+const latin = /\p{Script=Latin}/u;
+const alike =
+  /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Coptic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}]/gu;
+
+/**
+ * A text for a person who decides about it: {@link showText}, and everything as `\u{...}` that shows as nothing, as a
+ * blank, or as another letter: tags, variation selectors, joiners, and letters of other scripts within Latin words.
+ */
+export function showExactly(text: string): string {
+  if (plain.test(text)) return text;
+  return text.replace(word, (each) => latin.test(each) ? each.replace(alike, toEscape) : each).replace(
+    unseen,
+    toEscape,
+  );
+}
+
 /** JSON has six bytes for a control character, and {@link showText} up to nine: a text has few of them, or is binary. */
 const maxEscapes = 20_000;
 
