@@ -2,8 +2,10 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { placesOf } from "../../src/console/approvals/places.ts";
-import { decidingRule, type Rule } from "../../src/console/approvals/rule.ts";
+import { createRuleStore, decidingRule, type Rule, ruleWords } from "../../src/console/approvals/rule.ts";
 import { placeReader } from "../../src/app/approval.ts";
+import { isKnownTool } from "../../src/app/known_tools.ts";
+import { createMemoryStorage } from "../mcp/memory_storage.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
@@ -166,4 +168,26 @@ Deno.test("a rule about a table stops a tool whose input is built at its first u
     placesOf({ input: z.object({ table: z.string() }) }, { table: "incident" }, placeReader).places,
   );
   assert.notDeepEqual(places, []);
+});
+
+Deno.test("a rule that names an unknown tool refuses, and the tools of every configuration are known", async () => {
+  for (const name of tools.keys()) assert.ok(isKnownTool(name), name);
+  const stored: readonly Rule[] = [
+    { id: "1", tool: "file_wriet", place: "secret", verdict: "ask" },
+    { id: "2", tool: "file_wriet", place: "open", verdict: "allow" },
+    { id: "3", tool: "servicenow_update", verdict: "ask" },
+  ];
+  const log = { write() {}, flush() {} };
+  const rules = createRuleStore({ storage: createMemoryStorage(), clock: () => 0, log, knowsTool: isKnownTool });
+  assert.ok(await rules.change(() => stored, { userId: "ada", address: "::1" }));
+  const held = rules.current;
+  rules.close();
+  const call = (tool: string, place: string) => ({
+    ...{ person: "ada", clientId: "c", grantId: "g", tool, changes: false },
+    places: [place],
+  });
+  assert.equal(decidingRule(held, call("file_read", "secret/a"), 0)?.verdict, "deny");
+  assert.equal(decidingRule(held, call("file_read", "open/a"), 0), null);
+  assert.equal(decidingRule(held, call("servicenow_update", "incident"), 0)?.verdict, "ask");
+  assert.match(ruleWords(held[0] ?? assert.fail()), /are refused\. The rule names the tool file_wriet/);
 });

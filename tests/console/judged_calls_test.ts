@@ -1,5 +1,6 @@
 /** Calls that rules judge: what a caller learns before a decision, and what an approval is for. */
 import assert from "node:assert/strict";
+import { until } from "../fixtures/until.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { type Desk, fileIn, isThere, startDesk } from "./desk.ts";
 
@@ -235,4 +236,16 @@ Deno.test("what a person approves is what they see: nothing hides in contents, a
     }
     await desk.decide("deny");
   }
+});
+
+Deno.test("a trial says what a new rule would change beside the rules that there are", async () => {
+  await using desk = await startDesk({ patienceMs: 20 });
+  for (const filename of ["secret/a", "open/a"]) await desk.call("file_write", { filename, content: "x" });
+  await desk.rule({ place: "secret", verdict: "deny" });
+  const trial = async (): Promise<string> => {
+    const page = await desk.page("rules");
+    return (await desk.owner.submit(page, { tool: "file_write", verdict: "ask", trial: "yes" }, 'value="add"')).html;
+  };
+  await until("both calls are in the audit", async () => /<strong>2<\/strong> of 2 calls/.test(await trial()));
+  assert.match(await trial(), /changed what happened to <strong>1<\/strong> of/);
 });
