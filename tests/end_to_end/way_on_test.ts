@@ -31,9 +31,6 @@ function fill(root: string): void {
 
 const refused: readonly Row[] = [
   ["file_read", { filename: "d" }, /is a directory; file_list lists it \(d\)$/, ["file_list", { path: "d" }]],
-  ["file_list", { path: "README.md" }, /is a file and not a directory; file_read reads files/, ["file_read", {
-    path: "README.md",
-  }]],
   ["file_list", { path: "/" }, /the workspace itself is \.$/, ["file_list", { path: "." }]],
   ["file_read", { filename: "/README.md" }, /paths are relative to the workspace: README\.md/, ["file_read", {
     filename: "README.md",

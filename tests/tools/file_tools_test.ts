@@ -98,8 +98,8 @@ const refusals: readonly (readonly ["read" | "write" | "list", Record<string, un
   ["list", { path: "none" }, "Failed to list directory: no such file or directory (none)"],
   [
     "list",
-    { path: "text" },
-    "Failed to list directory: it, or a part of its path, is a file and not a directory; file_read reads files (text)",
+    { path: "text/none" },
+    "Failed to list directory: it, or a part of its path, is a file and not a directory; file_read reads files (text/none)",
   ],
 ];
 

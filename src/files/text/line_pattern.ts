@@ -241,3 +241,35 @@ function repetitionsOf(expression: string): number {
   }
   return product;
 }
+
+/** Texts that a line must hold, and texts that it must not hold. */
+interface LineFilter {
+  readonly all: readonly string[];
+  readonly without: readonly string[];
+  readonly ignoreCase: boolean;
+}
+
+/** The pattern for such lines alone. Lines longer than a step are not judged: a match in them may be missed. */
+export function filterLines(pattern: LinePattern, { all, without, ignoreCase }: LineFilter): LinePattern {
+  if (all.length === 0 && without.length === 0) return pattern;
+  const fold = (text: string): string => ignoreCase ? text.toLowerCase() : text;
+  const [needed, refused] = [all, without].map((texts) => texts.map((text) => createTextFinder(fold(text)))) as [
+    ReturnType<typeof createTextFinder>[],
+    ReturnType<typeof createTextFinder>[],
+  ];
+  return {
+    ...pattern,
+    find(line) {
+      const text = fold(line);
+      const isWanted = needed.every((find) => find(text, 0) !== -1) && refused.every((find) => find(text, 0) === -1);
+      return isWanted ? pattern.find(line) : -1;
+    },
+    searchLong: () => ({
+      isUnsure: true,
+      *feed() {
+        yield;
+        return null;
+      },
+    }),
+  };
+}

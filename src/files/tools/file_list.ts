@@ -6,10 +6,8 @@ import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../work
 import { cursorWords, tagOf, toWalkCursor, toWalkCursorText } from "./cursor.ts";
 import { cursorInput, pageBytes } from "./input.ts";
 import {
-  alsoExcluding,
   fitPage,
   isWanted,
-  matcherOf,
   skippedOutput,
   skippedParts,
   toEntry,
@@ -18,14 +16,16 @@ import {
   type TreeListing,
   visitWanted,
   wholeTreeAnswer,
+  withNotices,
 } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { createIgnored } from "../workspace/ignored.ts";
-import { parseDirectoryPath } from "../workspace/path.ts";
-import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { knownAs, listNames } from "./argument_names.ts";
 import { listDuplicates, summarize } from "./list_summary.ts";
+import { createNamePatterns } from "./name_patterns.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 
 // A page of a directory or tree for `file_list`, in the order of names, as an indented tree.
@@ -45,7 +45,7 @@ async function listPage(
   },
 ): Promise<ToolOutcome> {
   const { workspace, path, depth, limit, ignored, isOver } = listing;
-  const tree = createTree(listing.now);
+  const tree = createTree(listing);
   const found: WalkedEntry[] = [];
   let visited = 0;
   let characters = 0;
@@ -72,7 +72,7 @@ async function listPage(
     }
   }
   const twins = createTwinDisplay(found.map(({ segments }) => segments.join("/")));
-  const shown = twins === null ? tree : createTree(listing.now, twins);
+  const shown = twins === null ? tree : createTree(listing, twins);
   if (shown !== tree) found.forEach(shown.add);
   const nextCursor = isCut && last !== undefined ? toWalkCursorText(tag, last) : undefined;
   const skipped = skippedParts(ignored);
@@ -95,7 +95,10 @@ async function listPage(
 }
 
 /** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
-function createTree(now: number, display = (_path: string, name: string): string => showName(name)): {
+function createTree(
+  { path, isFlat, ...form }: TreeListing,
+  display = (_path: string, name: string): string => showName(name),
+): {
   readonly lines: readonly string[];
   readonly characters: number;
   add(entry: WalkedEntry): void;
@@ -114,6 +117,7 @@ function createTree(now: number, display = (_path: string, name: string): string
     },
     add(entry) {
       const { segments, kind } = entry;
+      if (isFlat) return push(toTreeLine(entry, display(segments.join("/"), childPath(path, segments).text), form));
       const parents = segments.slice(0, -1);
       let shared = 0;
       while (shared < parents.length && open[shared] === parents[shared]) shared++;
@@ -121,7 +125,7 @@ function createTree(now: number, display = (_path: string, name: string): string
         if (level >= shared) push(`${"  ".repeat(level)}${display(parents.slice(0, level + 1).join("/"), name)}/`);
       }
       const indent = "  ".repeat(parents.length);
-      push(`${indent}${toTreeLine(entry, display(segments.join("/"), segments.at(-1) ?? ""), now)}`);
+      push(`${indent}${toTreeLine(entry, display(segments.join("/"), segments.at(-1) ?? ""), form)}`);
       open = kind === "directory" ? segments : parents;
     },
   };
@@ -149,7 +153,7 @@ async function listSorted(listing: TreeListing, sort: "size" | "modified"): Prom
   });
   if (!visited.ok) return toFailure("list directory", listing.path, visited.error);
   keepFirst();
-  const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"))));
+  const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"), listing.isExact)));
   const shown = lines.length;
   return wholeTreeAnswer(listing, {
     lines: [
@@ -171,14 +175,14 @@ const maxTreeVisits = 200_000;
 
 const input = z.lazy(() =>
   z.object({
-    path: z.string().default(".").describe("Directory"),
+    path: z.string().default(".").describe("Directory, or one file"),
     pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths").meta(emptyIsAbsent),
     exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
     depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all").meta(
       clamped,
     ),
-    show: z.enum(["names", "details", "summary", "duplicates"]).default("names").describe(
-      "details: size, time; summary: files, bytes, lines by extension; duplicates: equal files",
+    show: z.enum(["names", "details", "bytes", "summary", "duplicates"]).default("names").describe(
+      "details: size, time; bytes: exact size; summary: files, bytes, lines by extension; duplicates: equal files",
     ),
     sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
     modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
@@ -245,17 +249,20 @@ export function fileListTool(
       if (!parsed.ok) {
         return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
       }
-      const matches = matcherOf(request.pattern, request.exclude);
-      if (matches === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
       if (Number.isNaN(modifiedAfter)) return invalid("modified_after is no date; write it as 2026-11-20T09:00Z");
       const { show, sort, pattern } = request;
-      const isPlain = pattern === undefined && modifiedAfter === null && sort === "name" &&
-        (show === "names" || show === "details");
-      const depth = request.depth ?? (isPlain ? 1 : maxWalkDepth);
       const workspace = workspaceOf(source, context.principal);
-      const path = await inStoredForm(workspace, parsed.value);
-      const tag = tagOf([path.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
+      const given = await inStoredForm(workspace, parsed.value);
+      const isFile = given.text !== "" && await isFileAt(workspace, given);
+      const isDetailed = show === "details" || show === "bytes";
+      const isPlain = pattern === undefined && modifiedAfter === null && sort === "name" &&
+        (show === "names" || isDetailed);
+      const depth = isFile ? 1 : request.depth ?? (isPlain ? 1 : maxWalkDepth);
+      const path = isFile ? childPath(rootPath, given.segments.slice(0, -1)) : given;
+      const patterns = createNamePatterns(path, isFile ? {} : request);
+      if (patterns === null) return invalid("a pattern is empty, too long or has too many alternatives");
+      const tag = tagOf([given.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
       const after = request.cursor === undefined ? undefined : toWalkCursor(tag, request.cursor);
       if (typeof after === "string") return invalid(cursorWords(after));
       const deadline = clock() + maxListMilliseconds;
@@ -264,12 +271,13 @@ export function fileListTool(
         path,
         depth,
         limit: Math.min(request.limit, workspace.limits.maxListEntries),
-        matches,
+        matches: isFile ? ([name]: readonly string[]) => name === given.segments.at(-1) : patterns.matches,
+        isFlat: pattern !== undefined && !/^[*/]+$/.test(pattern),
+        isExact: show === "bytes",
         modifiedAfter,
         // a plain listing shows all that there is
-        ignored: alsoExcluding(
+        ignored: patterns.alsoExcluding(
           depth === 1 || request.include_ignored ? undefined : await createIgnored(workspace, path),
-          request.exclude,
         ),
         isOver: () => clock() > deadline || context.signal.aborted,
         maxVisits,
@@ -281,10 +289,16 @@ export function fileListTool(
         ? await listDuplicates(listing)
         : sort !== "name"
         ? await listSorted(listing, sort)
-        : await listPage(listing, { details: show === "details" || modifiedAfter !== null, after, tag });
-      return await suggestNear(workspace, path, answer);
+        : await listPage(listing, { details: isDetailed || modifiedAfter !== null, after, tag });
+      const isWhole = answer.ok && !("next_cursor" in (answer.structuredContent ?? {})) && request.cursor === undefined;
+      return await suggestNear(workspace, path, isWhole ? withNotices(answer, patterns.notices()) : answer);
     },
   });
+}
+
+async function isFileAt(workspace: Workspace, path: WorkspacePath): Promise<boolean> {
+  const there = await workspace.stat(path);
+  return there.ok && there.value.kind === "file";
 }
 
 function invalid(words: string): ToolOutcome {

@@ -5,17 +5,22 @@ import { type Clock, systemClock } from "../../lib/time.ts";
 import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
-import { parseDirectoryPath } from "../workspace/path.ts";
-import { workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
+import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { knownAs, searchNames } from "./argument_names.ts";
 import { cursorWords, tagOf, toSearchCursor } from "./cursor.ts";
-import { showText } from "../workspace/file_display.ts";
+import { showName, showText } from "../workspace/file_display.ts";
 import { cursorInput, untrustedOutput } from "./input.ts";
-import { alsoExcluding, matcherOf, skippedOutput } from "./list_walk.ts";
+import { skippedOutput, withNotices } from "./list_walk.ts";
+import { createNamePatterns } from "./name_patterns.ts";
+import { parseNamedParts } from "./read_text.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 
 const maxExcludes = 20;
+/** Texts that a line must hold or must not hold, and characters of each. */
+const maxTexts = 10;
+const maxTextCharacters = 200;
 /** Hits of one answer. */
 const maxHits = 1000;
 
@@ -26,9 +31,15 @@ const input = z.lazy(() =>
       written: "text",
     }),
     regex: z.boolean().default(false).describe("RE2 syntax, one line at a time"),
-    path: z.string().default(".").describe("Directory or file"),
+    path: z.string().default(".").describe("Directory or file, also a.ts:10-50"),
     pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths").meta(emptyIsAbsent),
     exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+    all: z.array(z.string().min(1).max(maxTextCharacters)).max(maxTexts).optional().describe(
+      "The line must hold these, too",
+    ),
+    without: z.array(z.string().min(1).max(maxTextCharacters)).max(maxTexts).optional().describe(
+      "The line must hold none",
+    ),
     ignore_case: z.boolean().default(false).describe("Any case"),
     whole_word: z.boolean().default(false).describe("Not in longer words"),
     show: z.enum(["lines", "files", "count", "texts"]).default("lines").describe(
@@ -45,7 +56,7 @@ const input = z.lazy(() =>
 
 /** What a cursor goes with. */
 const queryParts = [
-  ...["query", "regex", "pattern", "exclude", "ignore_case", "whole_word"] as const,
+  ...["query", "regex", "pattern", "exclude", "all", "without", "ignore_case", "whole_word"] as const,
   ...["last", "newest_first", "include_ignored"] as const,
 ];
 
@@ -111,38 +122,44 @@ export function fileSearchTool(
       if (!parsed.ok) {
         return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
       }
-      if (request.query === undefined && request.pattern === undefined) {
+      if (
+        [request.query, request.pattern, request.all?.[0], request.without?.[0]].every((each) => each === undefined)
+      ) {
         const again = request.cursor === undefined ? "" : "; a cursor goes with the arguments of the call that gave it";
         return invalid(`give query, pattern or both${again}`);
       }
-      const matchesName = matcherOf(request.pattern, request.exclude);
-      if (matchesName === null) return invalid("a pattern is empty, too long or has too many alternatives");
-      const { createLinePattern, hintFor, search } = await loadSearch();
+      const { createLinePattern, filterLines, hintFor, relaxedQuery, search } = await loadSearch();
+      const { all = [], without = [], ignore_case: ignoreCase } = request;
+      // lines that need not hold a text are all there are
+      const isQuery = request.query !== undefined;
+      const query = request.query ?? all[0] ?? (without.length === 0 ? undefined : "^");
       let pattern: LinePattern | null = null;
-      if (request.query !== undefined) {
+      if (query !== undefined) {
         const created = await createLinePattern({
-          text: request.query,
-          isRegularExpression: request.regex,
-          ignoreCase: request.ignore_case,
+          text: query,
+          isRegularExpression: isQuery ? request.regex : query === "^" && all.length === 0,
+          ignoreCase,
           wholeWord: request.whole_word,
         });
         if (!created.ok) return invalid(queryWords(created.error));
-        pattern = created.value;
+        pattern = filterLines(created.value, { all, without, ignoreCase });
       }
       const workspace = workspaceOf(source, context.principal);
-      const path = await inStoredForm(workspace, parsed.value);
+      const { path, lines } = await findLines(workspace, await inStoredForm(workspace, parsed.value));
+      const patterns = createNamePatterns(path, { ...request, name: request.query });
+      if (patterns === null) return invalid("a pattern is empty, too long or has too many alternatives");
       const there = path.text === "" ? null : await workspace.stat(path);
       if (there !== null && !there.ok) {
         return await suggestNear(workspace, path, toFailure("search", path, there.error));
       }
       const isFile = there?.value.kind === "file";
-      const tag = tagOf([path.text, ...queryParts.map((part) => request[part])]);
+      const tag = tagOf([parsed.value.text, ...queryParts.map((part) => request[part])]);
       const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
       if (typeof cursor === "string") return invalid(cursorWords(cursor));
       const started = clock();
       const deadline = started + maxSearchMilliseconds;
       let isHandedOut = false;
-      return await search({
+      const task = {
         workspace,
         path,
         isFile,
@@ -151,25 +168,76 @@ export function fileSearchTool(
         show: request.show,
         last: request.last,
         newestFirst: request.newest_first,
-        matchesName: isFile ? () => true : matchesName,
+        matchesName: isFile ? () => true : patterns.matches,
+        lines,
         pattern,
         cursor,
         tag,
         hint: request.query === undefined ? null : hintFor(request.query, request),
-        ignored: alsoExcluding(
+        ignored: patterns.alsoExcluding(
           isFile || request.include_ignored ? undefined : await createIgnored(workspace, path),
-          request.exclude,
         ),
         isOver: () => clock() > deadline || context.signal.aborted,
-        progress: (progress) => context.progress({ progress }),
+        progress: (progress: number) => context.progress({ progress }),
         outlive() {
           if (isHandedOut || clock() - started < handOutAfterMilliseconds) return undefined;
           isHandedOut = true;
           return context.handOut();
         },
-      });
+      };
+      const outcome = await search(task);
+      const { matches = [], lines: found, next_cursor: next } = outcome.ok ? outcome.structuredContent as Found : {};
+      if (!outcome.ok || matches.length > 0 || (found ?? 0) > 0 || next !== undefined || cursor !== undefined) {
+        return outcome;
+      }
+      const notices = isFile ? [] : patterns.notices();
+      const relaxed = request.query === undefined ? null : relaxedQuery(request.query, request);
+      const almost = relaxed === null ? null : await createLinePattern(relaxed);
+      if (almost?.ok) {
+        const ignored = isFile || request.include_ignored ? undefined : await createIgnored(workspace, path);
+        const again = {
+          pattern: almost.value,
+          ignored: patterns.alsoExcluding(ignored),
+          limit: 1,
+          show: "lines",
+        } as const;
+        const near = await search({ ...task, ...again, context: 0, last: false, newestFirst: false });
+        const [first] = near.ok ? (near.structuredContent as Found).matches ?? [] : [];
+        if (first !== undefined) {
+          notices.push(
+            `but for case, quotes, dashes or longer words it is at ${showName(first.filename)}:${first.line}`,
+          );
+        }
+      }
+      return withNotices(outcome, notices);
     },
   });
+}
+
+/** What is looked at of a search's own answer. */
+interface Found {
+  readonly matches?: readonly { readonly filename: string; readonly line?: number }[];
+  readonly lines?: number;
+  readonly next_cursor?: string;
+}
+
+/** Lines of one file, from 1. */
+interface Lines {
+  readonly first: number;
+  readonly last: number;
+}
+
+const allLines: Lines = { first: 1, last: Infinity };
+
+/** The path, or the file and the lines in it that the end of the path names: `src/a.ts:10-50`. */
+async function findLines(
+  workspace: Workspace,
+  path: WorkspacePath,
+): Promise<{ readonly path: WorkspacePath; readonly lines: Lines }> {
+  const named = parseNamedParts(path.text).find(({ lines }) => lines.startLine !== undefined && !lines.characters);
+  const file = named === undefined ? null : parseDirectoryPath(named.filename);
+  if (named === undefined || !file?.ok || (await workspace.stat(path)).ok) return { path, lines: allLines };
+  return { path: file.value, lines: { first: named.lines.startLine ?? 1, last: named.lines.endLine ?? Infinity } };
 }
 
 function queryWords(refusal: LineQueryRefusal): string {

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
-import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
+import type { GlobMatcher } from "../workspace/glob.ts";
 import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
@@ -16,6 +16,10 @@ export interface TreeListing {
   readonly depth: number;
   readonly limit: number;
   readonly matches: GlobMatcher;
+  /** Paths in the workspace, which the next call can take, in place of a tree. */
+  readonly isFlat: boolean;
+  /** Sizes in bytes, in place of K and M. */
+  readonly isExact: boolean;
   /** Milliseconds since the epoch, that time included: what was shown to the minute is found again. Only files. */
   readonly modifiedAfter: number | null;
   readonly ignored: Ignored | undefined;
@@ -28,29 +32,13 @@ export interface TreeListing {
 
 const visitsPerCheck = 32;
 
+/** Of what was passed over, in each answer. */
+const maxShownSkipped = 3;
+
 /** What was passed over, in structured content. */
 export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
   z.object({ count: z.int(), directories: z.array(z.string()) })
 );
-
-/** Matches names that fit `pattern`; `null` when it, or one of `exclude`, is no pattern. */
-export function matcherOf(pattern: string | undefined, exclude: readonly string[] = []): GlobMatcher | null {
-  if (parseGlobs(exclude) === null) return null;
-  return pattern === undefined ? () => true : parseGlob(pattern);
-}
-
-/** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
-export function alsoExcluding(ignored: Ignored | undefined, exclude: readonly string[] = []): Ignored | undefined {
-  const isExcluded = exclude.length === 0 ? null : parseGlobs(exclude);
-  if (isExcluded === null) return ignored;
-  return {
-    enter: (segments, entries) => ignored?.enter(segments, entries),
-    skips: (segments, isDirectory) => isExcluded(segments) || (ignored?.skips(segments, isDirectory) ?? false),
-    get skipped() {
-      return ignored?.skipped ?? { count: 0, names: [] };
-    },
-  };
-}
 
 /** Why a tree was not looked at whole, for the answer: the directory that most of it is in, if there is such a one. */
 interface Cut {
@@ -85,8 +73,8 @@ export function isWanted(
   { matches, modifiedAfter }: TreeListing,
   { segments, kind, modifiedAt = 0, isSkipped }: WalkedEntry,
 ): boolean {
-  if (isSkipped || (modifiedAfter !== null && (kind !== "file" || modifiedAt < modifiedAfter))) return false;
-  return matches(segments);
+  if (isSkipped || !matches(segments)) return false;
+  return modifiedAfter === null || (kind === "file" && modifiedAt >= modifiedAfter);
 }
 
 /** The entry as structured content has it. */
@@ -102,8 +90,12 @@ const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socke
 const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
 
 /** The entry's name, as it is shown, with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
-export function toTreeLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, shownName: string, now: number): string {
-  const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes)}`;
+export function toTreeLine(
+  { kind, sizeBytes, modifiedAt }: WalkedEntry,
+  shownName: string,
+  { now, isExact }: Pick<TreeListing, "now" | "isExact">,
+): string {
+  const size = sizeBytes === undefined ? "" : ` ${toSize(sizeBytes, isExact)}`;
   const isRecent = modifiedAt !== undefined && now - modifiedAt < recentMilliseconds;
   const time = modifiedAt === undefined || kind === "directory"
     ? ""
@@ -112,16 +104,16 @@ export function toTreeLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, shownNa
 }
 
 /** The entry's path with a mark of its kind, and what is known of it before. */
-export function toLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string): string {
-  const size = sizeBytes === undefined ? "" : `${toSize(sizeBytes).padStart(5)} `;
+export function toLine({ kind, sizeBytes, modifiedAt }: WalkedEntry, name: string, isExact: boolean): string {
+  const size = sizeBytes === undefined ? "" : `${toSize(sizeBytes, isExact).padStart(5)} `;
   const time = modifiedAt === undefined ? "" : `${toTimestamp(modifiedAt).slice(0, 16)} `;
   const gap = sizeBytes === undefined && modifiedAt !== undefined ? " ".repeat(6) : "";
   return `${gap}${size}${time}${showName(name)}${marks[kind]}`;
 }
 
 /** A size as people write it: 340, 12K, 3.1M. */
-export function toSize(bytes: number): string {
-  if (bytes < 1000) return String(bytes);
+export function toSize(bytes: number, isExact = false): string {
+  if (bytes < 1000 || isExact) return String(bytes);
   let size = bytes;
   for (const unit of ["K", "M", "G", "T"]) {
     size /= 1000;
@@ -132,14 +124,14 @@ export function toSize(bytes: number): string {
 }
 
 /** What was passed over, as a line of the answer and as structured content; nothing where nothing was. */
-export function skippedParts(ignored: Ignored | undefined): {
+export function skippedParts(ignored: Ignored | undefined, maxShown = maxShownSkipped): {
   readonly lines: readonly string[];
   readonly facts: Readonly<Record<string, unknown>>;
 } {
   const { count, names } = ignored?.skipped ?? { count: 0, names: [] };
   if (count === 0) return { lines: [], facts: {} };
-  const shown = names.map(showName).join(", ");
-  const more = names.length === 0 ? "" : `: ${shown}${count > names.length ? ", ..." : ""}`;
+  const shown = names.slice(0, maxShown);
+  const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${count > shown.length ? ", ..." : ""}`;
   return {
     lines: [
       `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}; set include_ignored to see them)`,
@@ -192,4 +184,12 @@ export function wholeTreeAnswer(
     content: [{ type: "text", text }],
     structuredContent: { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts },
   };
+}
+
+/** The answer with notices behind it. */
+export function withNotices(answer: ToolOutcome, notices: readonly string[]): ToolOutcome {
+  const [first, ...others] = answer.ok ? answer.content : [];
+  if (!answer.ok || first?.type !== "text" || notices.length === 0) return answer;
+  const text = [first.text, ...notices.map((notice) => `(${notice})`)].join("\n");
+  return { ...answer, content: [{ type: "text", text }, ...others] };
 }

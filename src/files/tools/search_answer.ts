@@ -20,6 +20,8 @@ const maxAnswerCharacters = 1_000_000;
 /** Names of files that an answer repeats for each reason. */
 const maxPassedOverNames = 3;
 const maxUnsureLines = 10;
+/** In a directory that few look at. */
+const hidden = /(?:^|\/)(?:\.[^/]+|node_modules)\//;
 /** Different matched texts that are counted, and characters of each. */
 const maxTexts = 1_000;
 const maxTextCharacters = 200;
@@ -174,6 +176,10 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
         const entry = passedOver.get(outcome.error) ?? { count: 0, names: [] };
         passedOver.set(outcome.error, entry);
         if (entry.count++ < maxPassedOverNames) entry.names.push(current.filename);
+        else if (!hidden.test(current.filename)) { // what matters first
+          const at = entry.names.findIndex((name) => hidden.test(name));
+          if (at !== -1) entry.names.splice(at, 1, current.filename);
+        }
         return null;
       }
       return show === "files" && current.lines > 0 ? null : outcome.value.stoppedAfter;
@@ -223,7 +229,7 @@ export function toAnswer(
   const { show, hasContext, byName, files, lines: all, matches, searched, passedOver, unsure } = result;
   const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(tag, next);
-  const skipped = skippedParts(ignored);
+  const skipped = skippedParts(ignored, all > 0 ? 1 : undefined);
   const notice = byName ? foundWords(result) : searchedWords(result);
   const more = cursor !== undefined
     ? `; there may be more: go on with cursor ${cursor}`
@@ -289,11 +295,11 @@ function searchedWords(result: SearchResult): string {
     : `${isLast ? `the last ${show === "lines" ? shown : count(files.length, "file")} of ` : ""}${
       matchWords(result)
     } in ${count(all, "file")}`;
-  const reasons = Array.from(
-    passedOver,
-    ([reason, { count: number, names }]) =>
-      `${number} ${reasonWords[reason]}: ${names.map(showName).join(", ")}${number > names.length ? ", ..." : ""}`,
-  );
+  // where something was found, few ask for what was not looked at
+  const reasons = Array.from(passedOver, ([reason, { count: number, names }]) => {
+    const named = names.slice(0, lines > 0 ? 1 : names.length).map(showName);
+    return `${number} ${reasonWords[reason]}: ${named.join(", ")}${number > named.length ? ", ..." : ""}`;
+  });
   return [`${found}; ${searched} searched`, ...(reasons.length === 0 ? [] : [`passed over: ${reasons.join("; ")}`])]
     .join("; ");
 }

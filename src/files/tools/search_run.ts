@@ -31,6 +31,8 @@ interface SearchRun {
   readonly last: boolean;
   readonly newestFirst: boolean;
   readonly matchesName: GlobMatcher;
+  /** Of the one file: the lines to search. */
+  readonly lines: { readonly first: number; readonly last: number };
   /** `null`: files are found by their names alone. */
   readonly pattern: LinePattern | null;
   readonly cursor: SearchCursor | undefined;
@@ -61,6 +63,7 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   const steps = candidates(task, nextTurn, () => isTreeCut = true);
   const ahead = createLookAhead<WalkedEntry>(workspace, pattern, buffer);
   let isWalked = false;
+  let isPast = false; // a match beyond the last line
   try {
     for (;;) {
       const looked = ahead.next();
@@ -102,15 +105,15 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
               pattern,
               counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
               contextLines: task.show === "lines" ? task.context : 0,
-              afterLine: resumed ? cursor?.partial?.line ?? 0 : 0,
-              onMatch: collector.addMatch,
+              afterLine: resumed ? cursor?.partial?.line ?? 0 : task.lines.first - 1,
+              onMatch: (match) => (isPast = match.line > task.lines.last) || collector.addMatch(match),
               onUnsure: collector.addUnsure,
               nextTurn,
               isOver: task.isOver,
               mayStopAtOnce: collector.searched > 1,
             });
             const line = collector.end(searching instanceof Promise ? await searching : searching);
-            if (line !== null) {
+            if (line !== null && !isPast) {
               next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
               break;
             }

@@ -78,7 +78,7 @@ function isWild(pattern: string): boolean {
   return /[*?[\\]/.test(pattern);
 }
 
-const alwaysIgnored: ReadonlySet<string> = new Set([".git", "node_modules"]);
+const alwaysIgnored: ReadonlySet<string> = new Set([".git", "node_modules", ".worktrees"]);
 const rulesName = ".gitignore";
 /** Names that an answer repeats, those of directories with a slash. */
 const maxSkippedNames = 5;
@@ -110,7 +110,7 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
   let count = 0;
   const [directories, files]: readonly [string[], string[]] = [[], []];
   const isIgnored = (path: readonly string[], isDirectory: boolean): boolean => {
-    if (isDirectory && alwaysIgnored.has(path.at(-1) ?? "")) return true;
+    if (isDirectory && (alwaysIgnored.has(path.at(-1) ?? "") || isAgentsCopies(path))) return true;
     for (const { depth, rules: decide } of rules) { // the nearest rules decide
       if (path.length <= depth) continue; // rules of a directory that the walk has left
       const verdict = decide(path.slice(depth), isDirectory);
@@ -158,4 +158,9 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
 async function readRules(workspace: Workspace, directory: WorkspacePath): Promise<string | null> {
   const read = await workspace.read(entryPath(directory, rulesName), { offsetBytes: 0, lengthBytes: maxIgnoreBytes });
   return read.ok ? Buffer.from(read.value.bytes).toString("utf8") : null;
+}
+
+/** Copies of the whole tree that coding agents make beside each other. */
+function isAgentsCopies(path: readonly string[]): boolean {
+  return path.at(-1) === "worktrees" && path.at(-2)?.startsWith(".") === true;
 }

@@ -1,0 +1,193 @@
+/** Name patterns, ranges and filters of listings and searches, and what they say where nothing is found. */
+import assert from "node:assert/strict";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { fileSearchTool } from "../../src/files/tools/file_search.ts";
+import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
+
+function fill(root: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    Deno.mkdirSync(`${root}/${path}`.replace(/\/[^/]*$/, ""), { recursive: true });
+    Deno.writeTextFileSync(`${root}/${path}`, text);
+  }
+}
+
+const tree = {
+  "config/app.json": "needle\n",
+  "config/tls/key.pem": "needle\n",
+  "config/config/deep.json": "needle\n",
+  "src/Main.java": "needle\n",
+  "src/a.ts": "needle\n",
+  "src/b.tsx": "needle\n",
+};
+
+Deno.test("patterns count from path and from the workspace, and those that fit nothing are named", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, tree);
+    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    const found = async (input: Record<string, unknown>): Promise<readonly string[]> => {
+      const { structured } = await answerOf(search, { query: "needle", path: "config", show: "files", ...input });
+      const names = (structured["matches"] as { readonly filename: string }[]).map(({ filename }) => filename);
+      const { text } = await answerOf(list, { path: "config", depth: 9, ...input });
+      for (const name of names) assert.ok(text.includes(name.split("/").at(-1) ?? ""), `${name} in ${text}`);
+      return names;
+    };
+    const [app, deep, key] = ["config/app.json", "config/config/deep.json", "config/tls/key.pem"];
+    assert.deepEqual(await found({ exclude: ["config/tls"] }), [app, deep]);
+    assert.deepEqual(await found({ exclude: ["tls/*"] }), [app, deep]);
+    assert.deepEqual(await found({ pattern: "config/tls/*" }), [key]);
+    assert.deepEqual(await found({ pattern: "tls/*" }), [key]);
+    assert.deepEqual(await found({ pattern: "config/*.json" }), [app, deep]);
+    for (const [tool, input] of [[list, { depth: 9 }], [search, { query: "nothing" }]] as const) {
+      const { text } = await answerOf(tool, { ...input, exclude: ["src/a.ts", "conf/tls", "dist"] });
+      assert.match(text, /\n\(exclude fits nothing: conf\/tls, dist\)$/);
+      assert.doesNotMatch((await answerOf(tool, { ...input, pattern: "*.ts", limit: 1 })).text, /fits nothing/);
+    }
+  }));
+
+Deno.test("a pattern that fits nothing is named with the form that works", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, tree);
+    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    for (
+      const [pattern, working] of [
+        [".*\\.java$", "*.java"],
+        ["^.*\\.(ts|tsx)$", "*.{ts,tsx}"],
+        ["src/{a.ts,b.tsx", "src/{a.ts,b.tsx}"],
+        ["src/", "src/**"],
+        ["java", "*.java"],
+        [".pem", "*.pem"],
+        ["*.java,*.ts", "{*.java,*.ts}"],
+        ["*.java, *.ts", "{*.java,*.ts}"],
+        ["src\\*.ts", "src/*.ts"],
+        ["SRC/*.TS", "src/a.ts"],
+        ["main.java", "src/Main.java"],
+      ] as const
+    ) {
+      for (const [tool, input] of [[search, { query: "needle" }], [search, {}], [list, {}]] as const) {
+        if (tool === list && pattern === "src/") continue; // the directory
+        const { text } = await answerOf(tool, { ...input, pattern });
+        assert.ok(text.endsWith(`fits nothing; did you mean ${working}?)`), `${pattern}: ${text}`);
+        const again = await answerOf(tool, { ...input, pattern: working });
+        assert.doesNotMatch(again.text, /nothing|no entries/, working);
+      }
+    }
+    const { text } = await answerOf(search, { query: "needle", pattern: "!**/*.tsx" });
+    assert.match(text, /did you mean exclude \*\*\/\*\.tsx\?/);
+    assert.match((await answerOf(search, { pattern: "**/none.rb" })).text, /\(pattern \*\*\/none.rb fits nothing\)$/);
+  }));
+
+Deno.test("a search that finds nothing says where it almost is, and that a file has the name", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, { "d/a.md": "one\nIt’s the “Plan” – Foo.bar\n", "d/notes.txt": "", "e/notes.txt": "" });
+    const search = fileSearchTool(workspace);
+    for (
+      const input of [{ query: "it's" }, { query: 'the "plan"' }, { query: "foo.bar" }, { query: "Plan” -" }, {
+        query: "It's",
+        ignore_case: true,
+        path: "d/a.md",
+      }, { query: "Pla", whole_word: true }]
+    ) {
+      const { text } = await answerOf(search, input);
+      assert.match(
+        text,
+        /\(but for case, quotes, dashes or longer words it is at d\/a\.md:2\)$/,
+        JSON.stringify(input),
+      );
+    }
+    for (const query of ["fooxbar", "FOO.+BAR"]) {
+      assert.doesNotMatch((await answerOf(search, { query, regex: query.includes("+") })).text, /but for/);
+    }
+    const { text } = await answerOf(search, { query: "notes.txt" });
+    assert.match(text, /\n\(files of that name: d\/notes\.txt, e\/notes\.txt\)$/);
+    assert.doesNotMatch((await answerOf(search, { query: "one" })).text, /of that name|but for/);
+  }));
+
+Deno.test("lines must hold all of some texts and none of others, with a query or without", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const lines = ["ERROR timeout db", "ERROR declined", "INFO timeout", "", "Error DB timeout"];
+    fill(root, { "a.log": `${lines.join("\n")}\n`, "b.log": `${"x".repeat(20_000)} ERROR timeout\n` });
+    const search = fileSearchTool(workspace);
+    const cases: readonly (readonly [Record<string, unknown>, readonly number[]])[] = [
+      [{ query: "ERROR", all: ["timeout"] }, [1]],
+      [{ all: ["timeout", "ERROR"] }, [1]],
+      [{ all: ["db", "error"], ignore_case: true }, [1, 5]],
+      [{ query: "ERROR", without: ["timeout"] }, [2]],
+      [{ query: "^E", regex: true, all: ["timeout"], without: ["db"] }, [5]],
+      [{ without: ["timeout", "ERROR"] }, [4]],
+      [{ without: ["error", "info"], ignore_case: true }, [4]],
+    ];
+    for (const [input, expected] of cases) {
+      const { structured } = await answerOf(search, { path: "a.log", ...input });
+      const found = (structured["matches"] as { readonly line: number }[]).map(({ line }) => line);
+      assert.deepEqual(found, expected, JSON.stringify(input));
+    }
+    const long = await answerOf(search, { query: "ERROR", all: ["timeout"], path: "b.log" });
+    assert.match(long.text, /a match may be missed: 1 line: b\.log:1/);
+    const counted = await answerOf(search, {
+      query: "t\\w+",
+      regex: true,
+      without: ["INFO"],
+      path: "a.log",
+      show: "texts",
+    });
+    assert.match(counted.text, /^2: timeout\n/);
+    assert.match((await failureOf(search, { all: [] })).message, /give query, pattern or both/);
+  }));
+
+Deno.test("a search of some lines of a file takes the range as file_read does", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, { "a.txt": Array.from({ length: 100 }, (_, n) => `line ${n + 1}\n`).join(""), "bb:3": "line\n" });
+    const search = fileSearchTool(workspace);
+    const found = async (path: string, more = {}): Promise<readonly number[]> => {
+      const { structured } = await answerOf(search, { query: "line", path, ...more });
+      assert.equal(structured["next_cursor"], undefined);
+      return (structured["matches"] as { readonly line: number }[]).map(({ line }) => line);
+    };
+    assert.deepEqual(await found("a.txt:10-12"), [10, 11, 12]);
+    assert.deepEqual(await found("a.txt:99-"), [99, 100]);
+    assert.deepEqual(await found("a.txt:7"), [7]);
+    assert.deepEqual(await found("a.txt:10-50", { last: true, limit: 2 }), [49, 50]);
+    assert.deepEqual(await found("bb:3"), [1], "a file may be called so");
+    assert.match((await answerOf(search, { query: "line", path: "a.txt:10-19", show: "count" })).text, /^a\.txt: 10\n/);
+    const first = await answerOf(search, { query: "line", path: "a.txt:10-14", limit: 3 });
+    const cursor = first.structured["next_cursor"];
+    const { structured } = await answerOf(search, { query: "line", path: "a.txt:10-14", limit: 3, cursor });
+    assert.deepEqual((structured["matches"] as { line: number }[]).map(({ line }) => line), [13, 14]);
+    assert.equal((await failureOf(search, { query: "line", path: "none.txt:1-2" })).code, "not_found");
+  }));
+
+Deno.test("file_list lists one file, and sizes to the byte where they are asked for", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, { "d/a.txt": "x".repeat(12_345), "d/b.txt": "x\ny\n" });
+    const list = fileListTool(workspace, { clock: () => Date.parse("2030-01-01T00:00Z") });
+    Deno.utimeSync(`${root}/d/a.txt`, new Date("2026-11-01"), new Date("2026-11-01"));
+    const text = async (input: Record<string, unknown>): Promise<string> => (await answerOf(list, input)).text;
+    assert.equal(await text({ path: "d/a.txt", show: "details" }), "a.txt 12.3K 2026-11-01".replace("12.3K", "12K"));
+    assert.equal(await text({ path: "d/a.txt", show: "bytes" }), "a.txt 12345 2026-11-01");
+    assert.match(await text({ path: "d", sort: "size", show: "bytes" }), /^12345 .*a\.txt\n\s+4 .*b\.txt$/);
+    assert.match(await text({ path: "d/b.txt", show: "summary" }), /1 file.*2 lines/);
+    assert.equal((await failureOf(list, { path: "d/a.txt/x" })).code, "not_a_directory");
+  }));
+
+Deno.test("copies of the tree that coding agents make are passed over, as ignored directories are", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const paths = ["src/a.ts", ".worktrees/x/src/a.ts", ".claude/worktrees/y/src/a.ts", "docs/worktrees/a.ts"];
+    fill(root, Object.fromEntries(paths.map((path) => [path, "needle\n"])));
+    const { text, structured } = await answerOf(fileSearchTool(workspace), { query: "needle" });
+    assert.equal(structured["hits"], 2);
+    assert.match(text, /2 ignored entries passed over: \.claude\/worktrees\/, \.\.\.; set include_ignored/);
+    const all = await answerOf(fileSearchTool(workspace), { query: "needle", include_ignored: true });
+    assert.equal(all.structured["hits"], 4);
+    assert.equal(
+      (await answerOf(fileSearchTool(workspace), { query: "needle", path: ".worktrees/x" })).structured["hits"],
+      1,
+    );
+  }));
+
+Deno.test("of the binary files that a search passed over those are named first that matter", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const paths = [".git/a", ".git/b", ".git/c", ".git/d", "node_modules/e", "src/f.dat"];
+    fill(root, Object.fromEntries(paths.map((path) => [path, "\0"])));
+    const { text } = await answerOf(fileSearchTool(workspace), { query: "x", include_ignored: true });
+    assert.match(text, /6 binary: src\/f\.dat, \.git\/b, \.git\/c, \.\.\./);
+  }));
