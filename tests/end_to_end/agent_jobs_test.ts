@@ -25,8 +25,8 @@ import { at } from "../workspace/contract.ts";
 
 const size = Deno.env.get("AGENT_JOBS") === "large" ? largeSize : smallSize;
 
-testInEachWay("an agent does twenty-four everyday jobs in few calls", async ({ start }, test) => {
-  assert.equal(jobs.length, 24);
+testInEachWay("an agent does thirty everyday jobs in few calls", async ({ start }, test) => {
+  assert.equal(jobs.length, 30);
   await withFileServer(
     { ...start, fill: (root) => makeAgentWorkspace(root, size) },
     async ({ root, done, refused }) => {
@@ -43,7 +43,7 @@ testInEachWay("an agent does twenty-four everyday jobs in few calls", async ({ s
 });
 
 needing("data directory").test(
-  "an agent does twenty-four everyday jobs in few calls: in the storage",
+  "an agent does thirty everyday jobs in few calls: in the storage",
   async (test) => {
     const limits = { ...defaultWorkspaceLimits, maxReadBytes: 8_000_000, maxWriteBytes: 8_000_000 };
     let now = oldDate.getTime();

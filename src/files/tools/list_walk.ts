@@ -124,13 +124,13 @@ export function toSize(bytes: number, isExact = false): string {
 }
 
 /** What was passed over, as a line of the answer and as structured content; nothing where nothing was. */
-export function skippedParts(ignored: Ignored | undefined, maxShown = maxShownSkipped): {
+export function skippedParts(ignored: Ignored | undefined): {
   readonly lines: readonly string[];
   readonly facts: Readonly<Record<string, unknown>>;
 } {
   const { count, names } = ignored?.skipped ?? { count: 0, names: [] };
   if (count === 0) return { lines: [], facts: {} };
-  const shown = names.slice(0, maxShown);
+  const shown = names.slice(0, maxShownSkipped);
   const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${count > shown.length ? ", ..." : ""}`;
   return {
     lines: [

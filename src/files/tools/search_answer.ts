@@ -229,7 +229,7 @@ export function toAnswer(
   const { show, hasContext, byName, files, lines: all, matches, searched, passedOver, unsure } = result;
   const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(tag, next);
-  const skipped = skippedParts(ignored, all > 0 ? 1 : undefined);
+  const skipped = skippedParts(ignored);
   const notice = byName ? foundWords(result) : searchedWords(result);
   const more = cursor !== undefined
     ? `; there may be more: go on with cursor ${cursor}`
