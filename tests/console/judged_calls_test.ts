@@ -249,3 +249,24 @@ Deno.test("a trial says what a new rule would change beside the rules that there
   await until("both calls are in the audit", async () => /<strong>2<\/strong> of 2 calls/.test(await trial()));
   assert.match(await trial(), /changed what happened to <strong>1<\/strong> of/);
 });
+
+Deno.test("an approved upload by link is for what was there when the link was made", async () => {
+  await using desk = await startDesk({ patienceMs: 20 });
+  const root = desk.place.workspaceDir;
+  await Deno.writeTextFile(`${root}/there.txt`, "seen\n");
+  await desk.rule({ tool: "file_write", verdict: "ask" });
+  for (const filename of ["there.txt", "new.txt"]) {
+    for (const isChanged of [true, false]) {
+      const input = { filename, link: true, content: "" };
+      await desk.call("file_write", input);
+      await desk.decide("approve");
+      const { text } = await desk.call("file_write", input);
+      const url = /http:\S+\/files\/[^\s"]+/.exec(text)?.[0] ?? assert.fail(text);
+      if (isChanged) await Deno.writeTextFile(`${root}/${filename}`, crypto.randomUUID());
+      const answer = await fetch(url, { method: "PUT", body: "sent" });
+      const said = await answer.text();
+      assert.equal(answer.ok, !isChanged, `${filename}: ${answer.status} ${said}`);
+      if (isChanged && filename === "new.txt") await Deno.remove(`${root}/${filename}`);
+    }
+  }
+});

@@ -187,8 +187,16 @@ export function createTransfers(
         if (!found.ok && found.error.reason !== "not_found") return found;
         if (found.ok && found.value.kind === "directory") return failure({ reason: "is_directory" });
         if (found.ok && mode === "create") return failure({ reason: "already_exists" });
-        const rule = { mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
-        return success(await issue({ ...await recordFor(principal, "upload", path), ...rule }));
+        const record = await recordFor(principal, "upload", path);
+        // what a person approved is for what is there now: a file to replace, or none
+        const isHeld = "approvedFor" in record && ifMatch === undefined;
+        const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
+        const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
+        const rule = {
+          mode: isHeld && !found.ok ? "create" as const : mode,
+          ...(seen === null ? {} : { ifMatch: seen }),
+        };
+        return success(await issue({ ...record, ...rule }));
       },
     },
     async endpoint(request, peer) {
