@@ -9,20 +9,9 @@ import type { TextEncoding } from "../workspace/encoding.ts";
 import { decodeWide, markedEncoding, wideEncoding } from "../workspace/wide_encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
 
-// How the lines of a text end.
-
-type LineEnds = "LF" | "CRLF" | "CR" | "mixed line ends";
-
-/** `null` of a text without a line end. CR alone counts where there is no LF. */
-export function lineEndsOf(text: string): LineEnds | null {
-  if (!text.includes("\n")) return text.includes("\r") ? "CR" : null;
-  if (!text.includes("\r\n")) return "LF";
-  return /(?:^|[^\r])\n/.test(text) ? "mixed line ends" : "CRLF";
-}
-
 /** Why nothing was replaced. */
 export type EditRefusal =
-  | { readonly reason: "empty_old_text" | "same_text" | "same_line_ends" | "mixed_line_ends" }
+  | { readonly reason: "empty_old_text" | "same_text" | "same_line_ends" }
   | { readonly reason: "not_there"; readonly alike: Alike | null }
   /** Occurrences, though one was wanted, and the lines, from 1, at which the first few begin. */
   | { readonly reason: "not_unique"; readonly count: number; readonly lines: readonly number[] }
@@ -55,28 +44,77 @@ export function replaceText(
 ): Result<EditedText, EditRefusal> {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
-  for (const style of stylesOf(text)) {
-    const wanted = withLineEnds(oldText, style);
-    const starts = findAll(text, wanted, wholeWord);
+  // CR alone ends lines where there is no LF, and where nothing is found otherwise
+  const ends = text.includes("\n") || !text.includes("\r") ? [/\r\n/g, /\r\n?/g] : [/\r\n?/g];
+  for (const lineEnd of ends) {
+    const plain = text.replace(lineEnd, "\n");
+    const [wanted, replacement] = [oldText, newText].map((each) => each.replace(lineEnd, "\n")) as [string, string];
+    const starts = findAll(plain, wanted, wholeWord);
     if (starts.length === 0) continue;
     if (starts.length > 1 && !all) {
-      return failure({
-        reason: "not_unique",
-        count: starts.length,
-        lines: linesAt(text, starts.slice(0, maxNamedLines)),
-      });
+      const lines = linesAt(plain, starts.slice(0, maxNamedLines));
+      return failure({ reason: "not_unique", count: starts.length, lines });
     }
-    const replacement = withLineEnds(newText, style);
     if (replacement === wanted) return failure({ reason: "same_line_ends" });
-    const grown = starts.length * (Buffer.byteLength(replacement) - Buffer.byteLength(wanted));
-    const sizeBytes = Buffer.byteLength(text) + grown;
-    if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
-    return success({ text: spliceAll(text, starts, wanted.length, replacement), count: starts.length });
+    return replaceAt(text, lineEnd, { starts, wanted, replacement, maxBytes });
   }
-  const isMixed = stylesOf(text).length > 1;
-  const isThere = isMixed && findAll(withLineEnds(text, "\n"), withLineEnds(oldText, "\n"), wholeWord).length > 0;
-  if (isThere) return failure({ reason: "mixed_line_ends" });
   return failure({ reason: "not_there", alike: findAlike(text, oldText, wholeWord) });
+}
+
+/** What is the same before and behind keeps its line ends; new ones are as those that they replace, or most in the text. */
+function replaceAt(
+  text: string,
+  lineEnd: RegExp,
+  { starts, wanted, replacement, maxBytes }: {
+    readonly starts: readonly number[];
+    readonly wanted: string;
+    readonly replacement: string;
+    readonly maxBytes: number;
+  },
+): Result<EditedText, EditRefusal> {
+  const most = Math.min(wanted.length, replacement.length);
+  let head = 0;
+  while (head < most && wanted[head] === replacement[head]) head++;
+  let tail = 0;
+  while (tail < most - head && wanted.at(-1 - tail) === replacement.at(-1 - tail)) tail++;
+  const common = commonEnd(text);
+  const added = (["\n", "\r\n", "\r"] as const).map((end) => {
+    const own = replacement.slice(head, replacement.length - tail).replaceAll("\n", end);
+    return { end, text: own, sizeBytes: Buffer.byteLength(own) };
+  });
+  const places = offsetsIn(text, lineEnd, starts.flatMap((at) => [at + head, at + wanted.length - tail]));
+  const changes: { readonly from: number; readonly to: number; readonly own: string }[] = [];
+  let sizeBytes = Buffer.byteLength(text);
+  for (let index = 0; index < places.length; index += 2) {
+    const [from = 0, to = 0] = places.slice(index, index + 2);
+    const removed = text.slice(from, to);
+    const isAlike = removed.includes("\n") && new Set(removed.match(/\r?\n/g)).size === 1;
+    const end = isAlike ? commonEnd(removed) : common;
+    const own = added.find((each) => each.end === end);
+    sizeBytes += (own?.sizeBytes ?? 0) - Buffer.byteLength(removed);
+    changes.push({ from, to, own: own?.text ?? "" });
+  }
+  if (sizeBytes > maxBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxBytes });
+  const pieces = changes.flatMap(({ from, own }, index) => [text.slice(changes[index - 1]?.to ?? 0, from), own]);
+  return success({ text: pieces.join("") + text.slice(changes.at(-1)?.to), count: starts.length });
+}
+
+/** Where ascending offsets of the text with LF alone are in the text as it is. */
+function offsetsIn(text: string, lineEnd: RegExp, offsets: readonly number[]): readonly number[] {
+  const longer = text.matchAll(lineEnd).filter(([end]) => end.length > 1);
+  let next = longer.next();
+  let grown = 0;
+  return offsets.map((offset) => {
+    for (; !next.done && next.value.index - grown < offset; next = longer.next()) grown++;
+    return offset + grown;
+  });
+}
+
+/** How most lines of a text end. */
+function commonEnd(text: string): "\n" | "\r\n" | "\r" {
+  if (!text.includes("\n")) return text.includes("\r") ? "\r" : "\n";
+  const [all, pairs] = [text.match(/\n/g), text.match(/\r\n/g)].map((found) => found?.length ?? 0) as [number, number];
+  return pairs * 2 > all ? "\r\n" : "\n";
 }
 
 /** The line, from 1, of each offset; these ascend. */
@@ -88,17 +126,6 @@ function linesAt(text: string, offsets: readonly number[]): readonly number[] {
     from = offset;
     return line;
   });
-}
-
-/** The line ends of a text; of a mixed one both. A text of one line takes what the caller typed for LF. */
-function stylesOf(text: string): readonly ("\n" | "\r\n")[] {
-  const ends = lineEndsOf(text);
-  return ends === "CRLF" ? ["\r\n"] : ends === "mixed line ends" ? ["\n", "\r\n"] : ["\n"];
-}
-
-function withLineEnds(text: string, style: "\n" | "\r\n"): string {
-  const plain = text.replaceAll("\r\n", "\n");
-  return style === "\n" ? plain : plain.replaceAll("\n", style);
 }
 
 const wordCharacter = new RegExp(`[${wordClass}]`, "u");
@@ -131,15 +158,15 @@ function isWordCharacter(text: string, at: number): boolean {
   return wordCharacter.test(String.fromCodePoint(text.codePointAt(start) ?? 0));
 }
 
-function spliceAll(text: string, starts: readonly number[], length: number, replacement: string): string {
-  const pieces: string[] = [];
-  let from = 0;
-  for (const start of starts) {
-    pieces.push(text.slice(from, start), replacement);
-    from = start + length;
-  }
-  pieces.push(text.slice(from));
-  return pieces.join("");
+// How the lines of a text end.
+
+type LineEnds = "LF" | "CRLF" | "CR" | "mixed line ends";
+
+/** `null` of a text without a line end. CR alone counts where there is no LF. */
+export function lineEndsOf(text: string): LineEnds | null {
+  if (!text.includes("\n")) return text.includes("\r") ? "CR" : null;
+  if (!text.includes("\r\n")) return "LF";
+  return /(?:^|[^\r])\n/.test(text) ? "mixed line ends" : "CRLF";
 }
 
 // How a file writes its text: what a new text in its place, or behind it, is compared with.

@@ -151,8 +151,6 @@ function wordsOf(refusal: EditRefusal): string {
       return refusal.alike === null
         ? "old_text is not in the file; it must match exactly, with blanks"
         : `old_text is not in the file, ${alikeWords(refusal.alike)}`;
-    case "mixed_line_ends":
-      return "old_text is there only across mixed line ends (LF and CRLF); edit fewer lines at a time";
   }
 }
 
