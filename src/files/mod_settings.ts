@@ -71,7 +71,7 @@ export const workspaceSettings = {
     env: "HARD_LINKS",
     default: "refuse",
     parse: parseChoice(["refuse", "allow"]),
-    help: "whether files with several names may be read; one of the names may lie outside the workspace",
+    help: "whether files may be read of which another name (hard link) lies outside the workspace, as in pnpm's store",
   }),
 };
 

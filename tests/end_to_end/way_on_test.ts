@@ -25,7 +25,9 @@ function fill(root: string): void {
   Deno.writeFileSync(`${root}/wide.txt`, Buffer.from(`\ufeff${wide}`, "utf16le"));
   Deno.writeTextFileSync(`${root}/large.txt`, "line\n".repeat(300_000));
   Deno.writeFileSync(`${root}/huge.log`, Buffer.alloc(70_000_000, "line of a log\n"));
-  Deno.writeTextFileSync(`${root}/one.md`, "linked\n");
+  const outside = `${root}/../linked-${crypto.randomUUID()}`; // in the directory of the test
+  Deno.writeTextFileSync(outside, "linked\n");
+  Deno.linkSync(outside, `${root}/one.md`);
   Deno.linkSync(`${root}/one.md`, `${root}/two.md`);
 }
 
@@ -74,7 +76,11 @@ const refused: readonly Row[] = [
     "file_read",
     { filename: "huge.log:-50" },
   ]],
-  ["file_read", { filename: "one.md" }, /several names \(hard links\) are not allowed here, unless the owner sets/],
+  [
+    "file_read",
+    { filename: "one.md" },
+    /another name of it \(a hard link\) is outside the workspace; the server.s owner can allow that/,
+  ],
   ["file_write", { filename: "README.md", content: "x", mode: "create" }, /leave mode out to replace it/, [
     "file_write",
     { filename: "README.md", content: "read me\n" },

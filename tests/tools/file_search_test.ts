@@ -289,16 +289,16 @@ Deno.test("the rules of a .gitignore hold where it comes late in the listing of 
   }, { limits: { maxListEntries: 2 } }));
 
 Deno.test("file_search names the files that it could not search, and why", () =>
-  withWorkspace(async ({ root, workspace }) => {
+  withWorkspace(async ({ root, outside, workspace }) => {
     const search = fileSearchTool(workspace);
-    Deno.writeTextFileSync(`${root}/a`, "x");
-    Deno.linkSync(`${root}/a`, `${root}/b`);
+    Deno.writeTextFileSync(`${outside}/a`, "x");
+    for (const name of ["a", "b"]) Deno.linkSync(`${outside}/a`, `${root}/${name}`);
     Deno.writeFileSync(`${root}/c`, Uint8Array.of(0));
     Deno.writeTextFileSync(`${root}/large`, "x".repeat(200));
     const { text, structured } = await answerOf(search, { query: "x" });
     assert.equal(
       text,
-      "(nothing found)\n(0 lines in 0 files; 4 searched; passed over: 2 with several names (hard links): a, b; " +
+      "(nothing found)\n(0 lines in 0 files; 4 searched; passed over: 2 with names outside (hard links): a, b; " +
         "1 binary: c; 1 too large: large)",
     );
     assert.deepEqual(structured["passed_over"], [

@@ -98,19 +98,87 @@ testInEachMode(
     }),
 );
 
-testInEachMode("hard links are read only where the setting allows them", () =>
-  inScene(async (base) => {
-    Deno.linkSync(`${base}/outside/secret.txt`, `${base}/ws/h`);
-    const strict = openDiskWorkspace({ root: `${base}/ws` });
-    assert.equal(await readText(strict, "h"), "denied");
-    const refused = { ok: false, error: { reason: "denied", because: "hard_link" } };
-    assert.deepEqual(await strict.readInto(path("h"), new Uint8Array(10_000), 0), refused);
-    assert.equal(strict.readSmall?.(path("h"), new Uint8Array(10_000)), null);
-    await strict.close();
-    const lenient = openDiskWorkspace({ root: `${base}/ws`, hardLinks: "allow" });
-    assert.equal((await readText(lenient, "h")).length, 4242);
-    await lenient.close();
-  }));
+testInEachMode(
+  "a file with a hard link outside is read only where the setting allows it",
+  () =>
+    inScene(async (base) => {
+      Deno.linkSync(`${base}/outside/secret.txt`, `${base}/ws/h`);
+      const strict = openDiskWorkspace({ root: `${base}/ws` });
+      assert.equal(await readText(strict, "h"), "denied");
+      const refused = { ok: false, error: { reason: "denied", because: "hard_link" } };
+      assert.deepEqual(await strict.readInto(path("h"), new Uint8Array(10_000), 0), refused);
+      assert.equal(strict.readSmall?.(path("h"), new Uint8Array(10_000)), null);
+      await strict.close();
+      const lenient = openDiskWorkspace({ root: `${base}/ws`, hardLinks: "allow" });
+      assert.equal((await readText(lenient, "h")).length, 4242);
+      await lenient.close();
+    }),
+);
+
+testInEachMode(
+  "a file whose hard links are all inside is read, edited and copied, and said to have other names",
+  () =>
+    inScene(async (base) => {
+      Deno.mkdirSync(`${base}/ws/d`);
+      Deno.writeTextFileSync(`${base}/ws/a`, "old");
+      for (const name of ["b", "d/c"]) Deno.linkSync(`${base}/ws/a`, `${base}/ws/${name}`);
+      const workspace = openDiskWorkspace({ root: `${base}/ws`, trash: { keepMs: 60_000, maxBytes: 1_000_000 } });
+      for (const name of ["a", "b", "d/c"]) assert.equal(await readText(workspace, name), "old");
+      assert.equal((await workspace.readInto(path("b"), new Uint8Array(10), 0)).ok, true);
+      assert.equal((await workspace.copy(path("a"), path("copy"))).ok, true);
+      const written = await workspace.write(path("a"), new TextEncoder().encode("+"), { mode: "append" });
+      assert.equal(written.ok && written.value.otherNames, 2);
+      assert.equal(await readText(workspace, "a"), "old+");
+      await new Promise((resolve) => setTimeout(resolve, 5_100)); // names are looked for again after that
+      assert.equal(await readText(workspace, "b"), "old");
+      Deno.linkSync(`${base}/ws/b`, `${base}/outside/b`);
+      assert.equal(await readText(workspace, "b"), "denied");
+      await workspace.close();
+    }),
+);
+
+testInEachMode(
+  "what is read-only is neither written, appended to, copied over, moved over nor deleted",
+  () =>
+    inScene(async (base) => {
+      Deno.mkdirSync(`${base}/ws/d`);
+      for (const name of ["r", "d/r", "w"]) Deno.writeTextFileSync(`${base}/ws/${name}`, name);
+      for (const name of ["r", "d/r"]) Deno.chmodSync(`${base}/ws/${name}`, 0o444);
+      const workspace = openDiskWorkspace({ root: `${base}/ws`, trash: { keepMs: 60_000, maxBytes: 1_000_000 } });
+      const bytes = new Uint8Array(1);
+      const outcomes = [
+        await workspace.write(path("r"), bytes),
+        await workspace.write(path("r"), bytes, { mode: "append" }),
+        await workspace.copy(path("w"), path("r"), { overwrite: true }),
+        await workspace.move(path("w"), path("r"), { overwrite: true }),
+        await workspace.remove(path("r")),
+        await workspace.remove(path("d"), { recursive: true }),
+      ];
+      for (const outcome of outcomes) {
+        assert.ok(!outcome.ok && outcome.error.reason === "denied" && outcome.error.because === "read_only");
+      }
+      assert.equal((await workspace.copy(path("d/r"), path("d/s"))).ok, true);
+      assert.equal((await workspace.move(path("d/r"), path("moved"))).ok, true);
+      await workspace.close();
+    }),
+);
+
+testInEachMode(
+  "an edit keeps set-group-ID and sticky bits, not set-user-ID, and a copy gets none of them",
+  () =>
+    inScene(async (base) => {
+      const workspace = openDiskWorkspace({ root: `${base}/ws` });
+      for (const mode of [0o2755, 0o4755, 0o6711, 0o1644, 0o3770]) {
+        Deno.writeTextFileSync(`${base}/ws/f`, "");
+        Deno.chmodSync(`${base}/ws/f`, mode);
+        assert.ok((await workspace.write(path("f"), new Uint8Array(1))).ok);
+        assert.equal((Deno.statSync(`${base}/ws/f`).mode ?? 0) & 0o7777, mode & 0o3777);
+        assert.ok((await workspace.copy(path("f"), path(`copy${mode}`))).ok);
+        assert.equal((Deno.statSync(`${base}/ws/copy${mode}`).mode ?? 0) & 0o7777, mode & 0o777);
+      }
+      await workspace.close();
+    }),
+);
 
 testInEachMode(
   "hard links that a change has replaced or deleted are not read in the trash either",

@@ -51,10 +51,16 @@ export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   const { info, name } = resolved.value;
   if (info.isDirectory) return failure({ reason: "is_directory" });
   if (!info.isFile) return failure({ reason: "not_a_file" });
-  if (disk.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+  const changeable = checkChangeable(disk, segments, info);
+  return changeable.ok ? success({ segments, directory, names: [name], info }) : changeable;
+}
+
+/** Refuses to change, replace or delete what is protected, and files without a write bit. */
+export function checkChangeable({ rules }: Disk, segments: readonly string[], info: DiskInfo): Outcome<null> {
+  if (rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
   // a rename needs no permission on the file itself; someone who took the write bits away meant it
-  if (info.mode !== null && (info.mode & writeBits) === 0) return failure({ reason: "denied", because: "read_only" });
-  return success({ segments, directory, names: [name], info });
+  const isReadOnly = info.isFile && info.mode !== null && (info.mode & writeBits) === 0;
+  return isReadOnly ? failure({ reason: "denied", because: "read_only" }) : success(null);
 }
 
 /** Puts the staged file at `path`, if that still is as expected; says whether this made a new file. */

@@ -2,6 +2,7 @@
 import type { Clock } from "../../lib/time.ts";
 import type { AccessRules } from "../workspace/name_folding.ts";
 import type { DiskAccess } from "./directory.ts";
+import type { InnerLinks } from "./inner_links.ts";
 import type { HangingRead } from "../text/hanging_read.ts";
 import type { DirectoryNames, DirectoryScans } from "./scan.ts";
 import type { DiskQuota } from "./quota.ts";
@@ -17,8 +18,9 @@ export interface Disk {
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;
   readonly clock: Clock;
-  /** `refuse` keeps files with more than one name from being read: one of the names may be outside. */
+  /** `refuse` keeps files with a name outside from being read. */
   readonly hardLinks: "allow" | "refuse";
+  readonly innerLinks: InnerLinks;
   readonly scans: DirectoryScans;
   readonly names: DirectoryNames;
   readonly hanging: HangingRead;

@@ -14,6 +14,7 @@ import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
 import type { DiskAccess, DiskInfo } from "./directory.ts";
 import { createHangingRead } from "../text/hanging_read.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
+import { createInnerLinks } from "./inner_links.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
 import { moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
@@ -59,9 +60,8 @@ export interface DiskWorkspaceOptions {
   readonly limits?: Partial<WorkspaceLimits>;
   readonly access?: AccessPatterns;
   /**
-   * Whether files with several names (hard links) may be read. A name inside may belong to a file outside, but only
-   * someone who can already write the workspace's directory makes one. Default `refuse`; package stores such as pnpm's
-   * need `allow`. Writing never changes the other names: the new content is a new file.
+   * Whether files of which a name (hard link) is outside may be read; where all are inside they are. Only someone who
+   * can already write the workspace's directory makes one. Default `refuse`; package stores elsewhere need `allow`. Writing never changes the other names: the new content is a new file.
    */
   readonly hardLinks?: "allow" | "refuse";
   /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
@@ -97,6 +97,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     clock,
     rules,
     hardLinks: options.hardLinks ?? "refuse",
+    innerLinks: createInnerLinks(access, limits, systemTimers.elapsed),
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),
     hanging: createHangingRead(),
@@ -118,7 +119,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
 
 /** The workspace whose changes are steps of the disk's change, or where that has none, changes of their own. */
 function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
-  const { trash, limits } = disk;
+  const { trash, limits, innerLinks: { settle } } = disk;
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
   const settled = async <T>(outcome: Promise<T>): Promise<T> => {
     const whole = await outcome;
@@ -138,18 +139,19 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
   };
   return {
     limits,
-    read: (path, range, known) => readDiskFile(disk, path, range, known),
-    readInto: (path, buffer, offset) => readDiskFileInto(disk, path, buffer, offset),
+    read: (path, range, known) => settle(() => readDiskFile(disk, path, range, known)),
+    readInto: (path, buffer, offset) => settle(() => readDiskFileInto(disk, path, buffer, offset)),
     readSmall: (path, buffer) => readPlain(disk, path, buffer),
     screen: (screens) => screenDiskFiles(disk, screens),
     stat: (path) => statDiskEntry(disk, path),
     trueNames: (path) => trueNamesOf(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
-    write: (path, bytes, writeOptions) => made((own) => writeDiskFile(own, path, bytes, writeOptions)),
+    write: (path, bytes, writeOptions) =>
+      made(async (own) => await settle(() => writeDiskFile(own, path, bytes, writeOptions))),
     receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
     openDraft: (path, draftOptions) => openDiskDraft(changing(), path, draftOptions),
     sweepDrafts: async (now) => await sweepDiskDrafts(disk, now),
-    copy: (from, to, copyOptions) => made((own) => copyDiskFile(own, from, to, copyOptions)),
+    copy: (from, to, copyOptions) => made(async (own) => await settle(() => copyDiskFile(own, from, to, copyOptions))),
     move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
     remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),
     makeDirectory: (path) => made((own) => makeDiskDirectory(own, path)),

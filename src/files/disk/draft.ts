@@ -14,7 +14,7 @@ import { matchContent, readPieces } from "./read.ts";
 import { toRefusal } from "./refusal.ts";
 import { draftName, sweepDraftFiles } from "./drafts.ts";
 import type { StagedFile } from "./staging.ts";
-import { keepMode, keepOwner, lookForTarget, withTarget } from "./write.ts";
+import { keepMode, keepOwner, lookForTarget, withoutSpecial, withTarget } from "./write.ts";
 
 /** Changes or creates the file at `path` once all of `content` is there. */
 export async function receiveDiskFile(
@@ -225,8 +225,8 @@ function createDraft(disk: Disk, path: WorkspacePath, kept: Kept, { version, rep
 }
 
 async function finish(file: DiskFile, info: DiskInfo | null): Promise<void> {
-  if (info !== null) keepOwner(file, info);
-  keepMode(file, info?.mode ?? null);
+  const isOwned = info !== null && keepOwner(file, info);
+  keepMode(file, isOwned ? info.mode : withoutSpecial(info?.mode ?? null));
   await file.flush();
 }
 

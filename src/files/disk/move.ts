@@ -1,6 +1,6 @@
 /** Moves and renames entries of the disk workspace. */
 import { failure, success } from "../../lib/result.ts";
-import { makeParents, type Target } from "./commit.ts";
+import { checkChangeable, makeParents, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { identityOf } from "./directory.ts";
 import { errorCode, toRefusal } from "./refusal.ts";
@@ -122,7 +122,7 @@ function checkReplaceable(disk: Disk, source: Found, { segments, info }: Found, 
   if (!overwrite) return failure({ reason: "already_exists" });
   if (info.isDirectory) return failure({ reason: "is_directory" });
   if (!info.isFile || !source.info.isFile) return failure({ reason: "already_exists" });
-  return disk.rules.isProtected(segments) ? failure({ reason: "denied", because: "protected_name" }) : success(null);
+  return checkChangeable(disk, segments, info);
 }
 
 /** Refuses a move that would put entries below a directory under other rules: it could undo or forge protection. */

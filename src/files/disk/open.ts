@@ -1,7 +1,8 @@
 /** Opens a file of the disk workspace for reading, and judges what was opened. */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import type { DiskFile, DiskInfo, DiskListing } from "./directory.ts";
+import type { DiskFile, DiskListing } from "./directory.ts";
+import type { InnerLinks } from "./inner_links.ts";
 import { toRefusal } from "./refusal.ts";
 import { findInside, resolveInside } from "./resolve.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
@@ -46,7 +47,7 @@ function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
 export function readPlain(disk: Disk, path: WorkspacePath, buffer: Uint8Array): number | null {
   const isReadable = isPlain(disk, path) && !disk.hanging.has(path.text);
   const read = isReadable ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
-  return read === null || hasHiddenName(disk, { info: read }) ? null : read.sizeBytes;
+  return read === null || (disk.hardLinks === "refuse" && read.nlink > 1) ? null : read.sizeBytes;
 }
 
 function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
@@ -79,10 +80,10 @@ function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile
 
 /** Whether one of its names may be outside, and it is not to be read for that. */
 export function hasHiddenName(
-  { hardLinks }: Disk,
-  { info: { nlink } }: { readonly info: Pick<DiskInfo, "nlink"> },
+  { hardLinks, innerLinks }: Disk,
+  { info }: { readonly info: Parameters<InnerLinks["has"]>[0] },
 ): boolean {
-  return hardLinks === "refuse" && (nlink ?? 1) > 1;
+  return hardLinks === "refuse" && (info.nlink ?? 1) > 1 && !innerLinks.has(info);
 }
 
 function refuse(opened: DiskFile, refusal: WorkspaceRefusal): Outcome<never> {

@@ -7,6 +7,7 @@ import { type DiskDirectory, type DiskInfo, identityOf, isSame } from "./directo
 import { findInside, type Found } from "./resolve.ts";
 import { keptOf, makeStep } from "./keep.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
+import { checkChangeable } from "./commit.ts";
 import { toRefusal } from "./refusal.ts";
 import { walkTree } from "./scan.ts";
 
@@ -109,7 +110,7 @@ export type Expects = (info: DiskInfo) => boolean;
 
 interface RemoveOptions {
   readonly recursive?: boolean;
-  /** Refuse as a conflict unless it is this one. */
+  /** For an undo: refuse as a conflict unless it is this one, which may be read-only. */
   readonly expects?: Expects;
 }
 
@@ -117,7 +118,7 @@ interface RemoveOptions {
 export async function removeDiskEntry(
   disk: Disk,
   path: WorkspacePath,
-  { recursive = false, expects = () => true }: RemoveOptions = {},
+  { recursive = false, expects }: RemoveOptions = {},
 ): Promise<Outcome<{ readonly entries: number }>> {
   try {
     const found = disk.access.step(() => findExpected(disk, path, expects));
@@ -125,7 +126,7 @@ export async function removeDiskEntry(
     if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
     if (!recursive) return await removeEmpty(disk, path, expects);
     for (;;) {
-      const removed = await removeTree(disk, path, found.value);
+      const removed = await removeTree(disk, path, found.value, expects === undefined);
       if (!isFull(removed) || !await disk.trash?.makeRoom(disk.change)) return removed;
     }
   } catch (error) {
@@ -133,15 +134,18 @@ export async function removeDiskEntry(
   }
 }
 
-function findExpected(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<Found> {
+function findExpected(disk: Disk, path: WorkspacePath, expects: Expects | undefined): Outcome<Found> {
   const found = findRemovable(disk, path);
-  return !found.ok || expects(found.value.info) ? found : failure({ reason: "conflict" });
+  if (!found.ok) return found;
+  if (expects !== undefined) return expects(found.value.info) ? found : failure({ reason: "conflict" });
+  const changeable = checkChangeable(disk, found.value.segments, found.value.info);
+  return changeable.ok ? found : changeable;
 }
 
 async function removeEmpty(
   disk: Disk,
   path: WorkspacePath,
-  expects: Expects,
+  expects: Expects | undefined,
 ): Promise<Outcome<{ readonly entries: number }>> {
   const remove = (): Outcome<null> => {
     const found = findExpected(disk, path, expects);
@@ -165,9 +169,10 @@ async function removeTree(
   disk: Disk,
   path: WorkspacePath,
   found: Found,
+  keepsReadOnly: boolean,
 ): Promise<Outcome<{ readonly entries: number }>> {
   const { info, segments } = found;
-  const judged = await judgeTree(disk, segments);
+  const judged = await judgeTree(disk, segments, segments, keepsReadOnly);
   if (!judged.ok) return judged;
   const taken = await attempt(disk, (): Outcome<Taken> => {
     const still = findRemovable(disk, path);
@@ -201,7 +206,7 @@ export function findRemovable(disk: Disk, path: WorkspacePath): Outcome<Found> {
 async function removeFile(
   disk: Disk,
   path: WorkspacePath,
-  expects: Expects,
+  expects: Expects | undefined,
 ): Promise<Outcome<{ readonly entries: number }>> {
   const remove = (): Outcome<Found> => {
     const found = findExpected(disk, path, expects);
@@ -233,7 +238,7 @@ async function attempt<T>(disk: Disk, remove: () => Outcome<T>): Promise<Outcome
 }
 
 /** On a disk without room even for the staging directory: makes some. */
-function removeInPlace(disk: Disk, path: WorkspacePath, expects: Expects): Outcome<Found> {
+function removeInPlace(disk: Disk, path: WorkspacePath, expects: Expects | undefined): Outcome<Found> {
   const found = findExpected(disk, path, expects);
   if (!found.ok) return found;
   if (found.value.info.isDirectory) return changedMeanwhile;
@@ -246,6 +251,7 @@ export async function judgeTree(
   disk: Disk,
   segments: readonly string[],
   at: readonly string[] = segments,
+  keepsReadOnly = false,
 ): Promise<Outcome<TreeSize>> {
   const { access, limits, rules, trash } = disk;
   const maxEntries = trash === null ? limits.maxTreeEntries : Infinity; // one rename takes any number into the trash
@@ -258,6 +264,10 @@ export async function judgeTree(
     if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
     if (rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
     if (rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
+    if (keepsReadOnly) {
+      const changeable = checkChangeable(disk, below.segments, below.info);
+      if (!changeable.ok) return changeable;
+    }
     if (below.info.isFile) sizeBytes += below.info.size;
   }
   return success({ entries, sizeBytes });

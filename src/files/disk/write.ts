@@ -25,7 +25,9 @@ import {
 /** A target without the directories that the step reached. */
 type Seen = Pick<Target, "segments" | "info">;
 
-const permissionBits = 0o777; // not set-user-id and its kin: they vouch for the old content
+const permissionBits = 0o777;
+/** Set-group-ID and sticky: kept with the owner, and not given to a copy. Set-user-ID would run what an agent wrote. */
+const specialBits = 0o3000;
 const maxAppendAttempts = 5;
 
 /** Changes or creates the file at `path`, with the directories that lead to it. */
@@ -174,13 +176,17 @@ export async function replaceWith(
   let isPlaced = false;
   try {
     const digest = createDigest();
-    if (info !== null) keepOwner(staged.value.file, info);
-    const sizeBytes = await fill(staged.value.file, pieces, info?.mode ?? mode, (piece) => digest.update(piece));
+    const isOwned = info !== null && keepOwner(staged.value.file, info);
+    const kept = isOwned ? info.mode : withoutSpecial(info?.mode ?? mode);
+    const sizeBytes = await fill(staged.value.file, pieces, kept, (piece) => digest.update(piece));
     const sha256 = digest.digest("hex");
     const content = { sizeBytes, sha256, step, isExtended, passages };
     const committed = await disk.staging.alone(() => commitFile(disk, path, staged.value, content, expected));
     isPlaced = committed.ok;
-    return committed.ok ? success({ sizeBytes, sha256, created: committed.value.created }) : committed;
+    if (!committed.ok) return committed;
+    const otherNames = (info?.nlink ?? 1) - 1;
+    const { created } = committed.value;
+    return success({ sizeBytes, sha256, created, ...otherNames > 0 ? { otherNames } : {} });
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
@@ -188,21 +194,30 @@ export async function replaceWith(
   }
 }
 
-/** Gives the new content the owner of the old one, where the system lets this process do so. */
-export function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): void {
-  if (uid === null || gid === null || (file.info.uid === uid && file.info.gid === gid)) return;
-  try {
-    file.setOwner(uid, gid);
-  } catch (error) {
-    toRefusal(error); // the system's refusal is expected; anything else is a bug
+/** Gives the new content the owner of the old one, and says whether the system let this process do so. */
+export function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): boolean {
+  if (uid === null || gid === null || (file.info.uid === uid && file.info.gid === gid)) return true;
+  for (const owner of [uid, file.info.uid ?? uid]) { // the group alone, where the user cannot be kept
+    try {
+      file.setOwner(owner, gid);
+      return owner === uid;
+    } catch (error) {
+      toRefusal(error); // the system's refusal is expected; anything else is a bug
+    }
   }
+  return false;
 }
 
-/** Gives the new content the mode of the old one. Not every file system lets a mode be set, even to what it is. */
+/** A mode without the bits that vouch for the old content and its owner. */
+export function withoutSpecial(mode: number | null): number | null {
+  return mode === null ? null : mode & permissionBits;
+}
+
+/** Gives the new content this mode. Not every file system lets a mode be set, even to what it is. */
 export function keepMode(file: DiskFile, mode: number | null): void {
   if (mode === null) return;
-  const wanted = mode & permissionBits;
-  if (((file.info.mode ?? 0) & permissionBits) !== wanted) file.setMode(wanted);
+  const wanted = mode & (permissionBits | specialBits);
+  if (((file.info.mode ?? 0) & (permissionBits | specialBits)) !== wanted) file.setMode(wanted);
 }
 
 async function fill(

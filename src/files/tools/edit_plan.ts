@@ -39,6 +39,8 @@ export interface PlannedFile extends FileEdits {
   /** `null` until it is written. */
   readonly afterSha256: string | null;
   readonly replacements: number;
+  /** See `WrittenFile`. */
+  readonly otherNames?: number | undefined;
 }
 
 /** Why one of a file's edits cannot be made. */
@@ -215,7 +217,10 @@ async function writePlan(
     const passages = workspace.trash === null ? undefined : await passagesOf(current.beforeText, current.afterText);
     const options = { ifMatch: current.beforeSha256, ...passages === undefined ? {} : { passages } };
     const result = await putBytes(workspace, current.path, current.after, options);
-    if (result.ok) return { planned: { ...current, afterSha256: result.value.sha256 } };
+    if (result.ok) {
+      const { sha256, otherNames } = result.value;
+      return { planned: { ...current, afterSha256: sha256, otherNames } };
+    }
     if (result.error.reason !== "conflict" || attempt === maxAttempts) return { problem: result.error };
     const again = await planFile(workspace, current, bounds);
     if (!again.ok) return { problem: again.error };

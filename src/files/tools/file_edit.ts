@@ -11,6 +11,7 @@ import {
   type WantedEdit,
   writeAll,
 } from "./edit_plan.ts";
+import { otherNamesWords } from "./file_write.ts";
 import { count, ifVersionInput, pageBytes, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
@@ -31,12 +32,13 @@ async function editAnswer(
   const blocks: string[] = [];
   const facts: Record<string, unknown>[] = [];
   let room = pageBytes;
-  for (const { path, beforeText, afterText, after, afterSha256, replacements } of written ?? planned) {
+  for (const { path, beforeText, afterText, after, afterSha256, replacements, otherNames } of written ?? planned) {
     const whole = await differenceOf(beforeText, afterText);
     const diff = whole.length <= room ? whole : "(there is no room for this difference)";
     room -= diff.length;
     const size = `${after.byteLength} bytes${afterSha256 === null ? "" : `, version ${toVersion(afterSha256)}`}`;
-    blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}\n${showText(diff)}`);
+    const others = otherNames === undefined ? "" : `; ${otherNamesWords(otherNames)}`;
+    blocks.push(`${showName(path.text)}: ${count(replacements, "replacement")}, ${size}${others}\n${showText(diff)}`);
     facts.push({
       path: toPathText(path.text),
       replacements,

@@ -67,6 +67,13 @@ function inFormOf(
   return { text: getsMark ? mark + text : text, encoding, note };
 }
 
+/** What is said of a file's other names, which a write leaves: it makes a new file. */
+export function otherNamesWords(count = 0): string {
+  return count === 0
+    ? ""
+    : `${count === 1 ? "its other name" : `its ${count} other names`} (hard links) keep the old text`;
+}
+
 type Mode = NonNullable<WriteOptions["mode"]>;
 type Written = WrittenFile & { readonly path: WorkspacePath; readonly mode: Mode; readonly note: string };
 
@@ -313,7 +320,8 @@ async function writeOne(
   if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
   if (!written.ok) return failure(toFailure("write file", path, written.error));
-  return success({ ...written.value, path, mode, note });
+  const all = [note, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
+  return success({ ...written.value, path, mode, note: all });
 }
 
 const beyondAscii = /[^\0-\x7f]/;

@@ -4,7 +4,7 @@ import { escapeText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { encodingOfFile } from "../text/detect.ts";
-import { decodeBytes, type TextEncoding } from "../workspace/encoding.ts";
+import { decodeBytes, looksLikeText, type TextEncoding } from "../workspace/encoding.ts";
 import { isMultiByte } from "../workspace/legacy_encoding.ts";
 import { charactersOf, readCharacters } from "../text/line_characters.ts";
 import {
@@ -266,7 +266,7 @@ async function readBytePart(
   const { version, sizeBytes, modifiedAt } = read.value;
   if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
   const part = tail === undefined ? read.value.bytes : lastBytes(read.value.bytes, maxBytes);
-  const decoded = decodeBytes(part, encoding);
+  const decoded = encoding === "utf-8" || looksLikeText(part) ? decodeBytes(part, encoding) : null;
   const shown = decoded === null ? null : escapeText(decoded.text);
   if (decoded === null || shown === null) return failure({ reason: "not_text" });
   const next = "next" in read.value ? read.value.next : null;

@@ -208,7 +208,7 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
 const reasonWords: Readonly<Record<PassedOver, string>> = {
   binary: "binary",
   too_large: "too large",
-  hard_link: "with several names (hard links)",
+  hard_link: "with names outside (hard links)",
   unreadable: "unreadable",
 };
 

@@ -153,6 +153,8 @@ export interface WrittenFile {
   readonly sha256: string;
   /** Whether the file was not there before. */
   readonly created: boolean;
+  /** Where the file had several names (hard links): those that keep the old content. */
+  readonly otherNames?: number;
 }
 
 /**
