@@ -62,7 +62,7 @@ export function finishedReport(
   // Labels as the instance shows them to this person, in their language.
   const labelled = new Set(
     values.filter(({ column, stored, shown }) =>
-      column.choice !== "none" || (column.type === "reference" && stored === shown)
+      column.choice !== "none" || column.type === "glide_list" || (column.type === "reference" && stored === shown)
     ).map(({ name }) => name),
   );
   return {

@@ -14,6 +14,12 @@ export interface Condition {
   readonly listed?: "words" | "never";
 }
 
+/** Conditions, and the fields to sort by; a field to descend by begins with "-". */
+interface ParsedConditions {
+  readonly conditions: readonly Condition[];
+  readonly order: readonly string[];
+}
+
 const maxConditions = 20;
 const maxCharacters = 4_000;
 
@@ -62,19 +68,33 @@ const nextCondition = new RegExp(
     String.raw`\s+(and|or)\s+(?=${oneWord}\s*(?:[!<>]?=|<>|[<>]|!?~|\s(?:${blank}|(?:${wordOperators})\s)))`,
   "giu",
 );
-/** A further term of an encoded query: as part of a value it would be looked for, and found nowhere. */
-const encodedTerm = /\^(?:ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
+/** What begins like a condition: with a sign, or with a name that is no word before a word that compares. */
+const comparison = new RegExp(
+  String.raw`^(?:[a-z][\w.]*\s*(?:[!<>]=|<>|[=<>])\s*\S|[a-z]\w*[_.][\w.]+\s+(?:${wordOperators}|${blank})(?:\s|$))`,
+);
 
-export function parseConditions(text: string): Result<readonly Condition[], string> {
+/** The field that a text compares first, where it looks like conditions rather than words. */
+export function comparedField(text: string): string | null {
+  if (!comparison.test(text) && !isEncodedQuery(text)) return null;
+  return /^(?:ORDERBY(?:DESC)?)?([a-z][a-z0-9_]*)/.exec(text)?.[1] ?? null;
+}
+
+export function parseConditions(text: string): Result<ParsedConditions, string> {
   if (text.length > maxCharacters) return failure(`where must have at most ${maxCharacters} characters`);
   const lines = text.split(/\r?\n/).flatMap(splitLine).filter(({ text: line }) => line !== "");
   if (lines.length > maxConditions) return failure(`where takes at most ${maxConditions} conditions`);
   const conditions: Condition[] = [];
+  const order: string[] = [];
   let isAfterRange = false;
   for (const { text: line, isAlternative } of lines) {
     const shown = line.slice(0, 80).toWellFormed();
-    if (encodedTerm.test(line) && !/["']$/.test(line)) {
-      return failure(`"${shown}" looks like an encoded query: write one condition a line`);
+    if (isEncodedQuery(line)) {
+      const encoded = parseEncodedQuery(line);
+      if (!encoded.ok) return encoded;
+      conditions.push(...encoded.value.conditions);
+      order.push(...encoded.value.order);
+      isAfterRange = false;
+      continue;
     }
     const [, named = "", from = "", until = ""] = withRange.exec(line) ?? [];
     if (isAlternative && (named !== "" || isAfterRange)) {
@@ -91,7 +111,9 @@ export function parseConditions(text: string): Result<readonly Condition[], stri
     }
     conditions.push(isAlternative ? { ...condition, isAlternative } : condition);
   }
-  return success(conditions);
+  return conditions.length > maxConditions
+    ? failure(`where takes at most ${maxConditions} conditions`)
+    : success({ conditions, order });
 }
 
 /** A part of a line, and whether "or" leads to it. */
@@ -119,8 +141,10 @@ function parseCondition(line: string): Condition | null {
   if (emptyField !== undefined) {
     return { field: emptyField, operator: /not/i.test(emptiness) ? "is not empty" : "is empty", value: "" };
   }
-  const [, signField, sign = "", signValue = ""] = withSign.exec(line) ?? [];
-  const [, wordField, word = "", wordValue = ""] = signField === undefined ? withWord.exec(line) ?? [] : [];
+  const [, wordField, word = "", wordValue = ""] = withWord.exec(line) ?? [];
+  // A sign after a word that compares is part of the value; the words of a label can be such words too.
+  const isWord = wordField !== undefined && (/contain|like|starts/i.test(word) || /^\w*[_.]\w+$/.test(wordField));
+  const [, signField, sign = "", signValue = ""] = isWord ? [] : withSign.exec(line) ?? [];
   const named = signField ?? wordField;
   const operator = signs[sign] ?? words[word.toLowerCase()];
   if (named === undefined || operator === undefined) return null;
@@ -215,4 +239,95 @@ export function termsOf(
   const term = isNegative ? checked.join("^") : anyOf(checked);
   const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;
   return success({ term, words: `${path} ${verb} ${labels.join(isNegative ? " nor " : " or ")}` });
+}
+
+// Encoded queries as agents of other servers write them (`active=true^priority=1^ORDERBYDESCopened_at`), as conditions of our
+// own: fields, operators and values are resolved like any others, and no script is run.
+
+const encodedOperators: Readonly<Record<string, Operator | "is empty" | "is not empty">> = {
+  "=": "=",
+  "!=": "!=",
+  ">=": ">=",
+  "<=": "<=",
+  ">": ">",
+  "<": "<",
+  "NOT LIKE": "not contains",
+  "NOTLIKE": "not contains",
+  "LIKE": "contains",
+  "STARTSWITH": "starts with",
+  "ISNOTEMPTY": "is not empty",
+  "ISEMPTY": "is empty",
+  "NOT IN": "!=",
+  "IN": "=",
+  "ON": "=",
+  "DYNAMIC": "=",
+};
+const encodedWords = Object.keys(encodedOperators).filter((name) => /[A-Z]/.test(name)).join("|");
+const encodedTerm = new RegExp(`^([a-z][a-z0-9_.]*)(${Object.keys(encodedOperators).join("|")})([^]*)$`);
+/** A further term: as part of a value it would be looked for, and found nowhere. */
+const furtherTerm = /\^(?:ORDERBY|GROUPBY|(?:OR|NQ)?[a-z][\w.]*\s*(?:=|!=|[<>]|[A-Z]{2,}))/;
+const firstTerm = new RegExp(
+  String.raw`^(?:ORDERBY[a-zD]|[a-z][a-z0-9_.]*(?:${encodedWords}|(?:[<>]=?|!?=)\s*javascript:\s*gs\.))`,
+);
+
+/** What the base system names by an id (product documentation "Dynamic filter options"). */
+const dynamicValues: Readonly<Record<string, string>> = {
+  "90d1921e5f510100a9ad2572f2b477fe": "me",
+  "d6435e965f510100a9ad2572f2b47744": "my groups",
+};
+
+function isEncodedQuery(line: string): boolean {
+  return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
+}
+
+function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
+  const conditions: Condition[] = [];
+  const order: string[] = [];
+  for (const part of line.replaceAll("^^", "\0").split("^").map((each) => each.trim())) {
+    if (part === "" || part === "EQ") continue;
+    const [, descending, ordered] = /^ORDERBY(DESC)?([a-z][\w.]*)$/.exec(part) ?? [];
+    if (ordered !== undefined) {
+      order.push(descending === undefined ? ordered : `-${ordered}`);
+      continue;
+    }
+    const isAlternative = /^OR[a-z]/.test(part);
+    const [, field = "", sign = "", text = ""] = encodedTerm.exec(isAlternative ? part.slice(2) : part) ?? [];
+    const operator = encodedOperators[sign];
+    const given = text.replaceAll("\0", "^").trim();
+    // ON has the name of its period before its bounds.
+    const said = sign === "ON" ? given.split("@")[0] ?? "" : sign === "DYNAMIC" ? dynamicValues[given] ?? "" : given;
+    const value = plainValue(operator, said);
+    if (operator === undefined || value === null || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
+      return failure(
+        `"${
+          part.slice(0, 80).toWellFormed()
+        }" of the encoded query is not understood here: write one condition a line, ` +
+          "such as state=In Progress, opened_at>=last week",
+      );
+    }
+    const isEmptiness = value === "" && /^!?=$/.test(operator);
+    conditions.push({
+      field,
+      operator: isEmptiness ? operator === "=" ? "is empty" : "is not empty" : operator,
+      value,
+      ...(isAlternative ? { isAlternative } : {}),
+      ...(/IN$/.test(sign) ? { listed: "words" } : operator.endsWith("contains") ? { listed: "never" } : {}),
+    });
+  }
+  return success({ conditions, order });
+}
+
+/** Scripts that name the person, their groups or a day, in our own words; `null` for every other. */
+function plainValue(operator: string | undefined, text: string): string | null {
+  const [, script] = /^javascript:\s*([^]*?);?$/i.exec(text) ?? [];
+  if (script === undefined) return text;
+  if (/^gs\.getUserID\(\)$/.test(script)) return "me";
+  if (/^(gs\.getUser\(\)\.)?getMyGroups\(\)$/.test(script)) return "my groups";
+  const [, edge, which, unit] = /^gs\.(beginning|end)Of(This|Last|Next)?(Today|Yesterday|Week|Month|Year)\(\)$/
+    .exec(script) ?? [];
+  const isInside = edge === "beginning" ? operator === ">=" || operator === "<" : operator === "<=" || operator === ">";
+  if (unit !== undefined) return isInside ? [which, unit].join(" ").trim().toLowerCase() : null;
+  const [, units = "", start, count] = /^gs\.(days|hours|minutes)Ago(Start)?\((\d{1,4})\)$/.exec(script) ?? [];
+  if (count === undefined) return null;
+  return units === "days" && start === undefined ? `${Number(count) * 24} hours ago` : `${count} ${units} ago`;
 }

@@ -5,7 +5,7 @@ import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
 import { readOn } from "./read_on.ts";
-import { readSelection, select, type Selection, shownValue } from "./selection.ts";
+import { ignoredCondition, readSelection, select, type Selection, shownValue, withConditions } from "./selection.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
 import { askJson } from "./calls.ts";
@@ -17,10 +17,10 @@ const statistics = z.object({ stats: z.object({ count: z.coerce.number().int().n
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
 export async function countRecords(
   parts: DeskParts,
-  { groupBy, ...selection }: RecordCountRequest,
+  { groupBy, ...request }: RecordCountRequest,
   person: Person,
 ): Promise<Result<RecordCount, ServicenowFailure>> {
-  const selected = await select(parts, selection, person);
+  const selected = await select(parts, await withConditions(parts, request, person), person);
   if (!selected.ok) return selected;
   const { table } = selected.value;
   const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy, person);
@@ -30,18 +30,21 @@ export async function countRecords(
 
 async function countSelected(
   parts: DeskParts,
-  { table, query, understood }: Selection,
+  selected: Selection,
   field: string | null,
   person: Person,
 ): Promise<Result<RecordCount, ServicenowFailure>> {
+  const { table, query, understood, checked } = selected;
   const request = {
     query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
-    fields: field === null ? [] : [field],
+    fields: [...field === null ? [] : [field], ...checked.map(({ path }) => path)],
   };
   const reading = { wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest };
   const read = await readOn(parts.tableApi, table, request, reading, person);
   if (!read.ok) return read;
   const { rows, next } = read.value;
+  const ignored = ignoredCondition(selected, rows);
+  if (ignored !== null) return ignored;
   const groups = new Map<string, number>();
   for (const row of rows) tally(groups, row, field);
   const isWhole = next === null;

@@ -8,12 +8,15 @@ import type { RecordFields } from "./port.ts";
 interface Span {
   readonly from: string;
   readonly until: string;
+  /** Whether it is a time of day as the person's clock shows it. */
+  readonly isLocal?: boolean;
 }
 
 /** A span, and the days of it on the person's calendar. */
 interface DatedSpan extends Span {
   readonly firstDay: string;
   readonly lastDay: string;
+  readonly zone: string;
 }
 
 interface CivilDay {
@@ -79,16 +82,43 @@ const absolute = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d))?(?:\.\d{
 export function parseDates(text: string, now: number, zone: string): DatedSpan | null {
   const span = parseSpan(text, now, zone);
   if (span === null) return null;
-  const day = (stored: string): string => {
-    const at = Date.parse(`${stored.replace(" ", "T")}Z`);
-    return stamp(at + offsetMs(at, zone)).slice(0, 10);
-  };
-  return { ...span, firstDay: day(span.from), lastDay: day(span.until) };
+  const day = (stored: string): string => wallClock(stored, zone).slice(0, 10);
+  return { ...span, firstDay: day(span.from), lastDay: day(span.until), zone };
+}
+
+/** What a clock in the zone shows at a stored moment. */
+function wallClock(stored: string, zone: string): string {
+  const at = Date.parse(`${stored.replace(" ", "T")}Z`);
+  return stamp(at + offsetMs(at, zone));
+}
+
+const germanDay = /^(\d{1,2})\.\s?(\d{1,2})\.\s?(\d{4})$/;
+const timeOfDay = /^(?:(.+?),?\s+(?:at\s+)?)?(\d{1,2})(?::(\d\d))?\s*(am|pm)?$/i;
+
+/** `yesterday 14:00`, `26.11.2026 9:30`, `today at 8 am`: as the person's clock shows it. */
+function localSpan(text: string, now: number, zone: string): Span | null {
+  const [, named = "today", hour = "", minute, half] = timeOfDay.exec(text) ?? [];
+  const hours = half === undefined ? Number(hour) : Number(hour) % 12 + (half.toLowerCase() === "pm" ? 12 : 0);
+  if (hour === "" || (minute ?? half) === undefined || hours > 23 || Number(minute ?? "0") > 59) return null;
+  const day = parseSpan(named, now, zone);
+  const [first, last] = [day?.from ?? "", day?.until ?? ""].map((each) => each && wallClock(each, zone));
+  if (first === undefined || first === "" || !first.endsWith("00:00:00") || last?.slice(0, 10) !== first.slice(0, 10)) {
+    return null;
+  }
+  const at = momentOf(
+    Date.parse(`${first.slice(0, 10)}T00:00:00Z`) + hours * hourMs + Number(minute ?? "0") * 60_000,
+    zone,
+  );
+  return { from: stamp(at), until: stamp(at + 59_000), isLocal: true };
 }
 
 function parseSpan(text: string, now: number, zone: string): Span | null {
   const word = text.trim().toLowerCase().replaceAll(/\s+/g, " ");
-  const written = absolute.exec(text.trim());
+  const [, dayOfMonth = "", monthOfYear = "", inYear] = germanDay.exec(text.trim()) ?? [];
+  const iso = inYear === undefined
+    ? text.trim()
+    : `${inYear}-${monthOfYear.padStart(2, "0")}-${dayOfMonth.padStart(2, "0")}`;
+  const written = absolute.exec(iso);
   if (written !== null) return writtenSpan(written, zone);
   const local = now + offsetMs(now, zone);
   const today = Math.floor(local / dayMs) * dayMs;
@@ -143,7 +173,7 @@ function parseSpan(text: string, now: number, zone: string): Span | null {
   }
   const [, ahead = "", steps = "0", stepUnit = "", ago = ""] =
     /^(in )?(\d{1,5}) (minute|hour|day|week)s?( ago)?$/.exec(word) ?? [];
-  if ((ahead === "") === (ago === "")) return null;
+  if ((ahead === "") === (ago === "")) return localSpan(word, now, zone);
   const distance = Math.min(Number(steps), maxUnits) * (unitMs[stepUnit] ?? 0) * (ago === "" ? 1 : -1);
   if (stepUnit === "day" || stepUnit === "week") return daySpan(today + distance, 1, zone);
   return { from: stamp(now + distance), until: stamp(now + distance) };
@@ -173,20 +203,37 @@ const minutesOfDay = 1_440;
 /** Zones lie between twelve hours behind UTC and fourteen ahead. */
 const [minOffsetMinutes, maxOffsetMinutes] = [-720, 840];
 
-/** The span that a text means to the person; `null` where it is no date. */
-export async function datesOf(
-  { tableApi, remember, clock }: DeskParts,
-  text: string,
-  person: Person,
-): Promise<DatedSpan | null> {
-  const zone = await remember(person, ["time zone"], async () => {
+/** The person's time zone, and when their own record was changed last. */
+async function clockOf({ tableApi, remember }: DeskParts, person: Person) {
+  const own = await remember(person, ["time zone"], async () => {
     const fields = ["time_zone", "sys_updated_on"];
     const own = await tableApi.row("sys_user", person.account.sysId, person, fields);
     if (!own.ok) return own;
     const zone = storedValue(own.value, "time_zone");
-    return success(isTimeZone(zone) ? zone : shownZone(own.value) ?? "UTC");
+    const changed = storedValue(own.value, "sys_updated_on");
+    return success({ zone: isTimeZone(zone) ? zone : shownZone(own.value) ?? "UTC", changed });
   });
-  return parseDates(text, clock(), zone.ok ? zone.value : "UTC");
+  return own.ok ? own.value : { zone: "UTC", changed: "" };
+}
+
+/** The span that a text means to the person; `null` where it is no date. */
+export async function datesOf(parts: DeskParts, text: string, person: Person): Promise<DatedSpan | null> {
+  return parseDates(text, parts.clock(), (await clockOf(parts, person)).zone);
+}
+
+/** A stored moment as a query has to name it: some instances read dates of queries in the person's zone. */
+export async function queryMoment(parts: DeskParts, stored: string, person: Person): Promise<string> {
+  const { zone, changed } = await clockOf(parts, person);
+  if (changed === "" || wallClock(changed, zone) === changed) return stored;
+  const isLocal = await parts.remember(person, ["dates of queries"], async () => {
+    const finds = async (at: string): Promise<boolean> => {
+      const query = `sys_id=${person.account.sysId}^sys_updated_on>=${at}^sys_updated_on<=${at}`;
+      const found = await parts.tableApi.rows("sys_user", { query, fields: [], limit: 1 }, person);
+      return found.ok && found.value.rows.length > 0;
+    };
+    return success(!await finds(changed) && await finds(wallClock(changed, zone)));
+  });
+  return isLocal.ok && isLocal.value ? wallClock(stored, zone) : stored;
 }
 
 /** People without a zone of their own have the instance's, which shows in how a stored moment is displayed. */

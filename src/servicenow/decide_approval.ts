@@ -69,16 +69,19 @@ function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Resul
 /** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
 async function delegatorsOf(parts: DeskParts, person: Person): Promise<ReadonlySet<unknown>> {
   const now = (await datesOf(parts, "now", person))?.from ?? "";
-  const query = `delegate=${person.account.sysId}^approvals=true^starts<=${now}^ends>=${now}`;
+  const query = `delegate=${person.account.sysId}^approvals=true`;
   const found = await parts.tableApi.rows(
     "sys_user_delegate",
-    { query, fields: ["user", "delegate"], limit: maxDelegators },
+    { query, fields: ["user", "delegate", "starts", "ends"], limit: maxDelegators },
     person,
   );
   const rows = found.ok ? found.value.rows : [];
   // An instance ignores conditions that it does not understand.
   return new Set(
-    rows.filter((row) => storedValue(row, "delegate") === person.account.sysId).map((row) => storedValue(row, "user")),
+    rows.filter((row) =>
+      storedValue(row, "delegate") === person.account.sysId && storedValue(row, "starts") <= now &&
+      storedValue(row, "ends") >= now
+    ).map((row) => storedValue(row, "user")),
   );
 }
 

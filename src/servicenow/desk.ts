@@ -14,7 +14,7 @@ import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
 import { attachFile, fetchFile, fetchNamedFile } from "./record_files.ts";
 import { searchRecords } from "./search.ts";
-import { createPersonCache, createTableApi, type DeskParts, type Person } from "./table_api.ts";
+import { createPersonCache, createSeenVersions, createTableApi, type DeskParts, type Person } from "./table_api.ts";
 import { describeTable } from "./describe.ts";
 import type { Desk } from "./port.ts";
 
@@ -39,6 +39,7 @@ export function createDesk(options: DeskOptions): Desk {
     ...options,
     tableApi: createTableApi(options),
     remember: createPersonCache(elapsed),
+    seen: createSeenVersions(),
   };
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */

@@ -58,6 +58,7 @@ export async function getRecord(
   const found = await findRecord(parts, { id, table }, person);
   if (!found.ok) return found;
   const { record } = found.value;
+  parts.seen.note(person, record);
   const names = fields === undefined || fields.includes("*")
     ? success(undefined)
     : await chosenFields(parts, found.value.table, fields, person);

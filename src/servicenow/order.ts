@@ -1,7 +1,7 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import { parseValueLines } from "./resolve_values.ts";
+import { type GivenValue, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { plainText, storedValue } from "./field_values.ts";
@@ -57,7 +57,7 @@ async function orderItem(
 ): Answer<OrderReport> {
   const given = parseValueLines(text, "answers");
   if (!given.ok) return invalidInput(given.error);
-  const isForOther = ([name]: readonly [string, string]): boolean =>
+  const isForOther = ([name]: GivenValue): boolean =>
     name.trim().toLowerCase() === "requested_for" &&
     !item.questions.some((question) => question.name === "requested_for");
   const answers = await resolveAnswers(parts, item, given.value.filter((each) => !isForOther(each)), person);

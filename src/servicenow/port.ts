@@ -105,7 +105,7 @@ export interface ShownRecord {
 export interface RecordSearch {
   readonly table: string;
   /** Each word has to be in one of the fields with text. */
-  readonly words?: string;
+  readonly words?: string | undefined;
   /** Conditions, one a line. */
   readonly where?: string;
   /** The usual ones when absent. */

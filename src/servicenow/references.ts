@@ -100,7 +100,10 @@ export async function resolveList(
 ): Promise<Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>> {
   const all: Reference[] = [];
   for (const part of text.split(/\s*[,|]\s*/)) {
-    const one = await resolveReference(parts, { ...name, text: part }, person);
+    const found = await resolveReference(parts, { ...name, text: part }, person);
+    // Lists of people hold addresses of others too.
+    const isAddress = !found.ok && name.table === "sys_user" && /^[^\s@]+@[^\s@]+$/.test(part);
+    const one = isAddress ? success({ sysId: part, name: part }) : found;
     if (!one.ok) return one;
     all.push(one.value);
   }

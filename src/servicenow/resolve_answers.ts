@@ -1,6 +1,6 @@
 /** Answers to an item's questions, by the questions' names or labels and in people's words. */
 import { type Result, success } from "../lib/result.ts";
-import type { GivenValue } from "./resolve_values.ts";
+import { type GivenValue, linesAfterText } from "./resolve_values.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { closestWord } from "../lib/closest_word.ts";
@@ -31,12 +31,14 @@ export async function resolveAnswers(
 ): Promise<Result<ResolvedAnswers, ServicenowFailure>> {
   const variables: Record<string, string> = {};
   const shown: { readonly label: string; readonly value: string }[] = [];
-  for (const [name, value] of given) {
+  for (const [name, value, next] of given) {
     const question = questionNamed(questions, name);
     if (question === undefined) return invalidInput(unknownQuestion(questions, name));
     if (Object.hasOwn(variables, question.name)) return invalidInput(`${question.name} is answered twice`);
     const answer = await resolveAnswer(parts, question, value, person);
     if (!answer.ok) return answer;
+    const isText = question.kind === "text" || question.kind === "masked";
+    if (isText && next !== undefined) return invalidInput(linesAfterText(question.name, next, "answers"));
     variables[question.name] = answer.value.stored;
     shown.push({ label: question.label, value: question.kind === "masked" ? "•••" : answer.value.shown });
   }
@@ -76,6 +78,10 @@ function describeQuestion({ name, label, kind, mandatory, reference, choices }: 
   return `${name} (${label}: ${takes}${mandatory ? ", mandatory" : ""})`;
 }
 
+function onlyOne<T>([one, ...others]: readonly T[]): T | undefined {
+  return others.length === 0 ? one : undefined;
+}
+
 type Value = Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>;
 
 async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string, person: Person): Promise<Value> {
@@ -86,7 +92,8 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
       const word = value.trim().toLowerCase();
       const found = choices.find((choice) => choice.value.toLowerCase() === word) ??
         choices.find((choice) => choice.label.toLowerCase() === word) ??
-        choices.find((choice) => choice.label.toLowerCase().replace(/^\d+\s*-\s*/, "") === word);
+        choices.find((choice) => choice.label.toLowerCase().replace(/^\d+\s*-\s*/, "") === word) ??
+        onlyOne(choices.filter((choice) => choice.label.toLowerCase().startsWith(word)));
       return found === undefined
         ? invalidInput(`no "${value.slice(0, 80).toWellFormed()}" for ${describeQuestion(question)}`)
         : success({ stored: found.value, shown: found.label });

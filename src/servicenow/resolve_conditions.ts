@@ -26,12 +26,19 @@ import {
   textTerm,
   toQueryValue,
 } from "./conditions.ts";
-import { datesOf } from "./dates.ts";
+import { datesOf, queryMoment } from "./dates.ts";
 
 /** Terms of a query, and the same in words: what was understood. */
 interface ResolvedConditions {
   readonly terms: readonly string[];
   readonly understood: readonly string[];
+  readonly checked: readonly CheckedField[];
+}
+
+/** A field that a condition is about. `isFilled`: each row that fits has something in it. */
+export interface CheckedField {
+  readonly path: string;
+  readonly isFilled: boolean;
 }
 
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
@@ -46,10 +53,15 @@ export async function resolveConditions(
 ): Promise<Result<ResolvedConditions, ServicenowFailure>> {
   const terms: string[] = [];
   const understood: string[] = [];
-  for (const condition of conditions) {
+  const checked: CheckedField[] = [];
+  for (const [index, condition] of conditions.entries()) {
     const resolved = await resolveOne(parts, columns, condition, person);
     if (!resolved.ok) return resolved;
-    const { term, words } = resolved.value;
+    const { term, words, path } = resolved.value;
+    const isAlone = condition.isAlternative !== true && conditions[index + 1]?.isAlternative !== true;
+    const isFilled = isAlone && !/^!=$|^not|^is empty$/.test(condition.operator);
+    // Through an empty reference there is no field, for everyone.
+    if (isFilled || !path.includes(".")) checked.push({ path, isFilled });
     const [before = "", said = ""] = [terms.at(-1), understood.at(-1)];
     if (condition.isAlternative !== true) {
       terms.push(term);
@@ -59,7 +71,7 @@ export async function resolveConditions(
       understood[understood.length - 1] = `${said} or ${words}`;
     } else return invalidInput(`"${said} or ${words}" cannot be asked at once: search for each`);
   }
-  return success({ terms, understood });
+  return success({ terms, understood, checked });
 }
 
 async function resolveOne(
@@ -67,10 +79,24 @@ async function resolveOne(
   columns: TableColumns,
   condition: Condition,
   person: Person,
-): Promise<Term> {
+): Promise<Result<{ readonly term: string; readonly words: string; readonly path: string }, ServicenowFailure>> {
   const found = await findColumn(parts, columns, condition.field, person);
   if (!found.ok) return found;
-  const { path, column } = found.value;
+  const { path, column, owner } = found.value;
+  const resolved = await conditionTerm(parts, found.value, condition, person);
+  if (!resolved.ok) return resolved;
+  const isKnown = owner.columns.some(({ name }) => name === column.name);
+  const doubt = isKnown ? "" : " (whether there is such a field is not known here)";
+  return success({ ...resolved.value, words: `${resolved.value.words}${doubt}`, path });
+}
+
+async function conditionTerm(
+  parts: DeskParts,
+  found: FoundColumn,
+  condition: Condition,
+  person: Person,
+): Promise<Term> {
+  const { path, column } = found;
   const { operator, value, listed } = condition;
   if (operator === "is empty" || operator === "is not empty") {
     const sign = operator === "is empty" ? "ISEMPTY" : "ISNOTEMPTY";
@@ -81,15 +107,15 @@ async function resolveOne(
     return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
   }
   if (column.name === "sys_class_name") return classTerm(parts, path, comparison);
-  if (column.reference !== null) return await referenceTerm(parts, found.value, comparison, person);
+  if (column.reference !== null) return await referenceTerm(parts, found, comparison, person);
   if (column.type === "boolean") return booleanTerm(path, operator, value);
-  if (dateTypes.test(column.type)) return await dateTerm(parts, found.value, comparison, person);
+  if (dateTypes.test(column.type)) return await dateTerm(parts, found, comparison, person);
   const isText = /contains$|^starts/.test(operator);
   if (column.choice !== "none" && !(isText && column.choice === "untold")) {
-    const known = await choicesOfColumn(parts, found.value.owner, column, person);
+    const known = await choicesOfColumn(parts, found.owner, column, person);
     if (!known.ok) return known;
     if (column.choice === "list" || known.value.choices.length > 0) {
-      return await choiceTerm(parts, found.value, { comparison, known: known.value }, person);
+      return await choiceTerm(parts, found, { comparison, known: known.value }, person);
     }
   }
   const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
@@ -205,21 +231,24 @@ async function dateTerm(
     );
   }
   const isDay = column.type === "glide_date";
-  const [from, until] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
-  const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}`;
+  const [first, last] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
+  const zone = dates.isLocal === true ? ` (${value} in the user's zone, ${dates.zone})` : "";
+  const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}${zone}`;
+  const asked = (stamp: string) => isDay ? stamp : queryMoment(parts, stamp, person);
+  const [from, until] = [await asked(first), await asked(last)];
   switch (operator) {
     case "=":
-      return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${from} to ${until}`) });
+      return success({ term: `${path}>=${from}^${path}<=${until}`, words: words(`from ${first} to ${last}`) });
     case "!=":
-      return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${from} to ${until}`) });
+      return success({ term: `${path}<${from}^OR${path}>${until}`, words: words(`not from ${first} to ${last}`) });
     case ">":
-      return success({ term: `${path}>${until}`, words: words(`after ${until}`) });
+      return success({ term: `${path}>${until}`, words: words(`after ${last}`) });
     case ">=":
-      return success({ term: `${path}>=${from}`, words: words(`since ${from}`) });
+      return success({ term: `${path}>=${from}`, words: words(`since ${first}`) });
     case "<":
-      return success({ term: `${path}<${from}`, words: words(`before ${from}`) });
+      return success({ term: `${path}<${from}`, words: words(`before ${first}`) });
     case "<=":
-      return success({ term: `${path}<=${until}`, words: words(`until ${until}`) });
+      return success({ term: `${path}<=${until}`, words: words(`until ${last}`) });
     default:
       return invalidInput(`${path} is a date: use =, >, >=, < or <=`);
   }

@@ -1,7 +1,7 @@
 /** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
 import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { maxTextCharacters } from "./port.ts";
+import { maxTextCharacters, type RecordFields } from "./port.ts";
 import { isPlatformField } from "./table_access.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
@@ -18,13 +18,25 @@ import {
 import type { Column, TableColumns } from "./columns.ts";
 import { resolveList, resolveReference } from "./references.ts";
 import { datesOf } from "./dates.ts";
+import { displayValue, storedValue } from "./field_values.ts";
 
 // Values as callers write them: `name=value`, one a line, or a JSON object where a value has lines of its own.
 
 const maxValues = 60;
 
-/** A name and its value; an empty value clears the field. */
-export type GivenValue = readonly [name: string, value: string];
+/**
+ * A name and its value; an empty value clears the field. `next` is the line after it: part of it perhaps, where the value
+ * is a text.
+ */
+export type GivenValue = readonly [name: string, value: string, next?: string];
+
+/** Why a text that lines follow is refused: pasted words must not set fields. */
+export function linesAfterText(name: string, next: string, parameter: string): string {
+  return `${parameter}: the lines after ${name} may be part of its text ("${
+    next.trim().slice(0, 60).toWellFormed()
+  }"); ` +
+    `give a JSON object: {"${name}": "…", …}`;
+}
 
 /** A line that is not `name=value` is refused: pasted text must not set fields. */
 export function parseValueLines(text: string, parameter: string): Result<readonly GivenValue[], string> {
@@ -55,8 +67,8 @@ function fromJson(text: string, parameter: string): Result<readonly GivenValue[]
 
 function fromLines(text: string, parameter: string): Result<readonly GivenValue[], string> {
   const values: GivenValue[] = [];
-  for (const line of text.split(/\r?\n/)) {
-    if (line.trim() === "") continue;
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
+  for (const [index, line] of lines.entries()) {
     const [, name, value = ""] = /^\s*([^=\n]{1,200}?)\s*=\s?([^]*)$/.exec(line) ?? [];
     if (name === undefined) {
       return failure(
@@ -70,7 +82,8 @@ function fromLines(text: string, parameter: string): Result<readonly GivenValue[
         `${parameter}: ${second} stands in the value of ${name}; write one name=value a line, or a JSON object`,
       );
     }
-    values.push([name, value.trim()]);
+    const next = lines[index + 1];
+    values.push(next === undefined ? [name, value.trim()] : [name, value.trim(), next]);
   }
   return success(values);
 }
@@ -92,25 +105,37 @@ export async function resolveValues(
   columns: TableColumns,
   values: readonly GivenValue[],
   person: Person,
+  record: RecordFields = {},
 ): Promise<Result<readonly ResolvedValue[], ServicenowFailure>> {
   const resolved: ResolvedValue[] = [];
-  for (const [given, value] of values) {
+  for (const [given, value, next] of values) {
     const column = await namedColumn(parts, columns, given, person);
     if (column === null) return invalidInput(unknownColumn(columns, given));
     if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
-    const one = await resolveValue(parts, { columns, column, value }, person);
+    const one = await resolveValue(parts, { columns, column, value, record }, person);
     if (!one.ok) return one;
-    resolved.push({ name: column.name, column, ...one.value });
+    const { isText = false, ...resolution } = one.value;
+    if (isText && next !== undefined) return invalidInput(linesAfterText(column.name, next, "values"));
+    resolved.push({ name: column.name, column, ...resolution });
   }
   return success(resolved);
 }
 
-type Value = Result<Pick<ResolvedValue, "stored" | "shown" | "doubt">, ServicenowFailure>;
+/** `isText`: any text would be taken. */
+type Value = Result<
+  Pick<ResolvedValue, "stored" | "shown" | "doubt"> & { readonly isText?: boolean },
+  ServicenowFailure
+>;
 type Choices = ColumnChoices["choices"];
 
 async function resolveValue(
   parts: DeskParts,
-  { columns, column, value }: { readonly columns: TableColumns; readonly column: Column; readonly value: string },
+  { columns, column, value, record }: {
+    readonly columns: TableColumns;
+    readonly column: Column;
+    readonly value: string;
+    readonly record: RecordFields;
+  },
   person: Person,
 ): Promise<Value> {
   const { name, type, reference } = column;
@@ -120,7 +145,7 @@ async function resolveValue(
   }
   if (value === "") return success({ stored: "", shown: "" });
   if (reference !== null && type === "glide_list") {
-    return await resolveList(parts, { table: reference, text: value, field: name }, person);
+    return await listValue(parts, { table: reference, text: value, field: name }, record, person);
   }
   if (reference !== null) {
     const one = await resolveReference(parts, { table: reference, text: value, field: name }, person);
@@ -149,7 +174,40 @@ async function resolveValue(
   if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {
     return invalidInput(`${name} must be a number`);
   }
-  return success({ stored: value, shown: value });
+  return success({ stored: value, shown: value, isText: !numberTypes.test(type) });
+}
+
+/** `+ada, -ben` changes the list that the record has; names alone are the whole list, and must keep those in it. */
+async function listValue(
+  parts: DeskParts,
+  { text, ...field }: { readonly table: string; readonly text: string; readonly field: string },
+  record: RecordFields,
+  person: Person,
+): Promise<Value> {
+  const names = text.split(/\s*[,|]\s*/);
+  const idsOf = (list: string): readonly string[] => list.split(/\s*,\s*/).filter((each) => each !== "");
+  const now = idsOf(storedValue(record, field.field));
+  const resolve = async (sign: string): Promise<Result<readonly string[], ServicenowFailure>> => {
+    const own = names.filter((name) => name.startsWith(sign)).map((name) => name.slice(sign.length).trim());
+    const all = own.length === 0
+      ? success({ stored: "" })
+      : await resolveList(parts, { ...field, text: own.join(",") }, person);
+    return all.ok ? success(idsOf(all.value.stored)) : all;
+  };
+  if (names.every((name) => /^[+-]/.test(name))) {
+    const [added, removed] = [await resolve("+"), await resolve("-")];
+    if (!added.ok) return added;
+    if (!removed.ok) return removed;
+    const stored = [...new Set([...now, ...added.value])].filter((id) => !removed.value.includes(id)).join(",");
+    return success({ stored, shown: text });
+  }
+  const whole = await resolveList(parts, { ...field, text }, person);
+  const isLost = whole.ok && now.some((id) => !whole.value.stored.split(",").includes(id));
+  return isLost
+    ? invalidInput(
+      `${field.field} has ${displayValue(record, field.field)}: write +NAME to add and -NAME to remove`,
+    )
+    : whole;
 }
 
 /** A value that is none of those known here, where not all are known: as a record has it stored, or as it was given. */

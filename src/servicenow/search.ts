@@ -5,7 +5,17 @@ import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { maxSearchResults, type RecordPage, type RecordSearch } from "./port.ts";
 import { htmlToText, oneLine } from "./field_values.ts";
-import { linkTo, parseWords, readSelection, select, type Selection, textColumns, toShownRecord } from "./selection.ts";
+import {
+  ignoredCondition,
+  linkTo,
+  parseWords,
+  readSelection,
+  select,
+  type Selection,
+  textColumns,
+  toShownRecord,
+  withConditions,
+} from "./selection.ts";
 import { askJson } from "./calls.ts";
 import { mayShowField } from "./table_access.ts";
 import { knownTable, namingFields } from "./known_tables.ts";
@@ -87,7 +97,11 @@ export async function searchRecords(
   asked: RecordSearch,
   person: Person,
 ): Promise<Result<RecordPage, ServicenowFailure>> {
-  const search = { ...asked, limit: Math.min(asked.limit, maxSearchResults) };
+  const search: RecordSearch = await withConditions(
+    parts,
+    { ...asked, limit: Math.min(asked.limit, maxSearchResults) },
+    person,
+  );
   const start = parseCursor(search.cursor);
   if (start === null) return invalidInput("cursor must be the one that the page before gave");
   const selected = await select(parts, search, person);
@@ -102,7 +116,8 @@ export async function searchRecords(
   }
   const names = await chosenFields(parts, table, search.fields, person);
   if (!names.ok) return names;
-  const order = await orderOf(parts, table, search, person);
+  const orderBy = search.orderBy ?? selected.value.order.join(",");
+  const order = await orderOf(parts, table, orderBy, person);
   if (!order.ok) return order;
   const page = { fields: names.value, order: order.value, start };
   return await readSelection(selected.value, (each) => readPage(parts, search, { ...page, selected: each }, person));
@@ -111,7 +126,7 @@ export async function searchRecords(
 async function readPage(
   parts: DeskParts,
   search: RecordSearch,
-  { selected: { table, query, understood }, fields, order, start }: {
+  { selected, fields, order, start }: {
     readonly selected: Selection;
     readonly fields: readonly string[];
     readonly order: readonly string[];
@@ -119,13 +134,20 @@ async function readPage(
   },
   person: Person,
 ): Promise<Result<RecordPage, ServicenowFailure>> {
+  const { table, query, understood, checked } = selected;
   const request = {
     query: [query, ...order].filter((term) => term !== "").join("^"),
-    fields: [...fields, "number", "sys_class_name", ...namingFields(table)],
+    fields: [
+      ...[...fields, "number", "sys_class_name", "sys_mod_count", ...namingFields(table)],
+      ...checked.map(({ path }) => path),
+    ],
   };
   const read = await readOn(parts.tableApi, table, request, { wanted: search.limit, maxRequests, start }, person);
   if (!read.ok) return read;
   const { rows, next, total } = read.value;
+  const ignored = ignoredCondition(selected, rows);
+  if (ignored !== null) return ignored;
+  for (const row of rows) parts.seen.note(person, row);
   const origin = parts.instance.origin;
   const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
   return success({
@@ -169,10 +191,10 @@ export async function chosenFields(
 async function orderOf(
   parts: DeskParts,
   table: string,
-  { orderBy }: RecordSearch,
+  orderBy: string,
   person: Person,
 ): Promise<Result<readonly string[], ServicenowFailure>> {
-  if (orderBy === undefined) return success(["ORDERBYDESCsys_updated_on"]);
+  if (orderBy === "") return success(["ORDERBYDESCsys_updated_on"]);
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   const terms: string[] = [];

@@ -1,7 +1,7 @@
 /** The tool `servicenow_search`: records by words and conditions in people's words. Encoded queries are never accepted. */
 import * as z from "zod";
 import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
-import { defineTool, type Tool } from "../mcp/mod.ts";
+import { clamped, defineTool, type Tool } from "../mcp/mod.ts";
 import { maxSearchResults, type ServicenowRecords } from "./port.ts";
 import { countNames, searchNames } from "./argument_names_tool.ts";
 import { listLines } from "./get_record_tool.ts";
@@ -73,7 +73,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       where: whereParameter,
       fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
       order_by: z.string().optional().describe('Field; "-field" descends'),
-      limit: z.int().min(1).max(1_000_000).default(defaultLimit).meta({ maximum: maxSearchResults }),
+      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit).meta(clamped),
       cursor: z.string().optional().describe("From the page before"),
       ...conditionParameters,
       offset: z.int().min(0).max(1_000_000).optional().meta({ unlisted: true }),
@@ -107,11 +107,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       return toTextOutcome([
         `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
         ...listLines(records),
-        ...(cursor === null ? [] : [
-          `There may be more: cursor=${cursor}${
-            limit > maxSearchResults ? ` (limit is at most ${maxSearchResults})` : ""
-          }`,
-        ]),
+        ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
       ]);
     },
   });

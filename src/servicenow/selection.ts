@@ -4,9 +4,10 @@ import { knownTable, namingFields } from "./known_tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { RecordFields, RecordSearch, ShownField, ShownRecord } from "./port.ts";
-import { anyOf, parseConditions, toQueryValue } from "./conditions.ts";
+import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
-import { resolveConditions } from "./resolve_conditions.ts";
+import { columnNamed } from "./columns_by_name.ts";
+import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
 import { mayShowField } from "./table_access.ts";
 import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 
@@ -17,6 +18,10 @@ export interface Selection {
   readonly table: string;
   readonly query: string;
   readonly understood: readonly string[];
+  /** Fields to sort by, as an encoded query named them. */
+  readonly order: readonly string[];
+  /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
+  readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
   readonly narrower?: Selection;
 }
@@ -32,6 +37,8 @@ export async function select(
   if (!table.ok) return table;
   const terms: string[] = [];
   const understood: string[] = [];
+  const order: string[] = [];
+  const checked: CheckedField[] = [];
   const open = access.openRows(table.value);
   if (open !== "") terms.push(open);
   if (where !== undefined && where.trim() !== "") {
@@ -39,8 +46,10 @@ export async function select(
     if (!conditions.ok) return invalidInput(conditions.error);
     const columns = await columnsOf(parts, table.value, person);
     if (!columns.ok) return columns;
-    const resolved = await resolveConditions(parts, columns.value, conditions.value, person);
+    const resolved = await resolveConditions(parts, columns.value, conditions.value.conditions, person);
     if (!resolved.ok) return resolved;
+    order.push(...conditions.value.order);
+    checked.push(...resolved.value.checked);
     terms.push(...resolved.value.terms);
     understood.push(...resolved.value.understood);
   }
@@ -48,6 +57,8 @@ export async function select(
     table: table.value,
     query: [...textual, ...terms].join("^"),
     understood: [...words, ...understood],
+    order,
+    checked,
   });
   if (words === undefined) return success(select([], []));
   const parsed = parseWords(words);
@@ -61,6 +72,34 @@ export async function select(
   const others = fields.value.filter((field) => field.includes(".")).join(", ");
   const unsearched = `${said} (NOT looked for in ${others}, which ServiceNow keeps from this user)`;
   return success({ ...whole, narrower: select(wordTerms(parsed.value, own), [unsearched]) });
+}
+
+/** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
+export async function withConditions<Search extends Pick<RecordSearch, "table" | "words" | "where">>(
+  parts: DeskParts,
+  search: Search,
+  person: Person,
+): Promise<Search> {
+  const { words = "", where, table } = search;
+  const field = comparedField(words.trim());
+  const readable = parts.access.readable(table);
+  if (field === null || !readable.ok) return search;
+  const columns = await columnsOf(parts, readable.value, person);
+  if (!columns.ok || (columnNamed(columns.value, field) === undefined && !words.includes("^"))) return search;
+  return { ...search, words: undefined, where: where === undefined ? words : `${where}\n${words}` };
+}
+
+/** An instance may pass over a condition on a field that the person may not read: then no row has it, or has it filled. */
+export function ignoredCondition(
+  { table, checked }: Selection,
+  rows: readonly RecordFields[],
+): { readonly ok: false; readonly error: ServicenowFailure } | null {
+  const hidden = checked.find(({ path, isFilled }) =>
+    !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
+  );
+  return rows.length === 0 || hidden === undefined ? null : invalidInput(
+    `ServiceNow shows this user no ${hidden.path} in ${table} and may have passed over the condition on it: leave it out`,
+  );
 }
 
 /** Runs `read` with the selection; where the instance refuses to look into other tables, with the narrower one. */

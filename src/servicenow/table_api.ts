@@ -197,6 +197,29 @@ export interface DeskParts {
   readonly instance: ServicenowInstance;
   readonly tableApi: TableApi;
   readonly remember: Remember;
+  readonly seen: SeenVersions;
   /** The time of day. */
   readonly clock: Clock;
+}
+
+// Which version of a record a person was shown last: a colleague's change since then is not overwritten unseen.
+
+const maxVersions = 20_000;
+
+interface SeenVersions {
+  note(person: Person, record: RecordFields): void;
+  /** `undefined` where the person was not shown the record here. */
+  of(person: Person, sysId: string): string | undefined;
+}
+
+export function createSeenVersions(): SeenVersions {
+  const versions = boundedMap<string, string>(maxVersions);
+  const keyOf = ({ subject, account }: Person, sysId: string): string => `${sysId} ${account.sysId} ${subject}`;
+  return {
+    note(person, record) {
+      const version = storedValue(record, "sys_mod_count");
+      if (version !== "") versions.set(keyOf(person, storedValue(record, "sys_id")), version);
+    },
+    of: (person, sysId) => versions.get(keyOf(person, sysId)),
+  };
 }

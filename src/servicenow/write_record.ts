@@ -90,11 +90,18 @@ export async function updateRecord(
   const { record: before } = found.value;
   if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
   const version = storedValue(before, "sys_mod_count");
-  if (ifVersion !== undefined && ifVersion !== version) {
-    const by = shownValue(before, "sys_updated_by");
-    const at = shownValue(before, "sys_updated_on");
-    if (ifVersion === "") return invalidInput(`if_version is empty; the record's version is ${version}`);
-    return invalidInput(`the record has changed: version ${version}, by ${by}, ${at}. Read it again`);
+  if (ifVersion !== undefined && !/^\d+$/.test(ifVersion)) {
+    return invalidInput(
+      `if_version is ${ifVersion === "" ? "empty" : "no number"}; the record's version is ${version}`,
+    );
+  }
+  const by = shownValue(before, "sys_updated_by");
+  const seen = ifVersion ?? (by === person.account.userName ? undefined : parts.seen.of(person, found.value.sysId));
+  if (seen !== undefined && seen !== version) {
+    return invalidInput(
+      `the record has changed: version ${version}, by ${by}, ${shownValue(before, "sys_updated_on")}. Read it again` +
+        (ifVersion === undefined ? `, or give if_version=${version} to write all the same` : ""),
+    );
   }
   return await writeChange(parts, { found: found.value, given: given.value, dryRun }, person);
 }
@@ -111,7 +118,7 @@ async function writeChange(
 ): Answer {
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
-  const resolved = await resolveValues(parts, columns.value, given, person);
+  const resolved = await resolveValues(parts, columns.value, given, person, before);
   if (!resolved.ok) return resolved;
   const values = resolved.value;
   const missing = missingFields(columns.value, values, before);
@@ -124,9 +131,14 @@ async function writeChange(
   if (dryRun) return success(planned);
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
   const after = await parts.tableApi.update(table, sysId, body, person);
-  return after.ok
-    ? success(finishedReport(planned, { before, after: after.value, origin, values }))
-    : refusalOfWrite(after.error, before);
+  if (!after.ok) return refusalOfWrite(after.error, before);
+  parts.seen.note(person, after.value);
+  const report = finishedReport(planned, { before, after: after.value, origin, values });
+  const [from, to] = [before, after.value].map((record) => Number(storedValue(record, "sys_mod_count")));
+  if (from === undefined || to === undefined || !(to > from + 1)) return success(report);
+  const note = `Version ${from} became ${to}: another change came between the look and the write, a colleague's or a ` +
+    "rule's, and may be overwritten. Read the record and its journal";
+  return success({ ...report, notes: [...report.notes, note] });
 }
 
 /** How a new record refers to the one it comes from, and that one to it. */
@@ -189,6 +201,7 @@ export async function createRecord(
   );
   const after = await parts.tableApi.insert(table.value, body, person);
   if (!after.ok) return after;
+  parts.seen.note(person, after.value);
   const report = finishedReport(planned, { before: null, after: after.value, origin, values });
   if (source.value === null || link?.back === undefined) return success(report);
   const sysId = storedValue(after.value, "sys_id");
@@ -256,6 +269,7 @@ export async function addNote(
   const planned = plannedReport({ table: found.value.table, record: before, origin, values });
   if (dryRun) return success(planned);
   const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text }, person);
+  if (after.ok) parts.seen.note(person, after.value);
   return after.ok
     ? success(finishedReport(planned, { before: record, after: after.value, origin, values }))
     : refusalOfWrite(after.error, record);

@@ -60,7 +60,7 @@ Deno.test("answers of several items, of a record producer, and of records that w
   const [request = "", first = "", second = ""] = await order(desk, { action: "submit_cart" }, "ben");
   const both = await read({ id: request, include: "answers" });
   assert.match(both, new RegExp(`${first} Which model\\?: Pixel 10[^]*${second} Which model\\?: iPhone 17`));
-  const report = { item: "Report an issue", answers: "short_description=Printer\nurgency=1 - High" };
+  const report = { item: "Report an issue", answers: '{"short_description": "Printer", "urgency": "1 - High"}' };
   const [incident = ""] = await order(desk, report, "ben");
   assert.match(
     await read({ id: incident, include: "answers" }),

@@ -15,7 +15,8 @@ Deno.test("a dry run shows labels before and after, and sends nothing", async ()
   assert.equal(
     await desk.text("servicenow_update", {
       id: "INC0010001",
-      values: "state=Resolved\nclose_code=solution provided\nclose_notes=Disk cleaned\nassigned_to=jonas.keller",
+      values:
+        '{"state": "Resolved", "close_code": "solution provided", "close_notes": "Disk cleaned", "assigned_to": "jonas.keller"}',
       dry_run: true,
     }),
     "Dry run, nothing sent. INC0010001 would get:\nstate: In Progress → Resolved\nclose_code: Solution provided\n" +
@@ -77,7 +78,7 @@ Deno.test("what rights or rules drop is told, field by field", async () => {
         ? /NOT everything was taken[^]*NOT taken: assigned_to Eve Writer \(eve\); it is empty/
         : /Rejected by ServiceNow\. .*aborted by Business Rule/,
     );
-    const values = "state=Resolved\nclose_code=User error\nclose_notes=x\ndescription=It smells";
+    const values = '{"state": "Resolved", "close_code": "User error", "close_notes": "x", "description": "It smells"}';
     const bens = await desk.text("servicenow_update", { id: "INC0010002", values }, "ben");
     assert.match(bens, /^description: It smells$/m);
     assert.match(bens, /NOT taken: state Resolved; it is New/);

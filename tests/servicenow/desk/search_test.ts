@@ -68,7 +68,7 @@ Deno.test("servicenow_search refuses what it cannot resolve and names the neares
       ["comments contains disk", /is a journal/],
       ["what is this", /incident has no field what/],
       ["nonsense", /"nonsense" is no condition/],
-      ["state=New^active=true", /"state=New\^active=true" looks like an encoded query/],
+      ["state=New^NQactive=true", /"NQactive=true" of the encoded query is not understood here/],
     ] as const
   ) {
     const text = await refusal({ where });

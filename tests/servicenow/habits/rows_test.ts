@@ -57,9 +57,8 @@ Deno.test("an article whose newest version is hidden is found by its number", as
   assert.match(read, new RegExp(`^${published?.["number"]} `));
 });
 
-Deno.test("a limit above the most gives the most, and says so", async () => {
+Deno.test("a limit above the most gives the most", async () => {
   await using desk = await openDesk({ instance: { data: "desk" } });
   const text = await desk.text("servicenow_search", { table: "incident", limit: 100 });
   assert.match(text, /^incident: the first 50 of \d+ that ServiceNow counts/);
-  assert.match(text, /limit is at most 50/);
 });
