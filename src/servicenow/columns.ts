@@ -8,7 +8,7 @@ import { isSecretField, mayShowField } from "./table_access.ts";
 import { knownTable } from "./known_tables.ts";
 import { toQueryValue } from "./conditions.ts";
 import { closestWord } from "../lib/closest_word.ts";
-import { listsOfPeople, usualColumns, usualLists, usualReferences, usualType } from "./usual_columns.ts";
+import { listsOfPeople, usualColumns, usualLabels, usualLists, usualReferences, usualType } from "./usual_columns.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { storedValue } from "./field_values.ts";
@@ -207,7 +207,7 @@ function guessColumn(name: string, value: unknown): Column {
   const type = reference !== null ? listsOfPeople.test(name) ? "glide_list" : "reference" : usualType(name, value);
   return {
     name,
-    label: name.replaceAll("_", " "),
+    label: usualLabels.get(name) ?? name.replaceAll("_", " "),
     type: isSecretField(name) ? "password" : type,
     reference,
     mandatory: false,

@@ -25,6 +25,8 @@ const roles: Readonly<Record<string, readonly string[]>> = {
   requester: ["requested_by", "requested_for", "caller_id"],
   assignee: ["assigned_to"],
   group: ["assignment_group", "group"],
+  resolution_code: ["close_code"],
+  resolution_notes: ["close_notes"],
   ci: ["cmdb_ci"],
   updated: ["sys_updated_on"],
   created: ["sys_created_on"],

@@ -61,6 +61,19 @@ export const usualReferences: Readonly<Record<string, string>> = Object.fromEntr
   }),
 );
 
+/** Labels of the base system that are not the column's name in words. */
+const labels = "caller_id=Caller|start_date=Planned start date|end_date=Planned end date|work_start=Actual start|" +
+  "work_end=Actual end|cmdb_ci=Configuration item|hold_reason=On hold reason|contact_type=Channel|opened_at=Opened|" +
+  "closed_at=Closed|resolved_at=Resolved|rfc=Change request|problem_id=Problem|business_service=Service|" +
+  "sys_created_on=Created|sys_updated_on=Updated|sys_class_name=Task type|first_reported_by_task=First reported by|" +
+  "caused_by=Caused by change|cat_item=Item|kb_knowledge_base=Knowledge base";
+export const usualLabels: ReadonlyMap<string, string> = new Map(
+  labels.split("|").map((each): [string, string] => {
+    const [name = "", label = ""] = each.split("=");
+    return [name, label];
+  }),
+);
+
 export const listsOfPeople = /^(watch_list|work_notes_list|additional_assignee_list)$/;
 /** Columns with a list of choices. */
 export const usualLists =

@@ -39,7 +39,7 @@ for (const { practice, jobs } of deskPractices) {
 const ways: readonly (readonly [way: string, habits: NonNullable<StandInOptions["habits"]>])[] = [
   ["closes names of fields and choices", { metadata: "admin_only" }],
   ["gives empty lists for what it closes", {
-    hiddenTables: ["sys_dictionary", "sys_db_object", "sys_documentation", "sys_choice", "sys_journal_field"],
+    hiddenTables: ["sys_dictionary", "sys_db_object", "sys_documentation", "sys_choice"],
     hiddenTableAnswer: "empty",
   }],
   ["does not say which fields have choices", { dictionaryChoice: "empty" }],
