@@ -23,10 +23,13 @@ export async function describeTable(
   if (!choices.ok) return choices;
   let wanted = columns.value.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection");
   if (field !== undefined) {
-    const found = await findColumn(parts, columns.value, field, person);
-    if (!found.ok) return found;
-    if (found.value.owner.table !== table.value) return invalidInput(`field must be one of ${table.value}`);
-    wanted = [found.value.column];
+    wanted = [];
+    for (const name of field.split(",").filter((each) => each.trim() !== "").slice(0, maxFields)) {
+      const found = await findColumn(parts, columns.value, name, person);
+      if (!found.ok) return found;
+      if (found.value.owner.table !== table.value) return invalidInput(`field must be one of ${table.value}`);
+      wanted.push(found.value.column);
+    }
   }
   const fields = wanted.slice(0, maxFields).map((column): DescribedField => {
     const all = distinctChoices(choicesFor(choices.value, column.name));

@@ -48,7 +48,7 @@ function orderLines(report: OrderReport): readonly string[] {
   ];
 }
 
-function headingOf({ dryRun, item, quantity, made }: OrderReport): string {
+function headingOf({ dryRun, item, quantity, made, answers }: OrderReport): string {
   if (item === null) {
     if (made !== null) return `Ordered: ${made.number}`;
     return dryRun ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
@@ -57,7 +57,11 @@ function headingOf({ dryRun, item, quantity, made }: OrderReport): string {
   const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
   if (made !== null) return `Ordered: ${made.number}, ${ordered}`;
   if (!dryRun) return `${name} is in the cart, NOT ordered yet: action=submit_cart orders all that is in it`;
-  const price = item.price === "" ? "" : ` (${oneLine(item.price)} each)`;
+  const hasExtra = answers.some(({ value }) => /[+]\s?\D{0,4}\d/.test(value));
+  const price = item.price === ""
+    ? ""
+    : ` (${oneLine(item.price)} each${hasExtra ? ", and what the answers add" : ""})`;
+
   return `Dry run, nothing sent. Would order ${ordered}${price}`;
 }
 

@@ -123,6 +123,8 @@ export interface RecordPage {
   readonly understood: readonly string[];
   /** Where the next page starts; `null` on the last one. */
   readonly cursor: string | null;
+  /** Of a name that none has: the nearest. */
+  readonly hint?: string;
   /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
   readonly total: number | null;
 }

@@ -22,6 +22,7 @@ import { knownTable, namingFields } from "./known_tables.ts";
 import { type ReadingPlace, readOn } from "./read_on.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
+import { resolveReference } from "./references.ts";
 
 // Articles by relevance, from the Knowledge API: published ones that the person may read.
 
@@ -36,13 +37,15 @@ const articles = z.object({ articles: z.array(article) });
 /** Answers by words; conditions narrow them. Fails as `not_found` or `rejected` where an instance has no such API. */
 async function searchArticles(
   parts: DeskParts,
-  search: RecordSearch & { readonly words: string; readonly offset: number },
+  search: RecordSearch & { readonly words: string; readonly offset: number; readonly isLoose: boolean },
   person: Person,
 ): Promise<Result<RecordPage, ServicenowFailure>> {
-  const { where } = search;
+  const { where, isLoose } = search;
   const words = parseWords(search.words);
   if (!words.ok) return words;
-  const narrowed = await select(parts, { table: "kb_knowledge", ...(where === undefined ? {} : { where }) }, person);
+  // The API finds what has some of the words: the filter asks for each.
+  const named = { table: "kb_knowledge", words: isLoose ? undefined : search.words };
+  const narrowed = await select(parts, { ...named, ...(where === undefined ? {} : { where }) }, person);
   if (!narrowed.ok) return narrowed;
   const { query: filter, understood } = narrowed.value;
   const parsed = await askJson(parts.callAs, person, {
@@ -58,11 +61,17 @@ async function searchArticles(
   }, articles);
   if (!parsed.ok) return parsed;
   const found = parsed.value.articles.slice(0, search.limit);
+  if (found.length === 0 && !isLoose && search.offset === 0 && words.value.length > 1) {
+    return await searchArticles(parts, { ...search, isLoose: true }, person);
+  }
+  const next = `${search.offset + found.length}${isLoose ? ".1" : ""}`;
   return success({
     table: "kb_knowledge",
-    understood: [`with the words ${search.words.trim().slice(0, 200)}`, ...understood],
+    understood: isLoose
+      ? [`by relevance to ${search.words.trim().slice(0, 200)} (no article has all of the words)`, ...understood]
+      : understood,
     total: null,
-    cursor: found.length < search.limit ? null : String(search.offset + found.length),
+    cursor: found.length < search.limit ? null : next,
     records: found.map(({ id, number, title, snippet }) => {
       const sysId = id.replace(/^kb_knowledge:/, "");
       return {
@@ -109,7 +118,8 @@ export async function searchRecords(
   const { table } = selected.value;
   const isPlain = search.orderBy === undefined && search.fields === undefined;
   if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
-    const articles = await searchArticles(parts, { ...search, words: search.words, offset: start.offset }, person);
+    const asked = { ...search, words: search.words, offset: start.offset, isLoose: start.skip === 1 };
+    const articles = await searchArticles(parts, asked, person);
     if (articles.ok) return articles;
     // Where the Knowledge API is missing or closed, the Table API may answer.
     if (!["not_found", "rejected", "forbidden"].includes(articles.error.reason)) return articles;
@@ -120,7 +130,20 @@ export async function searchRecords(
   const order = await orderOf(parts, table, orderBy, person);
   if (!order.ok) return order;
   const page = { fields: names.value, order: order.value, start };
-  return await readSelection(selected.value, (each) => readPage(parts, search, { ...page, selected: each }, person));
+  const found = await readSelection(
+    selected.value,
+    (each) => readPage(parts, search, { ...page, selected: each }, person),
+  );
+  const { named } = selected.value;
+  if (named === undefined || !found.ok || found.value.records.length > 0) return found;
+  const nearest = await resolveReference(
+    parts,
+    { table, text: named, field: knownTable(table)?.nameField ?? "name" },
+    person,
+  );
+  return nearest.ok || nearest.error.reason !== "invalid_input"
+    ? found
+    : success({ ...found.value, hint: nearest.error.message });
 }
 
 async function readPage(

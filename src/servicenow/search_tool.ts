@@ -1,4 +1,4 @@
-/** The tool `servicenow_search`: records by words and conditions in people's words. Encoded queries are never accepted. */
+/** The tool `servicenow_search`: records by words and conditions in people's words. */
 import * as z from "zod";
 import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
 import { clamped, defineTool, type Tool } from "../mcp/mod.ts";
@@ -95,7 +95,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       };
       const page = await servicenow.desk.search(search, callerOf(context));
       if (!page.ok) return toFailureOutcome(servicenow, page.error);
-      const { table, records, understood, cursor, total } = page.value;
+      const { table, records, understood, cursor, total, hint } = page.value;
       const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
       const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
       const part = given(input.cursor) === undefined ? "the first " : "further ";
@@ -106,6 +106,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
         : `${part}${records.length}${ofTotal}`;
       return toTextOutcome([
         `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
+        ...(hint === undefined ? [] : [hint]),
         ...listLines(records),
         ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
       ]);

@@ -20,6 +20,8 @@ export interface Selection {
   readonly understood: readonly string[];
   /** Fields to sort by, as an encoded query named them. */
   readonly order: readonly string[];
+  /** A name that a condition asks for. */
+  readonly named?: string;
   /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
   readonly checked: readonly CheckedField[];
   /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
@@ -37,6 +39,7 @@ export async function select(
   if (!table.ok) return table;
   const terms: string[] = [];
   const understood: string[] = [];
+  let wantedName: string | undefined;
   const order: string[] = [];
   const checked: CheckedField[] = [];
   const open = access.openRows(table.value);
@@ -49,6 +52,9 @@ export async function select(
     const resolved = await resolveConditions(parts, columns.value, conditions.value.conditions, person);
     if (!resolved.ok) return resolved;
     order.push(...conditions.value.order);
+    wantedName = conditions.value.conditions.find(({ field, operator }) =>
+      operator === "=" && field.trim().toLowerCase() === knownTable(table.value)?.nameField
+    )?.value;
     checked.push(...resolved.value.checked);
     terms.push(...resolved.value.terms);
     understood.push(...resolved.value.understood);
@@ -59,6 +65,7 @@ export async function select(
     understood: [...words, ...understood],
     order,
     checked,
+    ...(wantedName === undefined ? {} : { named: wantedName }),
   });
   if (words === undefined) return success(select([], []));
   const parsed = parseWords(words);
