@@ -17,6 +17,7 @@ const longFiles: readonly string[] = [
 /** Files that compare how long things take, or what the whole machine has left: nothing runs beside them. */
 const lonelyFiles: readonly string[] = [
   "tests/authorization_server/oracle_test.ts",
+  "tests/hostile_load/freezes/freezes_test.ts",
   "tests/hostile_load/growth_test.ts",
   "tests/hostile_load/hostile_load_test.ts",
 ];

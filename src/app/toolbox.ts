@@ -138,7 +138,7 @@ interface ToolboxDependencies extends Pick<Installation, "storage"> {
 }
 
 /** Calls of one caller that work on files at the same time. */
-const maxFileCallsAtOnce = 8;
+const maxFileCallsAtOnce = 4;
 
 /** Opens the adapters and builds the tools. Rejects when the workspace directory cannot be made or used. */
 export async function createToolbox(config: Config, dependencies: ToolboxDependencies): Promise<Toolbox> {

@@ -9,6 +9,7 @@ import { CallInterrupted, createCallContext, type Interruption, type RunningCont
 import { encodeRequiredCapabilities } from "./question.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { Timers } from "../lib/time.ts";
+import { nextTurn } from "../lib/turns.ts";
 import { sealRequestState } from "./answers_in_request.ts";
 import type { RunningTask } from "./live_task.ts";
 import type { ToolContext } from "./tool.ts";
@@ -85,7 +86,8 @@ async function settle<Outcome>(
   };
 
   const done = pending.then(
-    (outcome) => {
+    async (outcome) => {
+      await nextTurn(); // what is encoded may be large
       if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
       return context.cancelled ? cancelled() : work.encode(outcome);
     },

@@ -5,6 +5,7 @@
  */
 import process from "node:process";
 import { parseArgs } from "node:util";
+import { runFreezes } from "./freezes/run_freezes.ts";
 import { runHostileLoad } from "./run_hostile_load.ts";
 
 const goalMilliseconds = 250;
@@ -18,6 +19,15 @@ const { values } = parseArgs({
 });
 const say = (line: string): void => void process.stdout.write(`${new Date().toISOString()} ${line}\n`);
 try {
+  const freezes = await runFreezes({ atOnce: [1, 60], milliseconds: 20_000, say });
+  const worst = freezes.rows.toSorted((one, other) => other.worst - one.worst)[0];
+  say(
+    `no call kept another caller waiting for more than ${
+      ((worst?.worst ?? 0) - freezes.idle).toFixed(0)
+    } ms above idle ` +
+      `(${worst?.name}, ${worst?.atOnce} at once), goal ${goalMilliseconds}; memory ` +
+      `${freezes.peakMebibytes?.toFixed(0) ?? "?"} MiB above rest`,
+  );
   const report = await runHostileLoad({ seed: Number(values.seed), seconds: Number(values.minutes) * 60, say });
   const { counts, largestAnswer, innocent, peakMebibytes } = report;
   for (const [attack, number] of [...counts].sort()) process.stdout.write(`${String(number).padStart(8)}  ${attack}\n`);

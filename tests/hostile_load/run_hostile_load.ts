@@ -154,7 +154,7 @@ function startInnocent(order: InnocentOrder): Disposable & { readonly stop: () =
 }
 
 /** The stand-in in a process of its own: its work is no part of what is measured. */
-async function startOllamaProcess(): Promise<AsyncDisposable & { readonly url: string }> {
+export async function startOllamaProcess(): Promise<AsyncDisposable & { readonly url: string }> {
   const script = fileURLToPath(new URL("../fixtures/ollama.ts", import.meta.url));
   const models = ["--model", "tinyllama", "--model", "phi3", "--model", "embeddinggemma"];
   const child = new Deno.Command(Deno.execPath(), {
@@ -191,7 +191,7 @@ function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number | null {
 }
 
 /** What its threads ran, and what they waited while others had the processors; nothing where the system does not tell. */
-function processorSeconds(pid: number): { readonly ran: number; readonly waited: number } {
+export function processorSeconds(pid: number): { readonly ran: number; readonly waited: number } {
   let [ran, waited] = [0, 0];
   if (Deno.build.os === "linux") {
     for (const { name } of Deno.readDirSync(`/proc/${pid}/task`)) {

@@ -12,7 +12,7 @@ export interface Alike {
 }
 
 /** Longer texts are not compared: the search makes copies of them. */
-const maxComparedCharacters = 2_000_000;
+const maxComparedCharacters = 1_100_000;
 /** A first line that is shorter is anywhere. */
 const minLineCharacters = 4;
 const minBeginningCharacters = 8;
@@ -55,9 +55,9 @@ function withoutBlanks(text: string): string {
 /** Without blanks, in small letters, with plain quotes and dashes; each character as long as it was. */
 function folded(text: string): string {
   return withoutBlanks(text).replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"').replace(/\p{Pd}/gu, "-")
-    .replace(/\p{Lu}/gu, (letter) => {
-      const small = letter.toLowerCase();
-      return small.length === letter.length ? small : letter;
+    .replace(/\p{Lu}+/gu, (letters) => {
+      const small = letters.toLowerCase();
+      return small.length === letters.length ? small : letters;
     });
 }
 

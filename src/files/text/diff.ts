@@ -99,7 +99,8 @@ function endOfLine(text: string, at: number): number {
   return end === -1 ? text.length : end + 1;
 }
 
-function countLineEnds(text: string, end: number): number {
+/** The line ends of a text before `end`. */
+export function countLineEnds(text: string, end: number): number {
   let count = 0;
   for (let at = text.indexOf("\n"); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) count++;
   return count;

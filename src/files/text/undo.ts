@@ -3,7 +3,9 @@
  * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now refuse.
  */
 import { loadOnce } from "../../lib/program.ts";
+import { countLineEnds } from "./diff.ts";
 import type { Change, ChangeStep, NumberedStep, Passage, PutStep } from "../workspace/change.ts";
+import { createTextFinder } from "./finder.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
@@ -19,12 +21,16 @@ const maxEditLength = 400;
 /** What is kept of them in all; of longer ones nothing is. */
 const maxPassageCharacters = 30_000;
 const maxComparedCharacters = 2_000_000;
+const maxComparedLines = 20_000;
 
 const loadDiff = loadOnce(() => import("diff"));
 
 /** The places in which the texts differ; `undefined` where they are too many or too long. */
 export async function passagesOf(before: string, after: string): Promise<readonly Passage[] | undefined> {
   if (before.length + after.length > maxComparedCharacters) return undefined;
+  if (countLineEnds(before, before.length) + countLineEnds(after, after.length) > 2 * maxComparedLines) {
+    return undefined;
+  }
   const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
   const hunks = structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks;
   if (hunks === undefined) return undefined;
@@ -37,8 +43,9 @@ export async function passagesOf(before: string, after: string): Promise<readonl
 function revertPassages(text: string, passages: readonly Passage[]): string | null {
   let reverted = text;
   for (const { before, after } of passages.toReversed()) {
-    const at = reverted.indexOf(after);
-    if (after === "" || at === -1 || reverted.indexOf(after, at + 1) !== -1) return null;
+    const find = after === "" ? () => -1 : createTextFinder(after);
+    const at = find(reverted, 0);
+    if (at === -1 || find(reverted, at + 1) !== -1) return null;
     reverted = reverted.slice(0, at) + before + reverted.slice(at + after.length);
   }
   return reverted;

@@ -6,6 +6,7 @@ import type { Outcome, Workspace, WorkspaceRefusal, WriteOptions, WrittenFile } 
 import { nextTurn } from "../../lib/turns.ts";
 import { type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import type { Alike } from "../text/alike.ts";
+import { createTextFinder } from "../text/finder.ts";
 import { decodeText } from "../text/detect.ts";
 import { encodeEdited, lackingIn } from "../workspace/encoding.ts";
 import { passagesOf } from "../text/undo.ts";
@@ -89,8 +90,9 @@ export async function planFile(
   const versions = edits.flatMap(({ ifVersions }) => ifVersions);
   if (versions.some((version) => !sha256.startsWith(version.toLowerCase()))) return failure({ reason: "conflict" });
   for (const edit of edits) {
-    if (problems.some(({ edit: { newText } }) => newText.includes(edit.oldText))) continue; // it waits for that one
     await nextTurn();
+    const find = createTextFinder(edit.oldText);
+    if (problems.some(({ edit: { newText } }) => find(newText, 0) !== -1)) continue; // it waits for that one
     const edited = replaceText(text, edit, maxResultBytes);
     if (!edited.ok) {
       const wasThere = edited.error.reason === "not_there" && text !== decoded.text && isThere(decoded.text, edit);

@@ -120,8 +120,9 @@ export function fileDeleteTool(
       for (const text of texts.length === 0 ? [""] : texts) {
         const parsed = text === "" ? null : parseDirectoryPath(text);
         if (parsed === null) obstacles.push(toPathFailure("path", "empty"));
-        else if (!parsed.ok) obstacles.push(await suggestRelative(workspace, "path", parsed.error, text));
-        else {
+        else if (!parsed.ok) {
+          obstacles.push(await suggestRelative(workspace, "path", parsed.error, text, obstacles.length < maxNamed));
+        } else {
           const path = await inStoredForm(workspace, parsed.value);
           found.set(path.text, path);
         }

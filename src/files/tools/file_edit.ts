@@ -131,19 +131,19 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       if (empty !== null) return empty;
       const byFile = new Map<string, FileEdits & { readonly edits: WantedEdit[] }>();
       const obstacles: Failure[] = [];
+      if (new Set(edits.map(({ path }) => path)).size > maxEditedFiles) return tooManyFiles;
       for (const each of edits) {
         const path = parseFilePath(each.path);
         if (!path.ok) {
-          obstacles.push(await suggestRelative(workspace, "path", path.error, each.path));
+          obstacles.push(
+            await suggestRelative(workspace, "path", path.error, each.path, obstacles.length < maxNamed),
+          );
           continue;
         }
         const stored = await inStoredForm(workspace, path.value);
         const file = byFile.get(stored.text) ?? { path: stored, edits: [] };
         file.edits.push(each);
         byFile.set(stored.text, file);
-      }
-      if (byFile.size > maxEditedFiles) {
-        return editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
       }
       if (request.if_version !== undefined && byFile.size > 1) {
         return editRefusal("invalid_arguments", "a version is that of one file; give it in each edit");
@@ -157,6 +157,8 @@ export function fileEditTool(source: WorkspaceSource): Tool {
     },
   });
 }
+
+const tooManyFiles = editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
 
 /** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
 function wantedEdits(request: Input): readonly WantedEdit[] | string {

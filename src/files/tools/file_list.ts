@@ -66,7 +66,7 @@ async function listPage(
     const isEnough = found.length === limit || tree.characters > pageBytes || characters > maxPageCharacters ||
       visited === workspace.limits.maxTreeEntries;
     // asked for now and then only: short listings never pay for a signal
-    if (isEnough || (visited % visitsPerCheck === 0 && isOver())) {
+    if (isEnough || ((isSkipped || visited % visitsPerCheck === 0) && isOver())) {
       isCut = mayHaveNext;
       break;
     }

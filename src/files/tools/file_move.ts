@@ -201,7 +201,7 @@ async function moveSeveral(
   for (const text of texts) {
     const parsed = text === "" ? parseFilePath("") : parseDirectoryPath(text);
     if (!parsed.ok) {
-      obstacles.push(await suggestRelative(workspace, "path", parsed.error, text));
+      obstacles.push(await suggestRelative(workspace, "path", parsed.error, text, obstacles.length < maxNamed));
       continue;
     }
     const from = await inStoredForm(workspace, parsed.value);

@@ -1,5 +1,6 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
 import * as z from "zod";
+import { nextTurn } from "../../lib/turns.ts";
 import { defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { toPathText } from "../workspace/file_display.ts";
 import { parseFilePath } from "../workspace/path.ts";
@@ -27,8 +28,11 @@ import { suggestNear, suggestRelative } from "./near_names.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
+
 /** Files of one call of which near names are looked for. */
 const maxSearchedNames = 5;
+/** Files of one call that are read and then not given: what is no text, and media beyond the answer's room. */
+const maxRefusedReads = 8;
 
 /** The most that Claude Code lets a server ask for. */
 const maxResultCharacters = 500_000;
@@ -156,13 +160,18 @@ async function readFurther(
   const { maxReadBytes } = reader.workspace.limits;
   let room = Math.min(request.max_bytes, maxReadBytes) - (reads[0]?.textBytes ?? 0);
   let mediaRoom = maxReadBytes - (reads[0]?.mediaBytes ?? 0);
+  let refused = 0;
   for (const filename of files) {
-    const read = room > 0
-      ? await (reads.length < maxSearchedNames ? readNamed : readOne)(reader, filename, request, room)
+    await nextTurn();
+    const searches = reads.length < maxSearchedNames;
+    const read = room > 0 && refused < maxRefusedReads
+      ? await (searches ? readNamed : readOne)(reader, filename, request, room, searches)
       : fullAnswer(filename);
     room -= read.textBytes;
     mediaRoom -= read.mediaBytes;
-    reads.push(mediaRoom < 0 && read.mediaBytes > 0 ? fullAnswer(filename) : read);
+    const isTooMuch = mediaRoom < 0 && read.mediaBytes > 0;
+    if (isTooMuch || read.code === "not_text") refused++;
+    reads.push(isTooMuch ? fullAnswer(filename) : read);
   }
   return combineReads(reads);
 }
@@ -195,6 +204,7 @@ function readOne(
   name: string,
   request: Input,
   maxBytes: number,
+  searches = true,
 ): FileRead | Promise<FileRead> {
   const cursor = request.cursor === undefined ? undefined : toReadCursor(request.cursor) ?? undefined;
   const { start_line: startLine, limit } = request;
@@ -203,7 +213,7 @@ function readOne(
   const parsed = parseFilePath(name);
   const named = parseNamedParts(name);
   if (!parsed.ok && !named.some(({ filename }) => parseFilePath(filename).ok)) {
-    return suggestRelative(workspace, "filename", parsed.error, named.at(-1)?.filename ?? name)
+    return suggestRelative(workspace, "filename", parsed.error, named.at(-1)?.filename ?? name, searches)
       .then(({ message }) => refusedRead(name, message));
   }
   const read = parsed.ok ? readPath(workspace, parsed.value, textRequest(lines)) : null;

@@ -6,6 +6,7 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { combineReads, type FileRead, mediaRead, problemRead, type ProblemRequest, textRead } from "./read_answer.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { sniffMedia } from "../workspace/file_display.ts";
 import { detectEncoding } from "../text/detect.ts";
 import { inStoredForm } from "./near_names.ts";
@@ -92,7 +93,14 @@ function readStored(workspace: Workspace, path: WorkspacePath, request: ReadRequ
     const isKnown = known !== undefined && whole.ok && whole.value === known.content && isShort(known.content, request);
     return isKnown ? known.read : toRead(workspace, path, request, whole);
   };
-  return read instanceof Promise ? read.then(answer) : answer(read);
+  return read instanceof Promise ? inNextTurn(read).then(answer) : answer(read);
+}
+
+/** A large read, once it is its caller's turn to use it. */
+async function inNextTurn<T>(read: Promise<T>): Promise<T> {
+  const done = await read;
+  await nextTurn();
+  return done;
 }
 
 /** Whether the bound leaves the text whole, however many bytes it becomes. */

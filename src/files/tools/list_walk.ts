@@ -56,12 +56,12 @@ export async function visitWanted(
   let largest = current;
   for await (const step of walk(workspace, path, { depth, details: true, ignored })) {
     if (!step.ok) return failure(step.error);
-    const { segments, mayHaveNext } = step.value;
+    const { segments, mayHaveNext, isSkipped } = step.value;
     if (segments[0] !== current.name) current = { name: segments[0] ?? "", visits: 0 };
     if (++current.visits > largest.visits) largest = current;
     if (isWanted(listing, step.value)) await visit(step.value);
     visited++;
-    if (visited === maxVisits || (visited % visitsPerCheck === 0 && isOver())) {
+    if (visited === maxVisits || ((isSkipped || visited % visitsPerCheck === 0) && isOver())) {
       return success(mayHaveNext ? { mostly: largest.visits * 2 > visited ? largest.name : null } : null);
     }
   }

@@ -3,6 +3,7 @@
  * writes é as e and an accent, models as one character. Else the refusal names the nearest paths that are there.
  */
 import { closestWord } from "../../lib/closest_word.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { maySuggestPath, maySuggestPlace } from "../../lib/suggestible.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
@@ -13,6 +14,7 @@ import { foldName } from "../workspace/name_folding.ts";
 import {
   childPath,
   entryPath,
+  maxPathBytes,
   parseDirectoryPath,
   type PathRule,
   rootPath,
@@ -24,6 +26,8 @@ import { toPathFailure } from "./refusal.ts";
 const maxSuggestions = 3;
 /** Names of one directory that are compared. */
 const maxNames = 5_000;
+/** So many are compared before others may have their turn. */
+const namesPerTurn = 16;
 /** Entries of the tree that are visited for the same name elsewhere, those of one name that are compared, and levels. */
 const maxVisits = 5_000;
 const maxNamesakes = 20;
@@ -44,18 +48,30 @@ export function inStoredForm(workspace: Workspace, path: WorkspacePath): Workspa
 }
 
 async function findStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
+  if ((await workspace.stat(path)).ok) return path;
   let found = rootPath;
-  for (const name of path.segments) {
+  for (const [index, name] of path.segments.entries()) {
     const same = entryPath(found, name);
+    await nextTurn();
     if (ascii.test(name) || (await workspace.stat(same)).ok) {
       found = same;
       continue;
     }
-    const names = await namesIn(workspace, found, () => false);
-    const forms = names.filter((each) => each.normalize("NFC") === name.normalize("NFC"));
-    found = forms.length === 1 ? childPath(found, forms) : same;
+    const forms = await formsIn(workspace, found, name.normalize("NFC"));
+    if (forms.length !== 1) return childPath(found, path.segments.slice(index)); // what follows is not there either
+    found = childPath(found, forms);
   }
   return found;
+}
+
+/** The names in the directory that are composed so. */
+async function formsIn(workspace: Workspace, directory: WorkspacePath, composed: string): Promise<readonly string[]> {
+  const forms: string[] = [];
+  for (const [index, name] of (await namesIn(workspace, directory, () => false)).entries()) {
+    if (index % namesPerTurn === 0) await nextTurn();
+    if (!ascii.test(name) && name.normalize("NFC") === composed) forms.push(name);
+  }
+  return forms;
 }
 
 /** The outcome of a call on `path`; if nothing is there, with the nearest paths that are. */
@@ -88,9 +104,10 @@ export async function suggestRelative(
   parameter: string,
   rule: PathRule,
   given: string,
+  searches = true,
 ): Promise<ReturnType<typeof toPathFailure>> {
-  const names = given.replaceAll("\\", "/").split("/").slice(1);
-  const isAbsolute = rule === "leaves_workspace" && absolute.test(given);
+  const names = given.length > maxPathBytes ? [] : given.replaceAll("\\", "/").split("/").slice(1);
+  const isAbsolute = searches && rule === "leaves_workspace" && absolute.test(given);
   if (!isAbsolute || names.length > maxSegments) return toPathFailure(parameter, rule, given);
   for (const index of names.keys()) {
     const path = parseDirectoryPath(names.slice(index).join("/"));
@@ -116,7 +133,7 @@ async function nearPaths(workspace: Workspace, path: WorkspacePath, clock: Clock
       directory = entryPath(directory, name);
       continue;
     }
-    const near = await openNames(directory, name, await namesIn(workspace, directory, isOver));
+    const near = await openNames(directory, name, await namesIn(workspace, directory, isOver), isOver);
     const [nearest] = near;
     if (nearest === undefined) break;
     if (isLast) {
@@ -157,10 +174,11 @@ async function openNames(
   directory: WorkspacePath,
   name: string,
   names: readonly string[],
+  isOver: () => boolean,
 ): Promise<readonly string[]> {
   const hidden = new Set<string>();
   for (let round = 0; round < maxHiddenRounds; round++) {
-    const near = nearNames(name, hidden.size === 0 ? names : names.filter((each) => !hidden.has(each)));
+    const near = await nearNames(name, hidden.size === 0 ? names : names.filter((each) => !hidden.has(each)), isOver);
     const before = hidden.size;
     for (const each of near) if (!await maySuggestPath(entryPath(directory, each).text)) hidden.add(each);
     if (hidden.size === before) return near;
@@ -176,22 +194,42 @@ async function namesIn(
   return (await entriesIn(workspace, path, isOver)).map(({ name }) => name);
 }
 
+/** The closest of the words, which are as many as a directory has names. */
+async function closestInTurns(word: string, known: readonly string[], isOver: () => boolean): Promise<string | null> {
+  const closest: string[] = [];
+  for (let from = 0; from < known.length && !isOver(); from += namesPerTurn) {
+    const found = closestWord(word, known.slice(from, from + namesPerTurn));
+    if (found !== null) closest.push(found);
+    await nextTurn();
+  }
+  return closestWord(word, closest);
+}
+
 /** The same but for case, Unicode form and dashes; else with another suffix; else with a typing mistake or two. */
-function nearNames(name: string, names: readonly string[]): readonly string[] {
+async function nearNames(
+  name: string,
+  names: readonly string[],
+  isOver: () => boolean,
+): Promise<readonly string[]> {
   const wanted = fold(name);
-  const folded = names.map((each) => ({ name: each, folded: fold(each) }));
+  const folded: { readonly name: string; readonly folded: string }[] = [];
+  for (let from = 0; from < names.length && !isOver(); from += namesPerTurn) {
+    for (const each of names.slice(from, from + namesPerTurn)) folded.push({ name: each, folded: fold(each) });
+    await nextTurn();
+  }
   const those = (isNear: (folded: string) => boolean): string[] =>
     folded.filter((each) => isNear(each.folded)).map((each) => each.name).slice(0, maxSuggestions);
   const same = those((each) => each === wanted);
   if (same.length > 0) return same;
   const otherSuffix = those((each) => [wanted, stem(wanted)].includes(stem(each)) || each === stem(wanted));
   if (otherSuffix.length > 0) return otherSuffix;
+  const closestOf = (word: string, known: readonly string[]) => closestInTurns(word, known, isOver);
   const sameNumbers = folded.map((each) => each.folded).filter((each) => digitsOf(each) === digitsOf(wanted));
-  const closest = closestWord(wanted, sameNumbers);
+  const closest = await closestOf(wanted, sameNumbers);
   if (closest !== null) return those((each) => each === closest);
-  const closestStem = closestWord(stem(wanted), sameNumbers.map(stem));
-  if (closestStem !== null) return those((each) => stem(each) === closestStem && sameNumbers.includes(each));
-  const further = closestWord(wanted, folded.map((each) => each.folded));
+  const closestStem = await closestOf(stem(wanted), sameNumbers.map(stem));
+  if (closestStem !== null) return those((each) => stem(each) === closestStem && digitsOf(each) === digitsOf(wanted));
+  const further = await closestOf(wanted, folded.map((each) => each.folded));
   return further === null ? [] : those((each) => each === further);
 }
 
@@ -214,15 +252,18 @@ async function namesakes(
     if (!step.ok || ++visits > maxVisits || found.length >= maxNamesakes || isOver()) break;
     if (step.value.isSkipped) continue;
     const there = step.value.segments;
-    const shared = sharedEnd(there.map(fold), wanted);
+    const shared = sharedEnd(there, wanted);
     if (shared > 0 && await maySuggestPath(there.join("/"))) found.push({ text: there.join("/"), shared });
   }
   return found.sort((a, b) => b.shared - a.shared).slice(0, maxSuggestions).map(({ text }) => text);
 }
 
-function sharedEnd(a: readonly string[], b: readonly string[]): number {
+/** How many of the last names are those of `wanted`, which are folded. */
+function sharedEnd(names: readonly string[], wanted: readonly string[]): number {
   let count = 0;
-  while (count < a.length && count < b.length && a.at(-1 - count) === b.at(-1 - count)) count++;
+  while (count < names.length && count < wanted.length && fold(names.at(-1 - count) ?? "") === wanted.at(-1 - count)) {
+    count++;
+  }
   return count;
 }
 

@@ -1,5 +1,6 @@
 /** Reads lines of a text file for `file_read`, in any encoding, at most a page of them. */
 import { failure, type Result, success } from "../../lib/result.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { escapeText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
@@ -87,7 +88,7 @@ function isNumber(text: string | undefined): boolean {
 /** Of a file, what tells UTF-16. */
 const headBytes = 4_096;
 /** Text of several bytes a character of which lines are read; some five times as much is in memory then. */
-const maxWideBytes = 16 * 1024 * 1024;
+const maxWideBytes = 4 * 1024 * 1024;
 
 /** What to read of a file. */
 export interface TextRequest {
@@ -245,6 +246,7 @@ async function readWidePart(
 ): Promise<Result<LargePart, TextProblem>> {
   const read = await readWholeFile(workspace, path, maxWideBytes);
   if (!read.ok) return read;
+  await nextTurn();
   const { sizeBytes, modifiedAt } = read.value;
   const part = selectText(read.value, request);
   return part.ok ? success({ ...part.value, sizeBytes, modifiedAt }) : part;
@@ -263,6 +265,7 @@ async function readBytePart(
     maxBytes,
   });
   if (!read.ok) return read;
+  await nextTurn();
   const { version, sizeBytes, modifiedAt } = read.value;
   if (cursor !== undefined && cursor.version !== version) return failure({ reason: "conflict" });
   const part = tail === undefined ? read.value.bytes : lastBytes(read.value.bytes, maxBytes);

@@ -105,8 +105,8 @@ const plainText = /^[\t\n\r -~]*$/;
 export function escapeText(text: string): { readonly shown: string; readonly escapes: number } | null {
   if (plainText.test(text)) return { shown: text, escapes: 0 };
   let escapes = 0;
-  const shown = text.replace(misleadingInText, (character) => ++escapes > maxEscapes ? "" : toEscape(character));
-  return escapes > maxEscapes ? null : { shown, escapes };
+  for (const _ of text.matchAll(misleadingInText)) if (++escapes > maxEscapes) return null;
+  return { shown: escapes === 0 ? text : showText(text), escapes };
 }
 
 function toEscape(character: string): string {

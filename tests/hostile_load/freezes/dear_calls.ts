@@ -1,0 +1,218 @@
+/**
+ * The dearest calls that the bounds allow, for every tool and each of its parameters. A tool that has no rows here, or a
+ * parameter that no call gives, fails the test.
+ */
+import { deepPath, nearPath } from "./planted_files.ts";
+
+/** Arguments of one call; of `times` that are sent at once each may be another. */
+type Arguments = (time: number) => Readonly<Record<string, unknown>>;
+
+const mebibyte = 1_048_576;
+const odd = (characters: number): string => `${"a".repeat(characters / 2)}b${"a".repeat(characters / 2)}`;
+const braces = `${"{a,b}".repeat(5)}${"*a".repeat(120)}b`;
+const excludes = Array.from({ length: 20 }, (_, index) => `${"{a,b}".repeat(5)}${"*a".repeat(100 + index)}b`);
+const smaller = Array.from({ length: 20 }, () => `${"*?a".repeat(100)}b`);
+const many = (count: number, each: (index: number) => unknown): unknown[] =>
+  Array.from({ length: count }, (_, i) => each(i));
+const nested = (depth: number): unknown => JSON.parse(`${"[".repeat(depth)}${"]".repeat(depth)}`);
+
+/** By tool: its dear calls by name. */
+export const dearCalls: Readonly<Record<string, Readonly<Record<string, Arguments>>>> = {
+  file_read: {
+    "50 names of binary files": (time) => ({
+      filename: `binary/${time % 6}.bin`,
+      files: many(49, (index) => `binary/${index % 6}.bin`),
+    }),
+    "50 names of files of control characters": () => ({
+      filename: "binary/0.txt",
+      files: many(49, (index) => `binary/${index % 6}.txt`),
+      max_bytes: mebibyte,
+    }),
+    "a file of escapes": () => ({ filename: "controls.txt", max_bytes: mebibyte }),
+    "a file that JSON doubles": () => ({ filename: "quotes.txt", max_bytes: mebibyte }),
+    "UTF-16": () => ({ filename: "wide.txt:2-600000", max_bytes: mebibyte }),
+    "50 deep names": () => ({ filename: deepPath, files: many(49, (index) => `${deepPath}${index}`) }),
+    "50 near names": (time) => ({ filename: nearPath(time), files: many(49, nearPath) }),
+    "50 absolute names": () => ({
+      filename: `/${"é/".repeat(31)}x`,
+      files: many(49, (index) => `/${"é/".repeat(31)}${index}`),
+    }),
+    "the last lines of many": () => ({ filename: "large.txt:-690000", max_bytes: mebibyte }),
+    "a cursor, and a link": () => ({ filename: "letters.txt", cursor: "a".repeat(4_000), link: true }),
+  },
+  file_write: {
+    "many large files": (time) => ({
+      files: many(9, (index) => ({ path: `written/${time}-${index}`, content: "é".repeat(50_000) })),
+    }),
+    "one large file": (time) => ({ filename: `written/${time}`, content: "a".repeat(mebibyte - 1), mode: "overwrite" }),
+    "a version, and a link": (time) => ({
+      filename: `written/${time}`,
+      content: "a",
+      if_version: "0".repeat(64),
+      link: true,
+    }),
+  },
+  file_list: {
+    "20 excludes of nested braces": () => ({ path: "globs", exclude: excludes, depth: 64, sort: "size" }),
+    "20 excludes on nested names": () => ({ path: "ignored", exclude: smaller, depth: 64, include_ignored: true }),
+    "a pattern of braces": () => ({ path: ".", pattern: `**/${braces}`, depth: 64, modified_after: "2020-01-01" }),
+    "nested rules": () => ({ path: ".", depth: 64, limit: 10_000, show: "details" }),
+    "a summary": () => ({ path: ".", show: "summary", include_ignored: true }),
+    "equal files": () => ({ path: ".", show: "duplicates", include_ignored: true }),
+    "the newest": () => ({ path: ".", sort: "modified", include_ignored: true, cursor: "x" }),
+    "a near name": (time) => ({ path: nearPath(time) }),
+  },
+  file_edit: {
+    "100 edits of deep names": () => ({
+      edits: many(100, (index) => ({ path: `${deepPath}${index}`, old_text: "a", new_text: "b" })),
+    }),
+    "50 near names": () => ({ edits: many(50, (index) => ({ path: nearPath(index), old_text: "a", new_text: "b" })) }),
+    "a failed edit of capitals": () => ({ path: "capitals.txt", old_text: `${"A B".repeat(100_000)}z`, new_text: "b" }),
+    "100 failed edits": () => ({
+      edits: many(100, (index) => ({ path: "capitals.txt", old_text: `A BA B${index}z`, new_text: "b" })),
+      dry_run: true,
+    }),
+    "every letter, in whole words": () => ({
+      path: "lines.txt",
+      ...{ old_text: "a", new_text: "b", replace_all: true, whole_word: true, dry_run: true },
+    }),
+    "places in many lines": () => ({
+      path: "lines.txt",
+      edits: many(
+        90,
+        (index) => ({ old_text: "a\n".repeat(2_000 + index), new_text: `${"b\n".repeat(index)}`, replace_all: true }),
+      ),
+      dry_run: true,
+    }),
+    "what nearly fits everywhere": () => ({
+      path: "letters.txt",
+      old_text: odd(400_000),
+      new_text: "x",
+      if_version: "0",
+    }),
+    "mixed line ends": () => ({
+      path: "mixed.txt",
+      old_text: "a\nb\n".repeat(50_000),
+      new_text: "x",
+      whole_word: true,
+    }),
+    "all lines of a file": () => ({
+      path: "lines.txt",
+      old_text: "a\n",
+      new_text: "b\n",
+      replace_all: true,
+      dry_run: true,
+    }),
+    "edits of a large file": () => ({
+      path: "large.txt",
+      old_text: "words",
+      new_text: "w",
+      replace_all: true,
+      dry_run: true,
+    }),
+  },
+  file_move: {
+    "many copies": (time) => ({
+      paths: many(50, (index) => `many/${index}.txt`),
+      destination: `copies/${time}`,
+      copy: true,
+      overwrite: true,
+    }),
+    "a tree": (time) => ({ path: "many", destination: `trees/${time}`, copy: true }),
+    "deep names": () => ({ path: deepPath, destination: `${deepPath}x` }),
+  },
+  file_search: {
+    "excludes of nested braces": () => ({ query: "a", path: "globs", exclude: excludes, include_ignored: true }),
+    "an expression": () => ({
+      query: `${"a?".repeat(100)}${"a".repeat(40)}z`,
+      ...{ regex: true, ignore_case: true, whole_word: true, newest_first: true, context: 10, limit: 1_000 },
+    }),
+    "what nearly fits everywhere": () => ({ query: odd(900), show: "lines", last: true }),
+    "nested rules": () => ({ query: "b", path: "ignored", pattern: braces, cursor: "x" }),
+    "every line": () => ({ query: "a", limit: 1_000, context: 10, last: true }),
+  },
+  file_undo: { "an edit of what nearly fits everywhere": () => ({ change: "last" }) },
+  file_delete: {
+    "deep and near names": () => ({
+      paths: many(50, (index) => index % 2 === 0 ? `${deepPath}${index}` : nearPath(index)),
+      recursive: true,
+    }),
+    "a path": () => ({ path: nearPath(1) }),
+  },
+  llm_generate: {
+    "a long conversation": () => ({
+      prompt: "a".repeat(100_000),
+      system: "b".repeat(10_000),
+      model: "c".repeat(10_000),
+      messages: many(100, () => ({ role: "user", content: "é".repeat(500) })),
+      max_tokens: 1,
+      options: { seed: 1 },
+    }),
+    "a schema": () => ({ prompt: "x", json_schema: { anyOf: many(70_000, () => ({ items: [] })) } }),
+    "files": () => ({ prompt: "x", files: many(16, (index) => `binary/${index % 6}.txt`), max_tokens: 1 }),
+    "a nested schema": () => ({ prompt: "x", json_schema: { allOf: nested(4_000) } }),
+  },
+  llm_models: { "all": () => ({}) },
+  llm_embed: {
+    "files": () => ({
+      path: "lines.txt",
+      files: ["large.txt", "letters.txt", "capitals.txt"],
+      query: "a".repeat(100_000),
+      limit: 20,
+    }),
+    "a model, and vectors": () => ({ path: "many/0.txt", model: "x".repeat(1_000), output: "y" }),
+  },
+  servicenow_search: {
+    "a long query": () => ({ table: "incident", where: "short_description=a\n".repeat(20_000), limit: 1_000 }),
+  },
+  servicenow_count: { "a long query": () => ({ table: "incident", where: "a=b or c=d\n".repeat(20_000) }) },
+  servicenow_get_record: { "a long name": () => ({ record: "INC0010001,".repeat(50_000) }) },
+  servicenow_describe: { "a long name": () => ({ table: "a".repeat(500_000) }) },
+  servicenow_create: { "many values": () => ({ table: "incident", values: "a=b\n".repeat(100_000), dry_run: true }) },
+  servicenow_update: {
+    "many values": () => ({ record: "INC0010001", values: "a=b\n".repeat(100_000), dry_run: true }),
+  },
+  servicenow_add_note: { "a long text": () => ({ record: "x", text: "é\n".repeat(200_000), dry_run: true }) },
+  servicenow_order: { "many answers": () => ({ item: "laptop", answers: "a=b\n".repeat(100_000), dry_run: true }) },
+  servicenow_approve: { "a long comment": () => ({ record: "x", comment: "é".repeat(300_000) }) },
+  servicenow_attach: { "a large file": () => ({ record: "INC0010001", path: "letters.txt", dry_run: true }) },
+  servicenow_fetch_attachment: { "a long name": () => ({ record: "INC0010001", name: "a".repeat(500_000) }) },
+};
+
+/** What other methods are asked for. */
+export const dearRequests: Readonly<Record<string, unknown>> = {
+  "completion of a deep path": {
+    method: "completion/complete",
+    params: {
+      ref: { type: "ref/resource", uri: "workspace:///{+path}" },
+      argument: { name: "path", value: `names/${"é".repeat(100)}` },
+    },
+  },
+  "resources/list": { method: "resources/list" },
+  "resources/read": { method: "resources/read", params: { uri: "workspace:///controls.txt" } },
+  "deep JSON": { method: "tools/call", params: { name: "file_read", arguments: { filename: nested(200_000) } } },
+  "deep JSON that no method reads": { method: "ping", params: { a: nested(450_000) } },
+  "many unknown arguments": {
+    method: "tools/call",
+    params: {
+      name: "file_read",
+      arguments: Object.fromEntries(many(60_000, (index) => [`k${index}`, []]) as [string, unknown][]),
+    },
+  },
+};
+
+/** A value of each kind that a parameter's schema may allow, as large as a body: for parameters of every tool. */
+export function dearValue(schema: Readonly<Record<string, unknown>>): unknown {
+  switch (schema["type"]) {
+    case "string":
+      return "é,a=b\n".repeat(30_000);
+    case "array":
+      return many(40_000, () => "a");
+    case "object":
+      return Object.fromEntries(many(40_000, (index) => [`k${index}`, "a"]) as [string, unknown][]);
+    case "boolean":
+      return true;
+    default:
+      return 1_000_000;
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * Sends the dearest calls of every tool, alone and many at once, while another principal pings and reads, and says how
+ * long that one waited.
+ */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { startServicenowServer } from "../../fixtures/servicenow/server.ts";
+import { processorSeconds, startOllamaProcess } from "../run_hostile_load.ts";
+import { dearCalls, dearRequests, dearValue } from "./dear_calls.ts";
+import { plantFiles, undone } from "./planted_files.ts";
+import type { WaitingOrder, Waits } from "./waiting_caller.ts";
+
+/** How much is tried. */
+export interface FreezeOptions {
+  /** How many of each call are sent at once; each number is a round. */
+  readonly atOnce: readonly number[];
+  /** After so long, those that are not answered are given up. */
+  readonly milliseconds: number;
+  readonly say: (line: string) => void;
+  /** Only rows whose name holds it. */
+  readonly only?: string;
+}
+
+/** One row of the table. */
+export interface FreezeRow {
+  readonly name: string;
+  readonly atOnce: number;
+  /** The longest wait of the innocent caller, in milliseconds, had the server a processor whenever it wanted one. */
+  readonly worst: number;
+  /** By how much others on the machine stretched it. */
+  readonly stretch: number;
+  /** The longest wait for a process that does nothing else. */
+  readonly control: number;
+  readonly wrong: readonly string[];
+}
+
+/** What was seen. */
+export interface FreezeReport {
+  readonly rows: readonly FreezeRow[];
+  /** Of the same caller, while nothing else was asked. */
+  readonly idle: number;
+  /** Above rest; `null` where the system does not tell. */
+  readonly peakMebibytes: number | null;
+  /** Tools, and parameters as `tool.parameter`, for which there is no call. */
+  readonly untried: readonly string[];
+}
+
+const scope = "files:read files:write llm:generate servicenow:read servicenow:write";
+
+/** Tries them all. */
+export async function runFreezes({ atOnce, milliseconds, say, only = "" }: FreezeOptions): Promise<FreezeReport> {
+  await using ollama = await startOllamaProcess();
+  await using place = await startServicenowServer({
+    ...{ MCP_RATE_LIMIT: "10000000", LLM_RATE_LIMIT: "1000000", LOG_FORMAT: "json" },
+    ...{ OLLAMA_HOST: ollama.url, LLM_EMBEDDING_MODELS: "embeddinggemma" },
+  });
+  const { url, pid, workspaceDir } = place.server;
+  const [hostile, innocent] = [await place.signIn("ada", scope), await place.signIn("ben", scope)];
+  await Deno.mkdir(workspaceDir, { recursive: true });
+  await plantFiles(workspaceDir);
+  await Deno.writeTextFile(join(workspaceDir, "innocent.txt"), "nothing to see\n".repeat(20));
+  await Deno.writeTextFile(join(workspaceDir, "undo.txt"), undone.before);
+  const post = (body: string, signal: AbortSignal): Promise<Response> =>
+    fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${hostile}`,
+      },
+      body,
+      signal,
+    });
+  const ask = async (method: string, params?: unknown): Promise<string> => {
+    const response = await post(rpc(method, params), AbortSignal.timeout(60_000));
+    return await response.text();
+  };
+  const { tools } = JSON.parse(jsonOf(await ask("tools/list"))).result;
+  const { old: _, ...edit } = { old: 0, path: "undo.txt", old_text: undone.oldText, new_text: undone.newText };
+  await ask("tools/call", { name: "file_edit", arguments: edit });
+  await Deno.writeTextFile(join(workspaceDir, "undo.txt"), undone.later);
+
+  using caller = startWaiting({
+    url,
+    token: innocent,
+    filename: "innocent.txt",
+    controlUrl: `${ollama.url}/api/version`,
+  });
+  await wait(500);
+  await caller.report();
+  await wait(1_500);
+  const { worst: idle } = await caller.report();
+  const rest = memoryOf(pid, "VmRSS");
+  clearPeak(pid);
+  say(`idle: ${idle.toFixed(0)} ms, ${rest?.toFixed(0) ?? "?"} MiB`);
+  const rows: FreezeRow[] = [];
+  for (const [name, bodyOf] of bodies(tools)) {
+    if (!name.includes(only)) continue;
+    for (const times of atOnce) {
+      const before = processorSeconds(pid);
+      const leaving = new AbortController();
+      const timer = setTimeout(() => leaving.abort(), milliseconds);
+      const sent = Array.from({ length: times }, async (_, time) => {
+        try {
+          await (await post(bodyOf(time), leaving.signal)).text();
+        } catch {
+          // given up
+        }
+      });
+      await Promise.all(sent);
+      clearTimeout(timer);
+      const { worst: waited, control, wrong } = await caller.report();
+      const after = processorSeconds(pid);
+      const stretch = 1 + (after.waited - before.waited) / Math.max(0.001, after.ran - before.ran);
+      const worst = waited / stretch;
+      rows.push({ name, atOnce: times, worst, stretch, control, wrong });
+      say(
+        `${worst.toFixed(0).padStart(7)} ms  (x ${stretch.toFixed(1)})  control ${control.toFixed(0).padStart(4)} ms  ${
+          String(times).padStart(2)
+        } x ${name}`,
+      );
+      await caller.report(); // what was given up may still end
+    }
+  }
+  const peak = memoryOf(pid, "VmHWM");
+  return { rows, idle, peakMebibytes: peak === null || rest === null ? null : peak - rest, untried: untried(tools) };
+}
+
+interface ListedTool {
+  readonly name: string;
+  readonly inputSchema: { readonly properties: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
+}
+
+function* bodies(tools: readonly ListedTool[]): Generator<readonly [string, (time: number) => string]> {
+  for (const { name, inputSchema: { properties } } of tools) {
+    for (const [what, argumentsOf] of Object.entries(dearCalls[name] ?? {})) {
+      yield [`${name}: ${what}`, (time) => rpc("tools/call", { name, arguments: argumentsOf(time) })];
+    }
+    const large = Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, dearValue(schema)]));
+    const keys = Object.keys(properties);
+    // each parameter by itself, beside the usual ones of a call
+    yield [`${name}: each parameter as large as a body`, (time) => {
+      const usual = Object.values(dearCalls[name] ?? {})[0]?.(time) ?? {};
+      const key = keys[time % keys.length] ?? "";
+      return rpc("tools/call", { name, arguments: { ...usual, [key]: large[key] } });
+    }];
+  }
+  for (
+    const [what, { method, params }] of Object.entries(dearRequests) as [string, { method: string; params: unknown }][]
+  ) {
+    const body = rpc(method, params);
+    yield [what, () => body];
+  }
+}
+
+function untried(tools: readonly ListedTool[]): readonly string[] {
+  return tools.filter(({ name }) => dearCalls[name] === undefined).map(({ name }) => name);
+}
+
+function rpc(method: string, params?: unknown): string {
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method, ...(params === undefined ? {} : { params }) });
+}
+
+/** The message of an answer, which may be an event stream. */
+function jsonOf(text: string): string {
+  return text.startsWith("{") ? text : /^data: (\{.*)$/m.exec(text)?.[1] ?? text;
+}
+
+function startWaiting(order: WaitingOrder): Disposable & { report(): Promise<Waits> } {
+  const worker = new Worker(new URL("waiting_caller.ts", import.meta.url), { type: "module" });
+  worker.onerror = (event) => assert.fail(event.message);
+  worker.postMessage(order);
+  return {
+    report() {
+      const { promise, resolve } = Promise.withResolvers<Waits>();
+      worker.onmessage = ({ data }) => resolve(data);
+      worker.postMessage("report");
+      return promise;
+    },
+    [Symbol.dispose]: () => worker.terminate(),
+  };
+}
+
+/** Lets the kernel count the peak anew (proc(5), `clear_refs`). */
+function clearPeak(pid: number): void {
+  if (Deno.build.os === "linux") Deno.writeTextFileSync(`/proc/${pid}/clear_refs`, "5");
+}
+
+function memoryOf(pid: number, field: "VmRSS" | "VmHWM"): number | null {
+  if (Deno.build.os !== "linux") return null;
+  const status = Deno.readTextFileSync(`/proc/${pid}/status`);
+  return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
+}
+
+function wait(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}

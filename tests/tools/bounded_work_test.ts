@@ -1,0 +1,74 @@
+/** What a call may have done is bounded before it begins: refusals come before the work, and searches end where nothing is. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fileEditTool } from "../../src/files/tools/file_edit.ts";
+import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileListTool } from "../../src/files/tools/file_list.ts";
+import { inStoredForm } from "../../src/files/tools/near_names.ts";
+import { parseFilePath } from "../../src/files/workspace/path.ts";
+import type { Workspace } from "../../src/files/workspace/port.ts";
+import { callTool } from "../workspace/call_tool.ts";
+import { withWorkspace } from "./with_workspace.ts";
+
+/** The workspace, and how often it was asked for something. */
+function counted(workspace: Workspace): { readonly workspace: Workspace; readonly asked: () => number } {
+  let asked = 0;
+  const counting = new Proxy(workspace, {
+    get(target, name) {
+      const value = Reflect.get(target, name);
+      if (typeof value !== "function") return value;
+      return (...given: unknown[]) => {
+        asked++;
+        return value.apply(target, given);
+      };
+    },
+  });
+  return { workspace: counting, asked: () => asked };
+}
+
+const deep = Array.from({ length: 500 }, () => "é").join("/");
+
+Deno.test("a path of 500 names that are not there is looked for up to the first of them", async () => {
+  await withWorkspace(async ({ workspace }) => {
+    const { workspace: counting, asked } = counted(workspace);
+    const path = parseFilePath(deep);
+    assert.ok(path.ok);
+    assert.equal((await inStoredForm(counting, path.value)).text, deep);
+    assert.ok(asked() <= 5, `${asked()} looks at the workspace`);
+  });
+});
+
+Deno.test("file_edit refuses more files than it edits before it looks for one", async () => {
+  await withWorkspace(async ({ workspace }) => {
+    const { workspace: counting, asked } = counted(workspace);
+    const edits = Array.from(
+      { length: 100 },
+      (_, index) => ({ path: `${deep}${index}`, old_text: "a", new_text: "b" }),
+    );
+    const outcome = await callTool(fileEditTool(counting), { edits });
+    assert.match(outcome.ok ? "" : outcome.message, /edits at most 50 files/);
+    assert.equal(asked(), 1, "to begin a change");
+  });
+});
+
+Deno.test("file_read reads a few files that are no text, and leaves the others to calls of their own", async () => {
+  await withWorkspace(async ({ root, workspace }) => {
+    Deno.writeFileSync(join(root, "binary"), new Uint8Array(1_000).fill(0x80));
+    Deno.writeTextFileSync(join(root, "text"), "words\n");
+    const files = [...Array(49).fill("binary")];
+    const outcome = await callTool(fileReadTool(workspace), { filename: "text", files });
+    assert.ok(outcome.ok);
+    const told = JSON.stringify(outcome.structuredContent);
+    assert.equal(told.split("this answer is full").length - 1, 41);
+  });
+});
+
+Deno.test("a walk that passes over everything ends when the time is over", async () => {
+  await withWorkspace(async ({ root, workspace }) => {
+    for (let index = 0; index < 3_000; index++) Deno.writeTextFileSync(join(root, `${index}${"a".repeat(200)}`), "");
+    let now = 0;
+    const tool = fileListTool(workspace, { maxListMilliseconds: 0, clock: () => now++ });
+    const outcome = await callTool(tool, { depth: 2, exclude: [...Array(15).fill(`*${"?a".repeat(90)}b`), "*"] });
+    assert.match(outcome.ok ? JSON.stringify(outcome.structuredContent) : "", /"next_cursor"/);
+  });
+});
