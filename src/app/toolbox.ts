@@ -159,7 +159,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const share = createParallelShare(maxFileCallsAtOnce);
   const inShare = (tool: Tool): Tool => ({
     ...tool,
-    run: (input, context) => share(shareKey(context.principal), () => tool.run(input, context)),
+    run: (input, context) => share(shareKey(context.principal), () => tool.run(input, context), () => context.signal),
   });
   const fileTools = [
     fileReadTool(workspace, links),

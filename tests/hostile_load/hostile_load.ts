@@ -26,7 +26,7 @@ try {
       ((worst?.worst ?? 0) - freezes.idle).toFixed(0)
     } ms above idle ` +
       `(${worst?.name}, ${worst?.atOnce} at once), goal ${goalMilliseconds}; memory ` +
-      `${freezes.peakMebibytes?.toFixed(0) ?? "?"} MiB above rest`,
+      `${freezes.peakMebibytes?.toFixed(0) ?? "?"} MiB more for calls of one kind`,
   );
   const report = await runHostileLoad({ seed: Number(values.seed), seconds: Number(values.minutes) * 60, say });
   const { counts, largestAnswer, innocent, peakMebibytes } = report;

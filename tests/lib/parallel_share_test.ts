@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { createParallelShare } from "../../src/lib/parallel_share.ts";
 
+const never = new AbortController().signal;
+
 Deno.test("so many calls of one caller run at once, the others in their order; another caller's begin at once", async () => {
   const share = createParallelShare(2);
   const begun: string[] = [];
@@ -9,7 +11,7 @@ Deno.test("so many calls of one caller run at once, the others in their order; a
     Promise.resolve(share(caller, () => {
       begun.push(name);
       return new Promise<void>((resolve) => ends.push(resolve));
-    }));
+    }, () => never));
   const all = [begin("a", "a1"), begin("a", "a2"), begin("a", "a3"), begin("a", "a4"), begin("b", "b1")];
   assert.deepEqual(begun, ["a1", "a2", "b1"]);
   ends[0]?.();
@@ -26,7 +28,23 @@ Deno.test("so many calls of one caller run at once, the others in their order; a
 
 Deno.test("a call that fails gives its place up, and one without a promise takes none", async () => {
   const share = createParallelShare(1);
-  assert.equal(share("a", () => 1), 1);
-  await assert.rejects(Promise.resolve(share("a", () => Promise.reject(new Error("broken")))));
-  assert.equal(await share("a", () => Promise.resolve(2)), 2);
+  assert.equal(share("a", () => 1, () => never), 1);
+  await assert.rejects(Promise.resolve(share("a", () => Promise.reject(new Error("broken")), () => never)));
+  assert.equal(await share("a", () => Promise.resolve(2), () => never), 2);
+});
+
+Deno.test("a call that is cancelled while it waits is never begun, and those behind it are", async () => {
+  const share = createParallelShare(1);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const first = share("a", () => promise, () => never);
+  const cancelling = new AbortController();
+  let isBegun = false;
+  const second = Promise.resolve(share("a", () => Promise.resolve(isBegun = true), () => cancelling.signal));
+  const third = Promise.resolve(share("a", () => Promise.resolve("third"), () => never));
+  cancelling.abort();
+  await assert.rejects(second, { name: "AbortError" });
+  resolve();
+  await first;
+  assert.equal(await third, "third");
+  assert.equal(isBegun, false);
 });

@@ -19,5 +19,5 @@ Deno.test("no tool, and no parameter of one, lets a caller keep another one wait
   assert.deepEqual(rows.flatMap(({ wrong }) => wrong), [], "the innocent caller is served");
   const frozen = rows.filter(({ worst, control }) => worst > allowedFactor * Math.max(idle, control));
   assert.deepEqual(frozen, [], `idle, its longest wait was ${idle.toFixed(0)} ms`);
-  assert.ok((peakMebibytes ?? 0) <= maxPeakMebibytes, `${peakMebibytes?.toFixed(0)} MiB above rest`);
+  assert.ok((peakMebibytes ?? 0) <= maxPeakMebibytes, `${peakMebibytes?.toFixed(0)} MiB for calls of one kind`);
 });

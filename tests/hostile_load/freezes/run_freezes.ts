@@ -31,6 +31,8 @@ export interface FreezeRow {
   readonly stretch: number;
   /** The longest wait for a process that does nothing else. */
   readonly control: number;
+  /** What the server took above what it had before the calls, in mebibytes; `null` where the system does not tell. */
+  readonly peak: number | null;
   readonly wrong: readonly string[];
 }
 
@@ -39,7 +41,7 @@ export interface FreezeReport {
   readonly rows: readonly FreezeRow[];
   /** Of the same caller, while nothing else was asked. */
   readonly idle: number;
-  /** Above rest; `null` where the system does not tell. */
+  /** The most that calls of one kind took; `null` where the system does not tell. */
   readonly peakMebibytes: number | null;
   /** Tools, and parameters as `tool.parameter`, for which there is no call. */
   readonly untried: readonly string[];
@@ -98,6 +100,7 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
     if (!name.includes(only)) continue;
     for (const times of atOnce) {
       const before = processorSeconds(pid);
+      const had = memoryOf(pid, "VmRSS");
       const leaving = new AbortController();
       const timer = setTimeout(() => leaving.abort(), milliseconds);
       const sent = Array.from({ length: times }, async (_, time) => {
@@ -113,17 +116,20 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
       const after = processorSeconds(pid);
       const stretch = 1 + (after.waited - before.waited) / Math.max(0.001, after.ran - before.ran);
       const worst = waited / stretch;
-      rows.push({ name, atOnce: times, worst, stretch, control, wrong });
+      const most = memoryOf(pid, "VmHWM");
+      const peak = most === null || had === null ? null : most - had;
+      clearPeak(pid);
+      rows.push({ name, atOnce: times, worst, stretch, control, peak, wrong });
       say(
-        `${worst.toFixed(0).padStart(7)} ms  (x ${stretch.toFixed(1)})  control ${control.toFixed(0).padStart(4)} ms  ${
-          String(times).padStart(2)
-        } x ${name}`,
+        `${(peak?.toFixed(0) ?? "?").padStart(4)} MiB ${worst.toFixed(0).padStart(7)} ms  (x ${
+          stretch.toFixed(1)
+        })  control ${control.toFixed(0).padStart(4)} ms  ${String(times).padStart(2)} x ${name}`,
       );
       await caller.report(); // what was given up may still end
     }
   }
-  const peak = memoryOf(pid, "VmHWM");
-  return { rows, idle, peakMebibytes: peak === null || rest === null ? null : peak - rest, untried: untried(tools) };
+  const peaks = rows.flatMap(({ peak }) => peak ?? []);
+  return { rows, idle, peakMebibytes: peaks.length === 0 ? null : Math.max(...peaks), untried: untried(tools) };
 }
 
 interface ListedTool {
