@@ -38,18 +38,21 @@ const upToPage: readonly Short[] = [
 ];
 const upToConsent: readonly Short[] = [...upToPage, [20 * second, signedIn], [25 * second, allowed]];
 
-function causeOf(steps: readonly Step[], afterMs: number): readonly [state: string, cause: string | undefined] {
-  const [attempt, ...more] = attemptsOf(steps);
+async function causeOf(
+  steps: readonly Step[],
+  afterMs: number,
+): Promise<readonly [state: string, cause: string | undefined]> {
+  const [attempt, ...more] = await attemptsOf(steps);
   assert.deepEqual(more.length, 0, JSON.stringify(more));
   assert.ok(attempt);
   const { state, causes } = diagnose(attempt, attempt.lastAt + afterMs);
   return [state, causes[0]?.id];
 }
 
-Deno.test("an attempt is judged ten seconds after its last request, not before", () => {
+Deno.test("an attempt is judged ten seconds after its last request, not before", async () => {
   const steps = stepsOf(...upToPage);
-  assert.deepEqual(causeOf(steps, 9 * second), ["going_on", undefined]);
-  assert.deepEqual(causeOf(steps, 10 * second), ["no_fault", "person_slow"]);
+  assert.deepEqual(await causeOf(steps, 9 * second), ["going_on", undefined]);
+  assert.deepEqual(await causeOf(steps, 10 * second), ["no_fault", "person_slow"]);
 });
 
 const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs: number, cause: string])[] = [
@@ -158,12 +161,12 @@ const byTime: readonly (readonly [name: string, steps: readonly Short[], afterMs
 ];
 
 for (const [name, steps, afterMs, cause] of byTime) {
-  Deno.test(`diagnose() names the cause: ${name}`, () => {
-    assert.equal(causeOf(stepsOf(...steps), afterMs)[1], cause);
+  Deno.test(`diagnose() names the cause: ${name}`, async () => {
+    assert.equal((await causeOf(stepsOf(...steps), afterMs))[1], cause);
   });
 }
 
-Deno.test("what went wrong on the way and was made good is no cause", () => {
+Deno.test("what went wrong on the way and was made good is no cause", async () => {
   const steps = stepsOf(
     [0, { ...serverMetadata, outcome: "refused", reason: "status_404", path: "/.well-known/openid-configuration" }],
     ...upToConsent.map(([at, step]): Short => [at + 1, step]),
@@ -172,10 +175,10 @@ Deno.test("what went wrong on the way and was made good is no cause", () => {
     [27 * second, { ...called, reason: "tools/list" }],
     [28 * second, called],
   ).sort((one, other) => one.time - other.time);
-  assert.deepEqual(causeOf(steps, minute), ["no_fault", "went_well"]);
+  assert.deepEqual(await causeOf(steps, minute), ["no_fault", "went_well"]);
 });
 
-Deno.test("the documents that a client reads again before its token are of the same attempt", () => {
+Deno.test("the documents that a client reads again before its token are of the same attempt", async () => {
   const steps = stepsOf(
     ...upToConsent,
     [26 * second, resourceMetadata],
@@ -183,10 +186,10 @@ Deno.test("the documents that a client reads again before its token are of the s
     [26.2 * second, gotToken],
     [28 * second, called],
   );
-  assert.deepEqual(causeOf(steps, minute), ["no_fault", "went_well"]);
+  assert.deepEqual(await causeOf(steps, minute), ["no_fault", "went_well"]);
 });
 
-Deno.test("a client that tries again after it stopped has two attempts, and so have two clients of one address", () => {
+Deno.test("a client that tries again after it stopped has two attempts, and so have two clients of one address", async () => {
   const again = stepsOf(
     ...upToPage,
     ...upToPage.map(([at, step]): Short => [
@@ -194,7 +197,7 @@ Deno.test("a client that tries again after it stopped has two attempts, and so h
       "client" in step ? { ...step, client: "pcc_2" } : step,
     ]),
   );
-  assert.deepEqual(attemptsOf(again).map((attempt) => attempt.client), ["pcc_1", "pcc_2"]);
+  assert.deepEqual((await attemptsOf(again)).map((attempt) => attempt.client), ["pcc_1", "pcc_2"]);
   const other = { agent: "cursor/1.2" };
   const two = stepsOf(
     [0, { ...reached, agent: "claude-code/2" }],
@@ -204,20 +207,23 @@ Deno.test("a client that tries again after it stopped has two attempts, and so h
     [200, { ...registered, agent: "claude-code/2" }],
     [250, { ...registered, ...other, client: "pcc_2" }],
   );
-  assert.deepEqual(attemptsOf(two).map(({ client: id, steps }) => [id, steps.length]), [["pcc_1", 3], ["pcc_2", 3]]);
+  assert.deepEqual((await attemptsOf(two)).map(({ client: id, steps }) => [id, steps.length]), [["pcc_1", 3], [
+    "pcc_2",
+    3,
+  ]]);
 });
 
-Deno.test("a returning client and its browser elsewhere are put together while no other client waits", () => {
+Deno.test("a returning client and its browser elsewhere are put together while no other client waits", async () => {
   const steps = stepsOf(
     [0, reached],
     [100, resourceMetadata],
     [200, serverMetadata],
     [3 * second, { ...asked, outcome: "refused", reason: "unknown_client", client: "(8 characters, abcdefgh)" }],
   );
-  assert.deepEqual(causeOf(steps, minute), ["fault", "unknown_client"]);
+  assert.deepEqual(await causeOf(steps, minute), ["fault", "unknown_client"]);
 });
 
-Deno.test("who knows a client's id alone writes nothing under its name", () => {
+Deno.test("who knows a client's id alone writes nothing under its name", async () => {
   const own: readonly Short[] = [...upToConsent, [26 * second, { ...gotToken, grant: "g" }]];
   const stranger = { client, address: "203.0.113.9", agent: "other", outcome: "refused" } as const;
   const kinds = [
@@ -228,7 +234,7 @@ Deno.test("who knows a client's id alone writes nothing under its name", () => {
     ["authorization", "redirect_uri_mismatch"],
   ] as const;
   for (const [kind, reason] of kinds) {
-    const all = attemptsOf(stepsOf(...own, [minute, { ...stranger, kind, reason }]));
+    const all = await attemptsOf(stepsOf(...own, [minute, { ...stranger, kind, reason }]));
     assert.deepEqual(all.map(isOfClient), [true, false], kind);
     assert.deepEqual(all.map(({ steps: { length } }) => length), [own.length, 1], kind);
   }
@@ -239,12 +245,12 @@ Deno.test("who knows a client's id alone writes nothing under its name", () => {
     outcome: "refused",
     reason: "unknown_refresh_token",
   };
-  assert.equal(attemptsOf(stepsOf(...own, [minute, lost])).length, 1, "the client itself, from where it was");
+  assert.equal((await attemptsOf(stepsOf(...own, [minute, lost]))).length, 1, "the client itself, from where it was");
 });
 
 const document = "https://claude.ai/oauth/claude-code-client-metadata";
 
-Deno.test("two people whose clients share an id at once have an attempt each", () => {
+Deno.test("two people whose clients share an id at once have an attempt each", async () => {
   const of = (network: string, grant: string | null = null) => ({ address: network, client: document, grant });
   const [ada, bob] = ["198.51.100.1", "198.51.100.2"];
   const agent = "claude-code/2.1";
@@ -259,7 +265,7 @@ Deno.test("two people whose clients share an id at once have an attempt each", (
     [5 * second, { kind: "token", outcome: "ok", agent, person: "ada", ...of(ada, "g1") }],
     [6 * second, { ...called, client: document, person: "ada", grant: "g1" }],
   );
-  const attempts = attemptsOf(steps);
+  const attempts = await attemptsOf(steps);
   const told = attempts.map((attempt) => {
     const { state, causes } = diagnose(attempt, attempt.lastAt + minute);
     return [attempt.steps[0]?.address, state, causes[0]?.id];
@@ -267,7 +273,7 @@ Deno.test("two people whose clients share an id at once have an attempt each", (
   assert.deepEqual(told, [[ada, "no_fault", "went_well"], [bob, "fault", "wrong_passphrase"]]);
 });
 
-Deno.test("each token of the command line has an attempt of its own", () => {
+Deno.test("each token of the command line has an attempt of its own", async () => {
   const ofToken = (grant: string) => ({ client: "portcullis-cli", person: "owner", grant });
   const steps = stepsOf(
     [0, { kind: "call", outcome: "ok", reason: "initialize", name: "one", ...ofToken("a") }],
@@ -275,30 +281,30 @@ Deno.test("each token of the command line has an attempt of its own", () => {
     [20, { ...called, ...ofToken("a") }],
     [30, { kind: "call", outcome: "refused", reason: "rate_limited", ...ofToken("c") }],
   );
-  const causes = attemptsOf(steps).map((attempt) => diagnose(attempt, attempt.lastAt + minute).causes[0]?.id);
+  const causes = (await attemptsOf(steps)).map((attempt) => diagnose(attempt, attempt.lastAt + minute).causes[0]?.id);
   assert.deepEqual(causes, ["wrong_content_type", "calls_limited"]);
 });
 
-Deno.test("what expired while the clock stood is no fault of the clock, and what it jumped over is", () => {
+Deno.test("what expired while the clock stood is no fault of the clock, and what it jumped over is", async () => {
   const expired: NewStep = { kind: "refused_token", outcome: "refused", reason: "expired_token", ...caller };
   for (const [sign, cause] of [["clock_steady", "token_expired"], ["clock_jumped", "clock_wrong"]] as const) {
     const steps = stepsOf(...upToConsent, [26 * second, gotToken], [27 * second, { ...expired, sign }]);
-    assert.deepEqual(causeOf(steps, minute), ["fault", cause]);
-    const [attempt] = attemptsOf(steps);
+    assert.deepEqual(await causeOf(steps, minute), ["fault", cause]);
+    const [attempt] = await attemptsOf(steps);
     assert.equal(diagnose(attempt ?? assert.fail(), start + minute * 10).causes.length, 1, "no other is named");
   }
 });
 
-Deno.test("a call that failed after the list was read is not made good by reading the list again", () => {
+Deno.test("a call that failed after the list was read is not made good by reading the list again", async () => {
   const refusedCall: NewStep = { ...called, outcome: "refused", reason: "insufficient_scope", path: "tools/call" };
   const listed: NewStep = { ...called, reason: "tools/list" };
   const upToList: readonly Short[] = [...upToConsent, [26 * second, gotToken], [27 * second, listed]];
   const failed: readonly Short[] = [...upToList, [28 * second, refusedCall], [29 * second, listed]];
-  assert.deepEqual(causeOf(stepsOf(...failed), minute), ["fault", "scope_missing"]);
-  assert.deepEqual(causeOf(stepsOf(...failed, [30 * second, called]), minute), ["no_fault", "went_well"]);
+  assert.deepEqual(await causeOf(stepsOf(...failed), minute), ["fault", "scope_missing"]);
+  assert.deepEqual(await causeOf(stepsOf(...failed, [30 * second, called]), minute), ["no_fault", "went_well"]);
 });
 
-Deno.test("every reason for which something is refused has a cause", () => {
+Deno.test("every reason for which something is refused has a cause", async () => {
   for (
     const kind of [
       "registration",
@@ -312,7 +318,7 @@ Deno.test("every reason for which something is refused has a cause", () => {
     ] as const
   ) {
     for (const reason of ["anything", "status_500", "status_503", "status_429", "disk_full"]) {
-      const [state, cause] = causeOf(
+      const [state, cause] = await causeOf(
         stepsOf([0, { kind: "reached", outcome: "ok", ...cloud }], [1, {
           kind,
           outcome: "refused",

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createSharedRendering } from "../../src/console/pages/events.ts";
 import { connect, hiddenField, openBrowser } from "../authorization_server/harness.ts";
 import { invitePerson, signInTo, startConsole } from "./harness.ts";
 
@@ -58,4 +59,20 @@ Deno.test("streams of one person are bounded, and there are none of closed or un
   const ada = await signInTo(harness, { username: "ada", secret });
   assert.equal((await ada.get("/console/events?section=people")).status, 404);
   assert.equal((await openBrowser(harness).get("/console/events?section=connections")).status, 401);
+});
+
+Deno.test("the parts of a page are rendered once for all who watch it, and the dearer the rarer", async () => {
+  const rendering = createSharedRendering();
+  let renderings = 0;
+  const render = async () => {
+    renderings++;
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    return {};
+  };
+  await Promise.all(Array.from({ length: 8 }, () => rendering("a page", render)));
+  assert.equal(renderings, 1);
+  await rendering("a page", render);
+  assert.equal(renderings, 1, "it took 40 ms, so it is good for 800");
+  await rendering("the page of another browser", render);
+  assert.equal(renderings, 2);
 });

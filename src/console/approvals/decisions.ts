@@ -1,6 +1,7 @@
 /** What people decide about calls that wait. */
 import * as z from "zod";
 import { digestOf } from "../../lib/secrets.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
@@ -80,9 +81,12 @@ export async function readHeldCall(storage: Storage, id: string): Promise<Stored
 /** All that wait or were decided lately, the oldest first. */
 export async function listHeldCalls(storage: Storage): Promise<readonly HeldCall[]> {
   const entries = await storage.list([family], { limit: maxListed });
-  return entries.map(({ value }) => heldShape.parse(value)).sort((a, b) =>
-    a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)
-  );
+  const calls: HeldCall[] = [];
+  for (const { value } of entries) {
+    calls.push(heldShape.parse(value));
+    await nextTurn();
+  }
+  return calls.sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
 
 /**

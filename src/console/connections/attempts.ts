@@ -2,6 +2,7 @@
  * Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
  * its id, since the person's browser is elsewhere. One attempt may be seen by several instances.
  */
+import { nextTurn } from "../../lib/turns.ts";
 import { browserAgent, isBrowsers, networkOf, type Step } from "./step.ts";
 
 /** One client's way to a connection. */
@@ -26,9 +27,10 @@ const handOverMs = 5_000;
 const maxLookedAt = 100;
 
 /** The attempts, oldest first. Those of which only calls are left, or strays of scanners, are none. */
-export function attemptsOf(steps: readonly Step[]): readonly Attempt[] {
+export async function attemptsOf(steps: readonly Step[]): Promise<readonly Attempt[]> {
   const finder = createFinder();
   for (const step of steps) {
+    await nextTurn(); // strangers make many
     const attempt = finder.find(step);
     if (attempt === null) continue;
     attempt.steps.push(step);

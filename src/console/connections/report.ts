@@ -6,6 +6,7 @@ import { callCauses } from "./calls.ts";
 import type { Cause, Facts } from "./cause.ts";
 import { registrationCauses, tokenCauses } from "./token.ts";
 import { browserAgent, type Step, type StepKind, stepKinds } from "./step.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { Storage } from "../../storage/mod.ts";
 import { readStoredSteps } from "./step_log.ts";
 
@@ -153,13 +154,14 @@ export async function reportAttempts(
     readonly person?: string | null;
   },
 ): Promise<readonly AttemptReport[]> {
-  const attempts = attemptsOf(steps)
+  const attempts = (await attemptsOf(steps))
     .filter((attempt) => person === null || attempt.steps.some((step) => step.person === person))
     .sort((one, other) => other.lastAt - one.lastAt)
     .slice(0, maxAttempts);
   return await Promise.all(attempts.map(async (attempt): Promise<AttemptReport> => {
     const { steps: all, lastAt } = attempt;
     const client = isOfClient(attempt) ? attempt.client : null; // a stranger may name any client
+    await nextTurn();
     const registered = client === null ? null : await nameOfClient(client);
     return {
       startedAt: all[0]?.time ?? lastAt,

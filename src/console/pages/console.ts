@@ -5,7 +5,7 @@ import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
 import type { SecretBox } from "../../lib/secrets.ts";
 import { equalInConstantTime } from "../../lib/random_secret.ts";
 import type { Clock } from "../../lib/time.ts";
-import { createPageStreams } from "./events.ts";
+import { createPageStreams, createSharedRendering } from "./events.ts";
 import { consolePage } from "./frame.ts";
 import type { Act, Section, Visit } from "./section.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
@@ -67,6 +67,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const { issuer, visits, secrets, clock, sections, warnings } = options;
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   const streams = createPageStreams();
+  const rendering = createSharedRendering();
   const pathOf = (name: string): string => `${base}/console${name === "" ? "" : `/${name}`}`;
   const markOf = (visitor: Visitor, act: string): string =>
     secrets.authenticate("console-done", `${visitor.csrf} ${act}`);
@@ -197,7 +198,10 @@ export function createConsole(options: ConsoleOptions): Console {
     const { live } = section;
     const stream = streams.open(found.visitor.userId, async () => {
       const seen = await look();
-      return seen === null || !mayOpen(seen.visitor)(section) ? null : await live(visitOf(seen.visitor, query));
+      if (seen === null || !mayOpen(seen.visitor)(section)) return null;
+      const { userId, csrf, isAdministrator } = seen.visitor; // what is rendered has the form's token of this browser
+      const page = JSON.stringify([userId, csrf, isAdministrator, String(query)]);
+      return await rendering(page, () => live(visitOf(seen.visitor, query)));
     });
     return stream ?? new Response(null, { status: 503, headers: { "retry-after": "10" } });
   };

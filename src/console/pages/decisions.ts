@@ -8,6 +8,10 @@ import type { Section, Visit } from "./section.ts";
 const extents: readonly Extent[] = ["once", "hour", "always"];
 /** The oldest come first: what is decided makes room for the next. */
 const callsShown = 20;
+/** What the calls of a page would do, as characters of the page. */
+const charactersShown = 200_000;
+/** Of a line of a difference. */
+const markCharacters = 12;
 
 export function decisionsSection(decisions: Decisions): Section {
   const callsOf = async (visit: Visit): Promise<Html> => {
@@ -15,7 +19,7 @@ export function decisionsSection(decisions: Decisions): Section {
     const chosen = waiting.find(({ id }) => id === visit.query.get("call"));
     const others = waiting.filter((call) => call !== chosen);
     const { shown, next } = pageOf(others, visit, {
-      ...{ name: "after", size: callsShown },
+      ...{ name: "after", size: callsShown, maxWeight: charactersShown, weigh: weightOf },
       cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
@@ -56,6 +60,10 @@ export function decisionsSection(decisions: Decisions): Section {
       },
     },
   };
+}
+
+function weightOf({ effect, arguments: given }: HeldCall): number {
+  return effect.length + markCharacters * effect.split("\n").length + given.length;
 }
 
 function extentOf(form: URLSearchParams): Extent {

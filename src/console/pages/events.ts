@@ -1,5 +1,7 @@
 /** `/console/events`: what changed on a page that is open, rendered by the server, as an event stream. */
+import { boundedMap } from "../../lib/bounded_map.ts";
 import { pause } from "../../lib/time.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { LiveParts } from "./section.ts";
 
 const lookMs = 1_000;
@@ -8,6 +10,31 @@ const maxStreams = 100;
 const maxStreamsOfPerson = 8;
 /** What one reader may leave unread before the stream skips a turn. */
 const maxWaitingChunks = 2;
+
+/** A rendering is used again for so many times as long as it took, by every stream of the same page. */
+const reuseFactor = 20;
+
+/** Gives the parts of a page, rendered once for all who watch it. */
+type SharedRendering = (page: string, render: () => Promise<LiveParts>) => Promise<LiveParts>;
+
+/** Keeps the last rendering of each page that is watched, so that no page takes more than a twentieth of the thread. */
+export function createSharedRendering(): SharedRendering {
+  const kept = boundedMap<string, { readonly parts: Promise<LiveParts>; until: number }>(maxStreams);
+  return async (page, render) => {
+    await nextTurn();
+    const known = kept.get(page);
+    const started = performance.now();
+    if (known !== undefined && started < known.until) return await known.parts;
+    const rendering = { parts: render(), until: Infinity };
+    kept.set(page, rendering);
+    try {
+      return await rendering.parts;
+    } finally {
+      const took = performance.now() - started;
+      rendering.until = started + Math.min(beatMs, Math.max(lookMs / 2, reuseFactor * took));
+    }
+  };
+}
 
 /** Event streams of open pages. */
 interface PageStreams {

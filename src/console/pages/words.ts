@@ -145,9 +145,12 @@ interface Page<T> {
 export function pageOf<T>(
   all: readonly T[],
   { query }: Visit,
-  { name, size, cursorOf, falling = false }: {
+  { name, size, maxWeight = Infinity, weigh = () => 0, cursorOf, falling = false }: {
     readonly name: string;
     readonly size: number;
+    /** What the elements of a page weigh together, unless it has only one. */
+    readonly maxWeight?: number;
+    weigh?(element: T): number;
     cursorOf(element: T): string;
     /** The list begins with the greatest cursor. */
     readonly falling?: boolean;
@@ -157,9 +160,11 @@ export function pageOf<T>(
   const rest = cursor === null
     ? all
     : all.filter((each) => falling ? cursorOf(each) < cursor : cursorOf(each) > cursor);
-  const shown = rest.slice(0, size);
+  let weight = 0;
+  const tooMany = rest.findIndex((each, index) => index === size || ((weight += weigh(each)) > maxWeight && index > 0));
+  const shown = tooMany === -1 ? rest : rest.slice(0, tooMany);
   const last = shown.at(-1);
-  return { shown, next: last === undefined || rest.length <= size ? null : cursorOf(last) };
+  return { shown, next: last === undefined || tooMany === -1 ? null : cursorOf(last) };
 }
 
 /** A cursor for a list in the order of times, and of ids among those of the same moment. */
