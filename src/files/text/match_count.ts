@@ -5,8 +5,8 @@ import type { LinePattern, Match } from "./line_pattern.ts";
 
 /** Places of one line that are named beside the first. */
 export const maxNamedPlaces = 5;
-/** Characters that an expression may look at to count the matches of one line, each match as far as the line goes. */
-const maxCountedCharacters = 100_000;
+/** To count the matches of one line, an expression may look at so many times what one step searches. */
+const maxCountedSteps = 4;
 
 /** Matches of one line. */
 export interface MatchCount {
@@ -17,19 +17,23 @@ export interface MatchCount {
   readonly columns?: readonly number[];
 }
 
-/** The matches of a line that do not overlap, from the left; of expressions as many as the bound allows. */
-export function matchesOf(pattern: LinePattern, line: string): { matches: readonly Match[]; isLeast: boolean } {
+/** The matches of a line that do not overlap, from the left; `work`: the characters that were looked at, at most. */
+export function matchesOf(
+  pattern: LinePattern,
+  line: string,
+): { readonly matches: readonly Match[]; readonly isLeast: boolean; readonly work: number } {
   const matches: Match[] = [];
-  let left = pattern.isExpression ? maxCountedCharacters : Infinity;
+  const maxWork = maxCountedSteps * pattern.stepCharacters;
+  let work = 0;
   for (let from = 0; from <= line.length;) {
-    if (left < 0) return { matches, isLeast: true };
+    if (work > maxWork) return { matches, isLeast: true, work };
     const match = pattern.next(line, from);
     if (match === null) break;
-    left -= line.length - from;
+    work += pattern.isExpression ? line.length - from : match.end - from;
     matches.push(match);
     from = Math.max(match.end, from + (match.end === match.start ? 1 : 0));
   }
-  return { matches, isLeast: false };
+  return { matches, isLeast: false, work };
 }
 
 /** Counts a text in a line that comes in pieces, in bytes (byte_text.ts). */

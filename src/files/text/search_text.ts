@@ -77,7 +77,7 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
       line += countLineEnds(characters, lineStart, start);
       lineStart = start;
       let shown: ShownLine | null = null;
-      let found: Found = { found: { count: 1, isLeast: counts !== "none" } };
+      let found: Found = { found: { count: 1, isLeast: counts !== "none" }, work: 0 };
       if (end - start > pattern.stepCharacters) {
         const search = pattern.searchLong();
         const steps = search.feed(characters.slice(start, end), true);
@@ -96,7 +96,7 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
               yield { matches, unsure: [], end: start };
               matches = [];
             }
-            found = { found: counter.found, texts: [] };
+            found = { found: counter.found, texts: [], work: 0 };
           }
         } else if (search.isUnsure) unsure.push(line);
       } else {
@@ -106,11 +106,13 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
         if (first !== -1) {
           shown = cutLine(whole, first);
           found = foundIn(whole, pattern, counts);
+          left -= found.work;
         }
       }
       if (shown !== null) {
         const before = linesBefore(text, { from, to: start, count: contextLines, earlier: options.linesBefore });
-        matches.push({ line, ...shown, ...found, before, after: linesAfter(text, end + 1, contextLines) });
+        const { work: _, ...match } = found;
+        matches.push({ line, ...shown, ...match, before, after: linesAfter(text, end + 1, contextLines) });
       }
       at = end + 1;
     }
@@ -118,16 +120,18 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
   }
 }
 
-type Found = Pick<LineMatch, "found" | "texts">;
+type Found = Pick<LineMatch, "found" | "texts"> & { readonly work: number };
 
 function foundIn(line: string, pattern: LinePattern, counts: NonNullable<SearchOptions["counts"]>): Found {
-  if (counts === "none") return { found: { count: 1 } };
-  const { matches, isLeast } = matchesOf(pattern, line);
+  if (counts === "none") return { found: { count: 1 }, work: 0 };
+  const { matches, isLeast, work } = matchesOf(pattern, line);
   const columns = line.length <= maxShownCharacters
     ? []
     : matches.slice(1, 1 + maxNamedPlaces).map(({ start }) => Array.from(line.slice(0, start)).length + 1);
   const found = { count: Math.max(1, matches.length), isLeast, columns };
-  return counts === "all" ? { found } : { found, texts: matches.map(({ start, end }) => line.slice(start, end)) };
+  return counts === "all"
+    ? { found, work }
+    : { found, work, texts: matches.map(({ start, end }) => line.slice(start, end)) };
 }
 
 /** The last lines, cut, from one offset to another; `earlier` come before the first of them. */
