@@ -74,7 +74,7 @@ export async function answerWithReport(
 // Values of fields as parameters: lines in `values`, and fields that agents guess as parameters of their own.
 
 const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
-  'One name=value a line, in labels, or a JSON object: {"state": "Resolved", "assigned_to": "ada"}',
+  'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last',
 ).meta({ written: "values" });
 
 const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
