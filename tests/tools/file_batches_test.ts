@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { previewDelete, previewMove } from "../../src/files/tools/preview.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
@@ -88,6 +89,23 @@ Deno.test("what was deleted or moved before one that fails is put back from the 
       assert.deepEqual(namesIn(root), before);
       assert.equal(Deno.readTextFileSync(`${root}/d/e/f`), "d/e/f");
     }
+  }, { trash: roomyTrash }));
+
+Deno.test("a batch that failed is not the last change to undo", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root);
+    const write = fileWriteTool(workspace);
+    await answerOf(write, { filename: "a", content: "new" });
+    Deno.chmodSync(`${root}/b`, 0o444);
+    const files = [{ filename: "d/a", content: "x" }, { filename: "b", content: "x" }];
+    assert.match(
+      (await failureOf(write, { filename: "made/c", content: "x", files })).message,
+      /; nothing was changed$/,
+    );
+    assert.deepEqual([namesIn(root), namesIn(root, "d")], [["a", "b", "d", "into", "link"], ["a", "e"]]);
+    assert.equal(Deno.readTextFileSync(`${root}/d/a`), "d/a");
+    await answerOf(fileUndoTool(workspace), { change: "last" });
+    assert.equal(Deno.readTextFileSync(`${root}/a`), "a");
   }, { trash: roomyTrash }));
 
 Deno.test("without a trash a batch that fails late says what stays changed", () =>

@@ -26,7 +26,7 @@ import type { TransferLinks } from "../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
-import { beginChange } from "./file_delete.ts";
+import { beginChange, takeBack } from "./file_delete.ts";
 
 // The form in which `file_write` writes: that of the file which is there, and what it says of that.
 
@@ -146,7 +146,8 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     preview: (input: Input, context) => previewWrite(source, input, context),
     async run(request: Input, context) {
       const { filename, content = "", files = [] } = request;
-      const { workspace } = beginChange(source, context, "file_write");
+      const changing = beginChange(source, context, "file_write");
+      const { workspace } = changing;
       const given = [{ filename, content, mode: request.mode, if_version: request.if_version }, ...files];
       const versions = given.map(({ filename: path, if_version: version }) => ({ path, version }));
       const empty = await refuseEmptyVersion(workspace, "write file", versions);
@@ -161,7 +162,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
         else wanted.push({ path: await inStoredForm(workspace, path.value), content, mode, ifVersion });
       }
       if (files.length > 0) {
-        const all = await writeAll(workspace, wanted, obstacles);
+        const all = await writeAll(workspace, wanted, obstacles, () => takeBack(source, context, changing));
         return all.ok ? toAnswer(all.value) : all.error;
       }
       const [alone] = wanted;
@@ -209,6 +210,7 @@ async function writeAll(
   workspace: Workspace,
   wanted: readonly WantedFile[],
   obstacles: Failure[],
+  undoAll: () => Promise<boolean>,
 ): Promise<Result<readonly Written[], Failure>> {
   const places = new Map<string, Before>();
   let room = maxHeldBytes;
@@ -228,6 +230,7 @@ async function writeAll(
     else obstacles.push(done.error);
   }
   if (obstacles.length === 0) return success(written);
+  if (workspace.trash !== null && await undoAll()) return failure(batchFailure(obstacles));
   const stay: string[] = [];
   for (const file of new Map(written.map((each) => [each.path.text, each])).values()) {
     const before = places.get(file.path.text);
