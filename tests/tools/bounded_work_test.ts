@@ -53,7 +53,10 @@ Deno.test("file_edit refuses more files than it edits before it looks for one", 
 
 Deno.test("file_read reads a few files that are no text, and leaves the others to calls of their own", async () => {
   await withWorkspace(async ({ root, workspace }) => {
-    Deno.writeFileSync(join(root, "binary"), new Uint8Array(1_000).fill(0x80));
+    Deno.writeFileSync(
+      join(root, "binary"),
+      new Uint8Array(1_000).map((_, index) => Math.imul(index, 2_654_435_761) >>> 13),
+    );
     Deno.writeTextFileSync(join(root, "text"), "words\n");
     const files = [...Array(49).fill("binary")];
     const outcome = await callTool(fileReadTool(workspace), { filename: "text", files });

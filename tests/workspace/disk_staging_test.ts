@@ -33,11 +33,11 @@ Deno.test("a staging directory that disappears is made again by whoever needs it
 });
 
 Deno.test("workers that make the staging directory of a new workspace at the same moment all write there", async () => {
-  const source = (file: string) => JSON.stringify(new URL(`../../src/workspace/${file}`, import.meta.url));
+  const source = (file: string) => JSON.stringify(new URL(`../../src/files/${file}`, import.meta.url));
   const program = `
-    import { createAccessRules } from ${source("access_rules.ts")};
-    import { createCheckedAccess } from ${source("disk/checked/checked_directory.ts")};
-    import { createStaging } from ${source("disk/staging/staging.ts")};
+    import { createAccessRules } from ${source("workspace/name_folding.ts")};
+    import { createCheckedAccess } from ${source("disk/checked_directory.ts")};
+    import { createStaging } from ${source("disk/staging.ts")};
     onmessage = ({ data: { path, id, gate } }) => {
       let ids = 0;
       const staging = createStaging(createCheckedAccess(path, createAccessRules()), () => id + ++ids);

@@ -10,7 +10,7 @@ type Arguments = (time: number) => Readonly<Record<string, unknown>>;
 const mebibyte = 1_048_576;
 const odd = (characters: number): string => `${"a".repeat(characters / 2)}b${"a".repeat(characters / 2)}`;
 const braces = `${"{a,b}".repeat(5)}${"*a".repeat(120)}b`;
-const excludes = Array.from({ length: 20 }, (_, index) => `${"{a,b}".repeat(5)}${"*a".repeat(100 + index)}b`);
+const excludes = Array.from({ length: 20 }, (_, index) => `${"{a,b}".repeat(5)}*${"a".repeat(100 + index)}b`);
 const smaller = Array.from({ length: 20 }, () => `${"*?a".repeat(100)}b`);
 const many = (count: number, each: (index: number) => unknown): unknown[] =>
   Array.from({ length: count }, (_, i) => each(i));

@@ -32,7 +32,7 @@ export async function plantFiles(root: string): Promise<void> {
   write("controls.txt", `${"a".repeat(45)}\u0001`.repeat(19_999));
   write("wide.txt", new Uint8Array(Buffer.from(`\ufeff${"aé\n".repeat(690_000)}`, "utf16le")));
   for (let index = 0; index < 6; index++) {
-    write(`binary/${index}.bin`, new Uint8Array(mebibyte).fill(0x80 + index));
+    write(`binary/${index}.bin`, new Uint8Array(mebibyte).map((_, at) => Math.imul(at + index, 2_654_435_761) >>> 13));
     write(`binary/${index}.txt`, "\u0001".repeat(mebibyte));
     write(`alike/${index}.txt`, "same".repeat(mebibyte));
   }
