@@ -1,12 +1,10 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
 import { createDocumentFetcher, type FetchDocument } from "../lib/document_fetcher.ts";
 import type { WriteLines } from "../lib/json_log.ts";
-import { permittedLibraries } from "../lib/library_paths.ts";
 import { programModuleUrl } from "../lib/program.ts";
 import { createInternet } from "../lib/public_document.ts";
 import type { Config } from "./config/config.ts";
 import { giveUp, permissionNames } from "./sandbox/permissions.ts";
-import { createScreenerStarter } from "./sandbox/screener_thread.ts";
 import { startServerThread } from "./server_thread.ts";
 import type { Failed, Ready, Refused, Stopped } from "./worker_messages.ts";
 
@@ -26,18 +24,13 @@ export interface SandboxedServer {
  */
 export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
   const fetchDocument = documentFetcherOf(config);
-  const mayScreen = config.workspace.store === "disk" && navigator.hardwareConcurrency > 1;
-  const screeners = createScreenerStarter(mayScreen ? permittedLibraries() : []);
-  const isKept = (name: string): boolean =>
-    (name === "net" && fetchDocument !== null) || (name === "ffi" && screeners.isPossible);
   const { started, ended, stop, report } = startServerThread({
     config,
     entry,
     seat: null,
     fetchDocument,
-    // The network stays for nothing but the checked fetch of metadata documents, the C library for a screener.
-    onLoaded: () => giveUp(permissionNames.filter((name) => !isKept(name))),
-    screeners,
+    // The network stays for nothing but the checked fetch of metadata documents.
+    onLoaded: () => giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null)),
     writeLog,
     gatherReports: async () => [await report()].filter((each) => each !== null),
   });

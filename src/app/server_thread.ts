@@ -14,7 +14,6 @@ import {
   type ToWorker,
 } from "./worker_messages.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
-import type { ScreenerStarter } from "./sandbox/screener_thread.ts";
 import { workerName } from "./sandbox/worker_name.ts";
 import { hostAndPort, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { programName } from "../lib/program_name.ts";
@@ -44,14 +43,13 @@ interface ServerThreadOptions {
   readonly onLoaded: () => void;
   readonly gatherReports: () => Promise<readonly ServerReport[]>;
   readonly writeLog: WriteLines;
-  readonly screeners?: ScreenerStarter;
 }
 
 /** An address key, or the name of a part of the server. */
 const maxAskerLength = 64;
 
 export function startServerThread(options: ServerThreadOptions): ServerThread {
-  const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog, screeners } = options;
+  const { config, entry, seat, fetchDocument, onLoaded, gatherReports, writeLog } = options;
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
   const { http } = config;
@@ -80,10 +78,6 @@ export function startServerThread(options: ServerThreadOptions): ServerThread {
       case "loaded":
         onLoaded();
         return send({ kind: "start", config, seat, preferredPort, program: programName() });
-      case "screener_memory":
-        return screeners?.keep(data.memory);
-      case "screener_wanted":
-        return screeners?.start();
       case "fetch_document":
         // A broken tool may send anything: the fetcher checks the URL and counts, and a key is a short text.
         return void fetchDocument?.(String(data.url), String(data.asker).slice(0, maxAskerLength))

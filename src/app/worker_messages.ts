@@ -1,7 +1,6 @@
 /** What the main thread and the server's worker say to each other. */
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
-import type { ScreenerMessage } from "./sandbox/workspace_kernel.ts";
 import type { ServerReport } from "./metrics_listener.ts";
 import type { Team } from "./running_server.ts";
 
@@ -52,7 +51,6 @@ export interface Stopped {
 }
 
 export type FromWorker =
-  | ScreenerMessage
   /** Its code is loaded: from now on no permission to load any is needed. */
   | { readonly kind: "loaded" }
   /** A client named itself by this URL: the worker may not connect there, the main thread may, and checks where to. */

@@ -3,8 +3,6 @@ export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDiskWatch } from "./disk/watch.ts";
 export type { KernelRoots } from "./kernel/descriptor.ts";
 export { confineRoots, type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
-export { screenerModule } from "./kernel/screener.ts";
-export { memoryLayout, type ScreenerKeeper, screenerStates } from "./kernel/screening.ts";
 export { decodeText } from "./text/detect.ts";
 export { differenceOf } from "./text/diff.ts";
 export { pathOf, undoChange } from "./text/undo.ts";
@@ -26,15 +24,7 @@ export type { Access } from "./transfer/running.ts";
 export type { TransfersOptions } from "./transfer/transfers.ts";
 export type { ArrivingContent, Change, KeptItem, NumberedStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
-export {
-  escapeText,
-  readName,
-  showExactly,
-  showName,
-  showText,
-  sniffMedia,
-  toPathText,
-} from "./workspace/file_display.ts";
+export { escapeText, readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/file_uri.ts";
 export { defaultWorkspaceLimits, type WorkspaceLimits } from "./workspace/limits.ts";
 export { type AccessPatterns, foldedForms } from "./workspace/name_folding.ts";

@@ -4,7 +4,6 @@ import { DatabaseSync } from "node:sqlite";
 import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
-import { loadScreenedKernel } from "../fixtures/screened_kernel.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 
@@ -161,29 +160,13 @@ test("code that replaces what makes buffers has no call write beyond one", async
 });
 
 test("what other code can import of the binding are functions, and tables that nothing can change", async () => {
-  for (const { name } of Deno.readDirSync(new URL("../../src/kernel", import.meta.url))) {
-    const exported: Record<string, unknown> = await import(`../../src/kernel/${name}`);
+  for (const { name } of Deno.readDirSync(new URL("../../src/files/kernel", import.meta.url))) {
+    const exported: Record<string, unknown> = await import(`../../src/files/kernel/${name}`);
     for (const [what, value] of Object.entries(exported)) {
       const isTable = typeof value === "object" && value !== null && !ArrayBuffer.isView(value);
       if (isTable) { for (const each of [value, ...Object.values(value)]) assert.ok(Object.isFrozen(each), what); }
     }
   }
-});
-
-test("a file that is handed to the screener without a free place stays its owner's", async (_root, path) => {
-  const screened = loadScreenedKernel().kernel;
-  assert.ok(screened.available && screened.roots.screen !== null);
-  Deno.writeTextFileSync(`${path}/f`, "hay\n");
-  const root = screened.roots.open(path);
-  const { screen } = screened.roots;
-  const screening = await until("a screener", () => screen([/needle/]));
-  while (!screening.isFull()) screening.hand(root.open("f", "read"), 4);
-  const file = root.open("f", "read");
-  assert.throws(() => screening.hand(file, 4), RangeError);
-  assert.equal(file.read(new Uint8Array(4), 0), 4);
-  file.close();
-  screening.end();
-  root.close();
 });
 
 test("the watch for commits learns of no file but the one that SQLite keeps beside a database", (_root, path) => {
@@ -213,7 +196,6 @@ test(
 function test(name: string, body: (root: Descriptor, path: string) => unknown): void {
   Deno.test({
     ...skippedUnless(...whereKernelConfines, name),
-    sanitizeResources: false, // a screener ends once it is idle
     sanitizeOps: false,
     async fn() {
       assert.ok(kernel.available);

@@ -146,8 +146,8 @@ Deno.test("a proxy of the environment does not see what goes to loopback", async
   await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
   const script = `
     import { ask, gather, hostOf, modelCall, testLimits } from "./tests/fixtures/ollama_calls.ts";
-    import { createOllamaClient } from "./src/ollama/client.ts";
-    import { environmentHasProxy } from "./src/lib/network/environment_proxy.ts";
+    import { createOllamaClient } from "./src/llm/client.ts";
+    import { environmentHasProxy } from "./src/lib/network.ts";
     for (const avoidProxy of [environmentHasProxy((name) => Deno.env.get(name)), false]) {
       const client = createOllamaClient({
         host: hostOf(Deno.args[0]), fetch, avoidProxy, clock: () => performance.now(), limits: testLimits(),

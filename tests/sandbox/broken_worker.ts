@@ -42,24 +42,6 @@ const moreAttempts: typeof attempts = {
     const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
     if (!workspaceKernel.available || workspaceKernel.watchCommits(secretPath) === null) throw new Error("nothing");
   },
-  "get at the memory of the screener": async () => {
-    const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
-    const memoryOf = (value: unknown, depth: number): unknown =>
-      value instanceof SharedArrayBuffer || depth === 0 || !(value instanceof Object)
-        ? value instanceof SharedArrayBuffer || undefined
-        : Reflect.ownKeys(value).map((key) => memoryOf(Reflect.get(value, key), depth - 1)).find(Boolean);
-    const { screen } = await kernelOfWorker();
-    screen?.([/x/]); // which is shown to no code, however it is patched
-    const { store } = Atomics;
-    let seen: unknown;
-    Reflect.set(Atomics, "store", (...given: Parameters<typeof store>) => {
-      seen = given;
-      return store(...given);
-    });
-    screen?.([/x/])?.end();
-    Reflect.set(Atomics, "store", store);
-    if (memoryOf(workspaceKernel, 4) === undefined && seen === undefined) throw new Error("none is there");
-  },
   "make a descriptor from a number": async ({ workspaceDir }) => {
     const root = (await kernelOfWorker()).open(workspaceDir);
     return new (root.constructor as new (...args: unknown[]) => unknown)(Symbol(), -100);

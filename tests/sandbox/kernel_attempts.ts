@@ -6,5 +6,4 @@ export const kernelAttempts: readonly (readonly [what: string, reason: RegExp])[
   ["lead a link outside by methods that it replaces", /ENOENT/],
   ["make a descriptor from a number", /TypeError/],
   ["learn of a file outside by the worker's watch for commits", /nothing/],
-  ["get at the memory of the screener", /none is there/],
 ];

@@ -25,12 +25,6 @@ const shown: readonly (readonly [page: string, words: string, file: string, test
   ],
   [
     "docs/security",
-    "It gets no names and can open nothing",
-    "kernel/screening_test.ts",
-    "a screener can read and close what it was given, and holds no permission",
-  ],
-  [
-    "docs/security",
     "The page about a failure says nothing of what the network did",
     "authorization_server/client_metadata_document_test.ts",
     "the page is the same for a private address",

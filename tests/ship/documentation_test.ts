@@ -114,8 +114,8 @@ Deno.test("documentation: the README's tables name every tool with its scope, an
     for (const [, name = ""] of names.matchAll(/`([a-z_]+)`/g)) scopeOf.set(name, scope);
   }
   const offered = new Map<string, string>();
-  for (const [path, source] of sourceFiles("src/tools")) {
-    if (path.endsWith("former_tools.ts")) continue; // not listed any more
+  for (const [path, source] of sourceFiles("src")) {
+    if (path.endsWith("former_tools_tool.ts") || path.endsWith("former_tools.ts")) continue; // not listed any more
     for (const [, name = "", scope = ""] of source.matchAll(/ name: "([a-z_]+)",[^]*?scopes: \["([a-z:]+)"/g)) {
       offered.set(name, scope);
     }

@@ -1,9 +1,9 @@
 /** Has the kernel confine one directory: the workspace's. */
-import { confineRoots, type KernelAccess, loadKernel, type ScreenerKeeper } from "../../files/mod.ts";
+import { confineRoots, type KernelAccess, loadKernel } from "../../files/mod.ts";
 
 /** Loads the library, and gives up the permission: what is left opens `directory`, by its real path, and what is below. */
-export function loadWorkspaceKernel(directory: string, keeper: ScreenerKeeper | null = null): KernelAccess {
-  const loaded = loadKernel(keeper);
+export function loadWorkspaceKernel(directory: string): KernelAccess {
+  const loaded = loadKernel();
   Deno.permissions.revokeSync({ name: "ffi" });
   return loaded.available ? { ...loaded, roots: confineRoots(loaded.roots, directory) } : loaded;
 }

@@ -9,19 +9,7 @@ import { workspaceOfWorker } from "./worker_name.ts";
 
 const directory = workspaceOfWorker(Reflect.get(globalThis, "name"));
 
-/** What the worker says to the main thread before all else, and when it wants a screener. */
-export type ScreenerMessage =
-  /** Only the first one counts: no other code has run before. */
-  | { readonly kind: "screener_memory"; readonly memory: SharedArrayBuffer | null }
-  | { readonly kind: "screener_wanted" };
-
-const post: (message: ScreenerMessage) => void = Reflect.get(globalThis, "postMessage").bind(globalThis);
-
 /** Whether the worker's workspace is confined by the kernel, or why not. */
 export const workspaceKernel: KernelAccess = directory === null
   ? { available: false, reason: "foreign functions are not permitted (--allow-ffi)" }
-  : loadWorkspaceKernel(directory, {
-    keep: (memory) => post({ kind: "screener_memory", memory }),
-    want: () => post({ kind: "screener_wanted" }),
-  });
-if (!workspaceKernel.available) post({ kind: "screener_memory", memory: null });
+  : loadWorkspaceKernel(directory);

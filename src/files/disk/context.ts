@@ -3,7 +3,6 @@ import type { Clock } from "../../lib/time.ts";
 import type { AccessRules } from "../workspace/name_folding.ts";
 import type { DiskAccess } from "./directory.ts";
 import type { InnerLinks } from "./inner_links.ts";
-import type { HangingRead } from "../text/hanging_read.ts";
 import type { DirectoryNames, DirectoryScans } from "./scan.ts";
 import type { DiskQuota } from "./quota.ts";
 import type { Staging } from "./staging.ts";
@@ -23,7 +22,6 @@ export interface Disk {
   readonly innerLinks: InnerLinks;
   readonly scans: DirectoryScans;
   readonly names: DirectoryNames;
-  readonly hanging: HangingRead;
   readonly staging: Staging;
   readonly quota: DiskQuota;
   /** What keeps what is replaced; `null`: nothing does. */

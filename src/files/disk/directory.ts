@@ -2,7 +2,7 @@
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
-import type { Screening, WholeRead } from "../kernel/descriptor.ts";
+import type { WholeRead } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
 import type { EntryKind } from "../workspace/port.ts";
 
@@ -43,12 +43,6 @@ export interface DiskFile {
   setMode(mode: number): void;
   setOwner(uid: number, gid: number): void;
   close(): void;
-}
-
-/** Files that another thread looks through, in order. */
-interface DiskScreening extends Omit<Screening, "hand"> {
-  /** Takes the file over, and closes it. */
-  hand(file: DiskFile): void;
 }
 
 /** A file or directory that is locked by one process at a time, until it ends or closes it. */
@@ -144,8 +138,6 @@ export interface DiskAccess {
   readPlain?(path: string, buffer: Uint8Array): WholeRead | null;
   /** Tells of changes in a directory until the returned function is called. Absent where there is no such call. */
   watch?(path: string, onChange: OnEntryChange): () => void;
-  /** Has the files of one search looked through by another thread; `null` where there is none. */
-  screen?(screens: readonly RegExp[]): DiskScreening | null;
   close(): void;
 }
 

@@ -1,9 +1,7 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { resolve } from "node:path";
-import { memoryLayout } from "../kernel/screening.ts";
 import type { Disk } from "./context.ts";
-import { listDiskDirectory, openInside, openPlain, readPlain, trueNamesOf } from "./open.ts";
-import type { FileScreening } from "../workspace/file_screening.ts";
+import { listDiskDirectory, openPlain, readPlain, trueNamesOf } from "./open.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import { type Clock, systemClock, systemTimers } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
@@ -12,7 +10,6 @@ import { type AccessPatterns, type AccessRules, createAccessRules } from "../wor
 import type { KernelRoots } from "../kernel/descriptor.ts";
 import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
 import type { DiskAccess, DiskInfo } from "./directory.ts";
-import { createHangingRead } from "../text/hanging_read.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
 import { createInnerLinks } from "./inner_links.ts";
 import { makeDiskDirectory } from "./make_directory.ts";
@@ -33,26 +30,6 @@ import { copyDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { EntryInfo, Outcome, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-
-// Has the files of a search looked through by another thread, which gets them opened and judged.
-
-function screenDiskFiles(disk: Disk, screens: readonly RegExp[]): FileScreening | null {
-  const screening = disk.access.screen?.(screens) ?? null;
-  if (screening === null) return null;
-  const maxBytes = Math.min(memoryLayout.maxFileBytes, disk.limits.maxFileBytes); // larger ones: piece by piece
-  return {
-    next: screening.next,
-    rouse: screening.rouse,
-    end: screening.end,
-    abandon: ({ text }) => disk.hanging.note(text, screening.abandon()),
-    hand(path) {
-      if (screening.isFull()) return false;
-      const opened = openInside(disk, path, maxBytes, true);
-      if (opened.ok) screening.hand(opened.value);
-      return opened.ok;
-    },
-  };
-}
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
@@ -100,7 +77,6 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     innerLinks: createInnerLinks(access, limits, systemTimers.elapsed),
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),
-    hanging: createHangingRead(),
     staging,
     quota: createDiskQuota(access, limits, systemTimers.elapsed),
     trash,
@@ -142,7 +118,6 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     read: (path, range, known) => settle(() => readDiskFile(disk, path, range, known)),
     readInto: (path, buffer, offset) => settle(() => readDiskFileInto(disk, path, buffer, offset)),
     readSmall: (path, buffer) => readPlain(disk, path, buffer),
-    screen: (screens) => screenDiskFiles(disk, screens),
     stat: (path) => statDiskEntry(disk, path),
     trueNames: (path) => trueNamesOf(disk, path),
     list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),

@@ -18,7 +18,7 @@ import {
 import type { EntryStatus } from "../kernel/entry_status.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { errorCode, unlinkable } from "./refusal.ts";
-import { KernelFile, KernelListing, openAny, openFile, statusOrClose } from "./kernel_file.ts";
+import { KernelListing, openAny, openFile, statusOrClose } from "./kernel_file.ts";
 
 /** Closes a descriptor at the end of a block. */
 class Opened implements Disposable {
@@ -129,17 +129,6 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
     watch(path, onChange) {
       if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
       return withOpened(descriptor.open(path, "directory"), (directory) => directory.watch(onChange));
-    },
-    screen(screens) {
-      const screening = roots.screen?.(screens) ?? null;
-      if (screening === null) return null;
-      return {
-        ...screening,
-        hand(file) {
-          if (!(file instanceof KernelFile)) throw new TypeError("a file of another access");
-          file.handTo(screening);
-        },
-      };
     },
     close: () => descriptor.close(),
   };

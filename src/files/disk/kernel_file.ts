@@ -1,12 +1,12 @@
 /** An open file, or what is locked, by its descriptor. */
-import type { Descriptor, Screening } from "../kernel/descriptor.ts";
+import type { Descriptor } from "../kernel/descriptor.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";
 import { type DiskFile, type DiskInfo, type DiskListing, type DiskLock, isForeign } from "./directory.ts";
 import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../kernel/libc.ts";
 import type { EntryKind } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";
 
-export class KernelFile implements DiskFile, DiskLock {
+class KernelFile implements DiskFile, DiskLock {
   readonly #descriptor: Descriptor;
 
   constructor(descriptor: Descriptor, readonly info: EntryStatus) {
@@ -43,10 +43,6 @@ export class KernelFile implements DiskFile, DiskLock {
 
   unlock(): void {
     this.#descriptor.unlock();
-  }
-
-  handTo(screening: Screening): void {
-    screening.hand(this.#descriptor, this.info.size);
   }
 
   close(): void {

@@ -15,7 +15,6 @@ export function openInside(
   maxBytes: number,
   isRootSeen = false,
 ): Outcome<DiskFile> {
-  if (disk.hanging.has(path.text)) return failure({ reason: "io", code: "ETIMEDOUT" });
   try {
     const opened = openPlain(disk, path, "read", isRootSeen);
     if (opened === null) return disk.access.step(() => openByNames(disk, path, maxBytes));
@@ -45,7 +44,7 @@ function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
 
 /** Reads a small file at once where {@link openPlain} may open it, the root having been seen; `null` where it cannot. */
 export function readPlain(disk: Disk, path: WorkspacePath, buffer: Uint8Array): number | null {
-  const isReadable = isPlain(disk, path) && !disk.hanging.has(path.text);
+  const isReadable = isPlain(disk, path);
   const read = isReadable ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
   return read === null || (disk.hardLinks === "refuse" && read.nlink > 1) ? null : read.sizeBytes;
 }

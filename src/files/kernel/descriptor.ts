@@ -62,25 +62,6 @@ export interface Descriptor {
   close(): void;
 }
 
-/** A search that has the screener to itself. Files are numbered in the order in which they were handed over. */
-export interface Screening {
-  /** Whether no further file can be handed over yet. */
-  isFull(): boolean;
-  /** Takes over a file of so many bytes, and closes it. */
-  hand(file: Descriptor, sizeBytes: number): void;
-  /** What is known of the oldest file of which it was not told yet; `look`: only a search can tell. */
-  next(): "waiting" | "nothing" | "look";
-  /** Has it begin with the last few, which would wait for more. */
-  rouse(): void;
-  /** Closes what was not looked at, and gives the screener back. */
-  end(): void;
-  /** The same, where the oldest file takes too long; the function says whether its read still goes on. */
-  abandon(): () => boolean;
-}
-
-/** Has the files of one search screened; `null` while there is no screener, or another search has it. */
-export type BeginScreening = (screens: readonly RegExp[]) => Screening | null;
-
 /** A regular file that was read whole. */
 export interface WholeRead {
   readonly sizeBytes: number;
@@ -95,6 +76,4 @@ export interface KernelRoots {
   statusOf(path: string): EntryStatus | null;
   /** Reads the regular file at `path` below a directory; `null` where the buffer has no room left, or anything failed. */
   readWhole(directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>): WholeRead | null;
-  /** `null`: this isolate has no screener. */
-  readonly screen: BeginScreening | null;
 }

@@ -4,7 +4,6 @@ import { cPath, pathMax } from "./stored_name.ts";
 import { createCommitWatch, createPlaceWatch, type WatchCommits, type WatchPlace } from "./directory_watch.ts";
 import type { Descriptor, KernelRoots } from "./descriptor.ts";
 import { createKernelRoots } from "./opened_descriptor.ts";
-import type { ScreenerKeeper } from "./screening.ts";
 import type { EntryStatus } from "./entry_status.ts";
 
 // How full a file system is, by statfs(2), which needs no permission to read anything there.
@@ -70,13 +69,13 @@ const passing: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOMEM"]);
  * Loads the library and tries the calls that everything depends on. Throws where that fails for a reason that passes.
  * Afterwards the permission is not needed.
  */
-export function loadKernel(keeper: ScreenerKeeper | null = null): KernelAccess {
+export function loadKernel(): KernelAccess {
   const { os, arch } = Deno.build;
   if (os !== "linux") return unavailable("only Linux has openat2");
   if (!Object.hasOwn(openFlags, arch)) return unavailable(`it was not made for ${arch}`);
   const libc = loadLibc();
   if (typeof libc === "string") return unavailable(libc);
-  const roots = createKernelRoots(libc, arch, keeper);
+  const roots = createKernelRoots(libc, arch);
   const trials = { openat2: () => roots.open("/").close(), statx: () => void roots.statusOf("/") };
   for (const [call, attempt] of Object.entries(trials)) {
     try {
@@ -118,6 +117,5 @@ export function confineRoots(roots: KernelRoots, directory: string): KernelRoots
     statusOf: (path): EntryStatus | null =>
       path === directory ? roots.statusOf(path) : within(path, (base, name) => base.statusOf(name)),
     readWhole: roots.readWhole,
-    screen: roots.screen,
   });
 }

@@ -40,7 +40,6 @@ import {
 } from "./stored_name.ts";
 import { createPathStatus, type EntryStatus, statusAt, statusBytes, statusOfOpen } from "./entry_status.ts";
 import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
-import { createScreening, type ScreenerKeeper } from "./screening.ts";
 
 // The names in what getdents64(2) has put into a buffer.
 
@@ -130,7 +129,7 @@ const { freeze } = Object;
 const { then } = Promise.prototype;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
-export function createKernelRoots(libc: Libc, architecture: Architecture, keeper: ScreenerKeeper | null): KernelRoots {
+export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
   const { hows, rootHow } = createOpenHows(architecture);
   const linkBytes = new Uint8Array(pathMax);
   const entries = new Uint8Array(entriesBytes);
@@ -150,7 +149,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
   };
   let numberOf!: (descriptor: Descriptor) => number;
   /** Gives the number away, and with it the duty to close it. */
-  let takeNumber!: (descriptor: Descriptor) => number;
   class OpenDescriptor implements Descriptor {
     #number: number;
     #running = 0; // calls of it on other threads
@@ -320,19 +318,12 @@ export function createKernelRoots(libc: Libc, architecture: Architecture, keeper
         if (!(#number in descriptor)) throw new KernelError("EBADF");
         return descriptor.#open();
       };
-      takeNumber = (descriptor) => {
-        if (!(#number in descriptor) || descriptor.#running > 0) throw new KernelError("EBADF");
-        const number = descriptor.#open();
-        descriptor.#number = -1;
-        return number;
-      };
       freeze(this.prototype);
       freeze(this);
     }
   }
 
   return freeze({
-    screen: keeper === null ? null : createScreening({ take: takeNumber, close: libc.close }, keeper),
     open(path: string): Descriptor {
       return new OpenDescriptor(
         maker,

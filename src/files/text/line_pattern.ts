@@ -5,14 +5,11 @@
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
-  type ByteScan,
-  createByteScan,
   createCaselessScreen,
   createEndScreen,
   createHeldScreen,
   createStartScreen,
   createTextScreen,
-  rarestPlaces,
   toExpression,
 } from "./byte_screen.ts";
 import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
@@ -54,8 +51,6 @@ export interface LinePattern {
   readonly seesReturns: boolean;
   /** What a text holds that has a match, each; none where that is not known. */
   readonly screens: readonly RegExp[];
-  /** The same for a few of their bytes, quicker. */
-  readonly scan: ByteScan;
   /** Begins the search of a line that is longer than a step. */
   searchLong(): LongLineSearch;
 }
@@ -117,7 +112,6 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => next(line, 0)?.start ?? -1;
   const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
   const screens = screen === null ? [] : [screen];
-  const scan = createByteScan(rarestPlaces(possible === null ? [] : [possible]));
   const literal = isPlain ? toByteCharacters(text) : null;
   const stepCharacters = maxStepCharacters;
   return success({
@@ -130,7 +124,6 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
       stepCharacters,
       seesReturns,
       screens,
-      scan,
       searchLong,
     },
   });
@@ -180,7 +173,6 @@ async function createExpressionPattern(
       stepCharacters,
       seesReturns,
       screens,
-      scan: createByteScan(rarestPlaces(known)),
       searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
     });
   } catch (error) {

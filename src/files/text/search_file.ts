@@ -7,7 +7,6 @@ import { cutAtBoundary } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
 import type { LinePattern } from "./line_pattern.ts";
-import { scannedBytes } from "./byte_screen.ts";
 import { createLineSearch, type FileSearch } from "./line_search.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
@@ -97,7 +96,7 @@ interface FileSearched {
 }
 
 /** The memory into which one file after another is read: what most files fit into, and one piece of a larger one. */
-export interface SearchBuffer {
+interface SearchBuffer {
   readonly head: Buffer;
   piece: Buffer | null;
 }
@@ -123,27 +122,18 @@ export function searchFile(
   buffer: SearchBuffer,
   search: FileSearch,
 ): Eventually<Result<FileSearched, PassedOver>> {
-  const read = readHead(workspace, path, buffer, search.pattern);
-  if (read === null) return nothingFound;
+  const read = readHead(workspace, path, buffer);
   return read instanceof Promise
     ? read.then((later) => searchHead(workspace, path, buffer, search, later))
     : searchHead(workspace, path, buffer, search, read);
 }
 
-/** Reads what fits into the head; `null` where a file was read that can hold no match. */
-function readHead(
-  workspace: Workspace,
-  path: WorkspacePath,
-  { head }: SearchBuffer,
-  pattern: LinePattern,
-): Eventually<Outcome<ReadPart>> | null {
-  const bytes = scannedBytes();
-  const count = workspace.readSmall?.(path, bytes) ?? null;
+/** Reads what fits into the head. */
+function readHead(workspace: Workspace, path: WorkspacePath, { head }: SearchBuffer): Eventually<Outcome<ReadPart>> {
+  const count = workspace.readSmall?.(path, head) ?? null;
   if (count === null || count > Math.min(head.length, workspace.limits.maxFileBytes)) {
     return workspace.readInto(path, head, 0);
   }
-  if (pattern.scan(bytes, count)) return null;
-  head.set(bytes.subarray(0, count));
   return success({ lengthBytes: count, sizeBytes: count });
 }
 
@@ -160,7 +150,6 @@ function searchHead(
   if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
   const bytes = buffer.head.subarray(0, lengthBytes);
   const isLast = lengthBytes >= sizeBytes;
-  if (isLast && search.pattern.scan(bytes)) return nothingFound; // takes hardly longer than asking for a turn
   const searchOn = (): Eventually<Result<FileSearched, PassedOver>> => {
     if (isLast && holdsNothing(bytes, search.pattern)) return nothingFound;
     if (!isLast && bytes.includes(0) && wideEncoding(bytes) === null) return failure("binary");
@@ -177,21 +166,6 @@ function holdsNothing(bytes: Buffer, pattern: LinePattern): boolean {
   if (pattern.screens.some((screen) => !screen.test(characters))) return true; // also where lines end in CRLF
   return (pattern.seesReturns || !characters.includes("\r\n")) &&
     pattern.findCandidate(characters, 0, characters.length) === -1;
-}
-
-/** Whether the file surely has no match, as far as that is known at once. */
-export function holdsNothingOf(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: SearchBuffer,
-  pattern: LinePattern,
-): boolean {
-  const read = readHead(workspace, path, buffer, pattern);
-  if (read === null) return true;
-  if (read instanceof Promise || !read.ok) return false;
-  const { lengthBytes, sizeBytes } = read.value;
-  const bytes = buffer.head.subarray(0, lengthBytes);
-  return lengthBytes >= sizeBytes && (pattern.scan(bytes) || holdsNothing(bytes, pattern));
 }
 
 async function searchPieces(

@@ -7,7 +7,6 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Workspace } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import type { LinePattern } from "../text/line_pattern.ts";
-import { createLookAhead } from "../text/look_ahead.ts";
 import { createSearchBuffer, searchFile } from "../text/search_file.ts";
 import { beginWalk, maxWalkDepth, type Walk, type WalkedEntry } from "../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
@@ -61,69 +60,48 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   let next: SearchCursor | null = null;
   let isTreeCut = false;
   const steps = candidates(task, nextTurn, () => isTreeCut = true);
-  const ahead = createLookAhead<WalkedEntry>(workspace, pattern, buffer);
-  let isWalked = false;
   let isPast = false; // a match beyond the last line
-  try {
-    for (;;) {
-      const looked = ahead.next();
-      if (looked === undefined) {
-        if (!isWalked && !ahead.isFull) {
-          const walked = steps.next();
-          const step = walked instanceof Promise ? await walked : walked;
-          if (step === null) isWalked = true;
-          else if (!step.ok) return toFailure("search", path, step.error);
-          else ahead.add(step.value, fileOf(task, step.value));
-          continue;
-        }
-        if (!ahead.isAhead) break;
-        await ahead.wait();
-        if (!task.isOver()) continue;
-        next = { finished };
-        break;
-      }
-      const { item: entry, path: file } = looked;
-      // a caller can only go away while others have their turn
-      const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
-      const isOver = isTime && task.isOver();
-      hasPaused = false;
-      if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
-        next = { finished };
-        break;
-      }
-      visited++;
-      if (file !== null) {
-        if (pattern === null) collector.addName(file.text);
-        else {
-          const pause = isTime ? task.outlive() ?? nextTurn() : undefined;
-          if (pause !== undefined) await pause;
-          if (collector.searched % filesPerProgress === 0) task.progress(collector.searched);
-          collector.begin(file.text);
-          if (!looked.holdsNothing) {
-            const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
-            const searching = searchFile(workspace, file, buffer, {
-              pattern,
-              counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
-              contextLines: task.show === "lines" ? task.context : 0,
-              afterLine: resumed ? cursor?.partial?.line ?? 0 : task.lines.first - 1,
-              onMatch: (match) => (isPast = match.line > task.lines.last) || collector.addMatch(match),
-              onUnsure: collector.addUnsure,
-              nextTurn,
-              isOver: task.isOver,
-              mayStopAtOnce: collector.searched > 1,
-            });
-            const line = collector.end(searching instanceof Promise ? await searching : searching);
-            if (line !== null && !isPast) {
-              next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
-              break;
-            }
-          }
-        }
-      }
-      finished = { segments: entry.segments, isDirectory: entry.kind === "directory" && !entry.isSkipped };
+  for (;;) {
+    const walked = steps.next();
+    const step = walked instanceof Promise ? await walked : walked;
+    if (step === null) break;
+    if (!step.ok) return toFailure("search", path, step.error);
+    const entry = step.value;
+    const file = fileOf(task, entry);
+    // a caller can only go away while others have their turn
+    const isTime = hasPaused || visited % visitsPerTurn === visitsPerTurn - 1;
+    const isOver = isTime && task.isOver();
+    hasPaused = false;
+    if (collector.isFull() || visited === workspace.limits.maxTreeEntries || isOver) {
+      next = { finished };
+      break;
     }
-  } finally {
-    ahead.end();
+    visited++;
+    if (file !== null && pattern === null) collector.addName(file.text);
+    else if (file !== null && pattern !== null) {
+      const pause = isTime ? task.outlive() ?? nextTurn() : undefined;
+      if (pause !== undefined) await pause;
+      if (collector.searched % filesPerProgress === 0) task.progress(collector.searched);
+      collector.begin(file.text);
+      const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
+      const searching = searchFile(workspace, file, buffer, {
+        pattern,
+        counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
+        contextLines: task.show === "lines" ? task.context : 0,
+        afterLine: resumed ? cursor?.partial?.line ?? 0 : task.lines.first - 1,
+        onMatch: (match) => (isPast = match.line > task.lines.last) || collector.addMatch(match),
+        onUnsure: collector.addUnsure,
+        nextTurn,
+        isOver: task.isOver,
+        mayStopAtOnce: collector.searched > 1,
+      });
+      const line = collector.end(searching instanceof Promise ? await searching : searching);
+      if (line !== null && !isPast) {
+        next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
+        break;
+      }
+    }
+    finished = { segments: entry.segments, isDirectory: entry.kind === "directory" && !entry.isSkipped };
   }
   // an order other than that of names has no place to go on from
   const canGoOn = task.show !== "texts" && !task.newestFirst && !task.last &&

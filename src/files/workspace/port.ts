@@ -2,7 +2,6 @@
  * The workspace port: one tree of files that a caller cannot leave. The disk and the store-backed workspace implement
  * it and pass the same contract. Refusals are values; only lost infrastructure and bugs are exceptions.
  */
-import type { BeginFileScreening } from "./file_screening.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { ArrivingContent, Change, ChangeAuthor, KeptItem, Left, Passage, ReceiveOptions } from "./change.ts";
 import { failure, type Result } from "../../lib/result.ts";
@@ -198,7 +197,6 @@ export interface Workspace {
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
   /** The same of a whole file, at once: its size, or `null` where it has to be read as above, for whatever reason. */
   readonly readSmall?: (path: WorkspacePath, buffer: Uint8Array) => number | null;
-  readonly screen?: BeginFileScreening;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
   /** The path's names without links before its end: with a link at its end followed, and kept. */
