@@ -42,8 +42,9 @@ let leastUsed = 0;
 /** To be awaited between the steps of long work, each of a millisecond or so: a pause once the turn is over. */
 export function nextTurn(): Promise<void> | undefined {
   const now = performance.now();
-  if (busySince === null) begin(now);
-  return isTurnOver(now) ? waitForTurn(callers.current() ?? "") : undefined;
+  if (busySince === null && !isServing) begin(now);
+  // during a rest, and while others wait, long work goes behind them
+  return busySince === null || isTurnOver(now) ? waitForTurn(callers.current() ?? "") : undefined;
 }
 
 /**

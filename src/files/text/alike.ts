@@ -55,10 +55,7 @@ function withoutBlanks(text: string): string {
 /** Without blanks, in small letters, with plain quotes and dashes; each character as long as it was. */
 function folded(text: string): string {
   return withoutBlanks(text).replace(/[\u2018\u2019]/g, "'").replace(/[\u201c\u201d]/g, '"').replace(/\p{Pd}/gu, "-")
-    .replace(/\p{Lu}+/gu, (letters) => {
-      const small = letters.toLowerCase();
-      return small.length === letters.length ? small : letters;
-    });
+    .split("\u0130").map((part) => part.toLowerCase()).join("\u0130"); // the one letter whose small form is longer
 }
 
 /** The line at which the wanted passage begins in the folded text. */

@@ -8,8 +8,8 @@ import { runFreezes } from "./run_freezes.ts";
 
 const atOnce = [60];
 const milliseconds = 300;
-/** A freeze of seconds is hundreds of times as long as what an idle server takes. */
-const allowedFactor = 40;
+/** A freeze of seconds is hundreds of times as long as what an idle server takes, which is a few milliseconds. */
+const allowedFactor = 150;
 const maxPeakMebibytes = 200;
 
 Deno.test("no tool, and no parameter of one, lets a caller keep another one waiting", async () => {

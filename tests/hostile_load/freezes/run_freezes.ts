@@ -114,7 +114,7 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
       clearTimeout(timer);
       const { worst: waited, control, wrong } = await caller.report();
       const after = processorSeconds(pid);
-      const stretch = 1 + (after.waited - before.waited) / Math.max(0.001, after.ran - before.ran);
+      const stretch = 1 + Math.max(0, after.waited - before.waited) / Math.max(0.001, after.ran - before.ran);
       const worst = waited / stretch;
       const most = memoryOf(pid, "VmHWM");
       const peak = most === null || had === null ? null : most - had;
