@@ -3,7 +3,7 @@
  * directory: `deno task move-kv FILE DATA_DIR`. Stop the server first. The file stays as it is.
  */
 import { join } from "node:path";
-import { dataFiles } from "../src/storage/data_directory.ts";
+import { dataFiles } from "../src/storage/mod_settings.ts";
 import { decodeRecord, isLive, readContent } from "../src/storage/deno_kv_storage.ts";
 import { openStorage } from "../src/storage/open_storage.ts";
 import type { StorageKey } from "../src/storage/port.ts";

@@ -19,8 +19,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: ["app", "audit", "console", "files", "mcp", "oauth", "storage"],
 };
 
-/** What other parts import of a part: its entry, and its table of settings, which config reads before the part is loaded. */
-const entries = /^src\/\w+\/(mod|mod_settings)\.ts$/;
+/** What other parts import of a part: its entry, another for what is loaded later, and its table of settings, which config reads before the part is loaded. */
+const entries = /^src\/\w+\/(mod|later|mod_settings)\.ts$/;
 
 interface Import {
   readonly from: string;

@@ -72,7 +72,7 @@ function cyclesAmong(edges: ReadonlyMap<string, readonly string[]>): string[][] 
 }
 
 /** The one file of a part that hands on what others import of it. */
-const entry = /^src\/\w+\/mod\.ts$/;
+const entry = /^src\/\w+\/(mod|later)\.ts$/;
 
 function namesHandedOn(text: string): string[] {
   return Array.from(

@@ -1,19 +1,25 @@
 /** The pages of the console, wired: its sections and what each is shown. */
 import { type Clock, systemClock, type Timers } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
+import type {
+  ConnectedClient,
+  Decisions,
+  HealthFact,
+  JudgedCall,
+  Live,
+  RuleStore,
+  SearchAudit,
+  StepLog,
+  Usage,
+} from "../console/mod.ts";
 import {
   auditSection,
   callsPart,
   changeSection,
-  type ConnectedClient,
   connectedPart,
   connectionsSection,
   createConsole,
-  type Decisions,
   decisionsSection,
-  type HealthFact,
-  type JudgedCall,
-  type Live,
   liveSection,
   overviewSection,
   ownAccount,
@@ -21,18 +27,15 @@ import {
   refusedPart,
   reportAttempts,
   rulesSection,
-  type RuleStore,
-  type SearchAudit,
   servicenowSection,
   settingsSection,
-  type StepLog,
-  type Usage,
   waitingPart,
   whySection,
-} from "../console/mod.ts";
+} from "../console/later.ts";
 import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
 import { describeModels, type LocalModel } from "../llm/mod.ts";
-import { callEvent, type ExportState, type LogExport, readCallsOfDay, searchAudit } from "../audit/mod.ts";
+import { callEvent, type ExportState, type LogExport, readCallsOfDay } from "../audit/mod.ts";
+import { searchAudit } from "../audit/later.ts";
 import { confinementWords, type Installation } from "./installation.ts";
 import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
 import type { Tool } from "../mcp/mod.ts";

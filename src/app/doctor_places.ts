@@ -7,7 +7,8 @@ import type { StorageSettings } from "../storage/mod_settings.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
 import { leadsInto, lookAtPath } from "./config/overlap.ts";
 import { faultWords, pathRemedy, systemCode } from "../lib/system_fault.ts";
-import { dataFiles, exposure } from "../storage/mod.ts";
+import { exposure } from "../storage/mod.ts";
+import { dataFiles } from "../storage/mod_settings.ts";
 import type { FreeSpace, KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
 

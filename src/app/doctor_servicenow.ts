@@ -3,6 +3,7 @@
  * linked an account each API and each table that the tools use.
  */
 import type { Config } from "./config/config.ts";
+import type { Transport, UpstreamRequest } from "../servicenow/mod.ts";
 import {
   askWhoAmI,
   createFetchOnce,
@@ -10,10 +11,8 @@ import {
   createLinkStore,
   createServicenowLinks,
   createTransport,
-  type Transport,
   unavailableCauses,
-  type UpstreamRequest,
-} from "../servicenow/mod.ts";
+} from "../servicenow/later.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { judgeCertificate, type Surroundings, systemSurroundings } from "./doctor_public_address.ts";

@@ -4,7 +4,6 @@ import {
   bindMasterKey,
   boundMark,
   type DataDirectoryProblem,
-  dataFiles,
   loadExamineStorage,
   masterKeyMark,
   missingMasterKey,
@@ -23,7 +22,7 @@ import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { pathBelow } from "../lib/system_path.ts";
 import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
-import type { StorageSettings } from "../storage/mod_settings.ts";
+import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
 import type { KernelAccess } from "../files/mod.ts";
 

@@ -4,7 +4,8 @@ import { createMetricsEndpoint, knownNames } from "../http/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
-import { addCounts, type Counts, expose, expositionType } from "../audit/mod.ts";
+import type { Counts } from "../audit/mod.ts";
+import { addCounts, expose, expositionType } from "../audit/later.ts";
 import { version } from "../lib/version.ts";
 
 /** What one server tells of itself: plain data, which threads can send each other. */

@@ -1,9 +1,9 @@
 /** Moves everything that lasts from one master key to another. */
-import { resealAuditChains } from "../audit/mod.ts";
+import { resealAuditChains } from "../audit/later.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
 import { resealSigningKeys } from "../oauth/mod.ts";
-import { resealLinks } from "../servicenow/mod.ts";
+import { resealLinks } from "../servicenow/later.ts";
 import { boundMark, masterKeyMark, rebindMasterKey, type Storage } from "../storage/mod.ts";
 
 export interface ResealedCounts {

@@ -1,5 +1,6 @@
 /** `connections`: how clients tried to connect, with what kept them from it; and what keeps the server from starting. */
-import { type Check, describeProblems, loadCallRecords, loadDoctor, loadInstallation } from "../app/mod.ts";
+import { type Check, describeProblems } from "../app/mod.ts";
+import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { systemClock } from "../lib/time.ts";

@@ -1,5 +1,6 @@
 /** `harden`: `serve`, in a process from which Linux keeps every file that it does not need. */
-import { describeProblems, loadLandlock } from "../app/mod.ts";
+import { describeProblems } from "../app/mod.ts";
+import { loadLandlock } from "../app/later.ts";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -38,7 +39,7 @@ async function fromSource(settings: readonly string[]) {
     return "error: the program is not on this machine's disk\nhint: download it, and start it from there\n";
   }
   // Deno parses what its cache does not hold yet, and asks /proc for the main thread's stack: under Landlock it would panic
-  await (await import("./serve_command.ts")).loadWorkerParts();
+  await (await import("./serve_workers_command.ts")).loadWorkerParts();
   const main = fileURLToPath(Deno.mainModule);
   // a bundle has no configuration file, and Landlock would keep Deno from one that lies above it
   const config = main.endsWith(".js") ? ["--no-config", "--no-lock", "--no-remote", "--no-npm"] : [];

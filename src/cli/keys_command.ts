@@ -1,5 +1,6 @@
 /** `keys rotate|list|rotate-master`: replaces signing keys, lists them, replaces the master key. */
-import { describeProblems, loadRotateMasterKey } from "../app/mod.ts";
+import { describeProblems } from "../app/mod.ts";
+import { loadRotateMasterKey } from "../app/later.ts";
 import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import { administered, commandOf, printTable } from "./action.ts";

@@ -8,7 +8,7 @@ import { pause } from "../lib/time.ts";
 import { version, versionText } from "../lib/version.ts";
 import type { CommandContext, CommandStatus, ExitStatus } from "./command.ts";
 import { commands } from "./commands.ts";
-import { helpText } from "./command_help.ts";
+import { helpText } from "./help.ts";
 
 /** How long a server that ends waits for its last output to be read. */
 const serverFlushMs = 1_000;

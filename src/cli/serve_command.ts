@@ -1,13 +1,5 @@
 /** `serve`: starts the server behind the permission wall, prints its address, drains it when asked to stop. */
-import {
-  type Config,
-  describeProblems,
-  loadSandboxedWorkers,
-  loadStdioApp,
-  type SandboxedServer,
-  serverWorkerUrl,
-  startSandboxedServer,
-} from "../app/mod.ts";
+import { describeProblems, serverWorkerUrl, startSandboxedServer } from "../app/mod.ts";
 import { loadProgramModule } from "../lib/program.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { lookForParts } from "./missing_parts.ts";
@@ -50,7 +42,8 @@ export async function serve(
   }
   const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
   const server = config.server.workers > 1
-    ? await startWorkers(config, entry, say)
+    ? await (await loadProgramModule<typeof import("./serve_workers_command.ts")>("src/cli/serve_workers_command.ts"))
+      .startWorkers(config, entry, say)
     : startSandboxedServer(config, entry, say);
   const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
@@ -75,26 +68,6 @@ export async function serve(
   if (ended.kind === "stopped") return 0;
   say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
   return 1;
-}
-
-/** What only several workers need. */
-export function loadWorkerParts() {
-  return Promise.all([
-    loadSandboxedWorkers(),
-    loadStdioApp(),
-    import("../lib/time.ts"),
-  ]);
-}
-
-async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
-  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }, { systemTimers }] = await loadWorkerParts();
-  const log = stderrLog(config.server, say);
-  return startSandboxedWorkers(config, entry, {
-    log,
-    writeLog: say,
-    clock: systemTimers.elapsed,
-    policy: restartPolicy,
-  });
 }
 
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */

@@ -1,5 +1,6 @@
 /** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
-import { type Config, loadDeployServer } from "../app/mod.ts";
+import type { Config } from "../app/mod.ts";
+import { loadDeployServer } from "../app/later.ts";
 import { systemClock } from "../lib/time.ts";
 import { createJsonLog } from "../lib/json_log.ts";
 import type { Tool } from "../mcp/mod.ts";

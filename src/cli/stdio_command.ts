@@ -1,12 +1,6 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
-import {
-  describeProblems,
-  giveUp,
-  loadInstallation,
-  loadLoadWorkspaceKernel,
-  loadPermissions,
-  loadStdioApp,
-} from "../app/mod.ts";
+import { describeProblems, giveUp } from "../app/mod.ts";
+import { loadInstallation, loadLoadWorkspaceKernel, loadPermissions, loadStdioApp } from "../app/later.ts";
 import process from "node:process";
 import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";

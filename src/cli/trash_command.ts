@@ -1,5 +1,6 @@
 /** `trash list|restore`: what agents replaced or deleted in the workspace. */
-import { describeProblems, loadOwnerTrash, type OwnerTrash } from "../app/mod.ts";
+import { describeProblems, type OwnerTrash } from "../app/mod.ts";
+import { loadOwnerTrash } from "../app/later.ts";
 import { problemText } from "../lib/result.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { type Action, administered, commandOf, printTable } from "./action.ts";

@@ -1,5 +1,6 @@
 /** Opens the installation for one of the owner's commands, and closes the storage after it. */
-import { describeProblems, type Installation, loadInstallation } from "../app/mod.ts";
+import { describeProblems, type Installation } from "../app/mod.ts";
+import { loadInstallation } from "../app/later.ts";
 import { problemText, UnusableError } from "../lib/result.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";

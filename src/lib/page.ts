@@ -262,3 +262,17 @@ export function wantsPage(request: Request): boolean {
   const accept = request.headers.get("accept") ?? "";
   return accept.includes("text/html") && !accept.includes("text/event-stream");
 }
+
+/** A date and a time of day for people, in UTC. */
+export function dateAndTime(time: number): Html {
+  const date = new Date(time);
+  const words = date.toLocaleString("en-GB", {
+    day: "numeric",
+    month: "long",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    timeZone: "UTC",
+  });
+  return html`<time datetime="${date.toISOString()}">${words} UTC</time>`;
+}

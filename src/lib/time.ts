@@ -2,7 +2,6 @@
  * Time that only goes forward, for durations: rates, back-off, how long something in memory stays fresh. The wall clock
  * (clock.ts) may jump either way; only dates that other parties see are read from it.
  */
-import { type Html, html } from "./page.ts";
 
 /** Passed in wherever something lasts, so that a simulation can turn the hands. */
 export interface Timers {
@@ -134,18 +133,3 @@ export function durationWords(seconds: number): string {
  * "decline", Claude Code as "cancel".
  */
 export const leastReadingMs = 1_000;
-
-// A date and a time of day for people, in UTC.
-
-export function dateAndTime(time: number): Html {
-  const date = new Date(time);
-  const words = date.toLocaleString("en-GB", {
-    day: "numeric",
-    month: "long",
-    year: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    timeZone: "UTC",
-  });
-  return html`<time datetime="${date.toISOString()}">${words} UTC</time>`;
-}

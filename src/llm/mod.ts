@@ -1,5 +1,5 @@
 /** What other parts use of llm. */
-export { createOllamaClient, type OllamaClient } from "./client.ts";
+export type { OllamaClient } from "./client.ts";
 export { llmTools } from "./llm_tools.ts";
 export { describeModels, llmModelsResource } from "./models_report.ts";
 export {

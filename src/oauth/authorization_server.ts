@@ -10,7 +10,7 @@ import type { Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import type { CredentialKey } from "./credential_key.ts";
 import { createSigningKeys } from "./signing_keys.ts";
-import { issueSetUpLink } from "./set_up.ts";
+import { issueSetUpLink } from "./set_up_link.ts";
 import { createUserDirectory } from "./manage_users.ts";
 import { createLivenessCheck, createVerifier, type Verifier } from "./verifier.ts";
 

@@ -1,10 +1,11 @@
 /** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in user's name, revoking it, and leaving. */
+import { dateAndTime } from "../lib/page.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import type { OperatorTokenSummary } from "./operator_token.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
-import { dateAndTime, durationWords } from "../lib/time.ts";
+import { durationWords } from "../lib/time.ts";
 import { type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";

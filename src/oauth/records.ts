@@ -75,15 +75,17 @@ export async function retryOnConflict<T>(attempt: () => Promise<T | typeof confl
 
 // Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice.
 
-const answeredRequestSchema = z.object({
-  /** SHA-256 of the cookie of the browser that decided. */
-  browserHash: z.string(),
-  /** SHA-256 of the decision as it was posted. */
-  decisionHash: z.string(),
-  redirectUri: z.string(),
-  state: z.string().nullable(),
-  isAllowed: z.boolean(),
-});
+const answeredRequestSchema = z.lazy(() =>
+  z.object({
+    /** SHA-256 of the cookie of the browser that decided. */
+    browserHash: z.string(),
+    /** SHA-256 of the decision as it was posted. */
+    decisionHash: z.string(),
+    redirectUri: z.string(),
+    state: z.string().nullable(),
+    isAllowed: z.boolean(),
+  })
+);
 
 /** `["answered_request", SHA-256 of the handle]`, expiring. */
 export const answeredRequests = defineRecordFamily("answered_request", answeredRequestSchema);
@@ -148,12 +150,14 @@ export const approvedRequestLifetimeSeconds = 1_200;
 
 // Signed-in browsers. A session may spare the passphrase, never the consent.
 
-const browserSessionSchema = z.object({
-  userId: z.string(),
-  /** The account's credential hash at sign-in: a changed passphrase ends the session. */
-  credentialHash: z.string(),
-  signedInAt: z.number(),
-});
+const browserSessionSchema = z.lazy(() =>
+  z.object({
+    userId: z.string(),
+    /** The account's credential hash at sign-in: a changed passphrase ends the session. */
+    credentialHash: z.string(),
+    signedInAt: z.number(),
+  })
+);
 
 /** `["browser_session", SHA-256 of the cookie]`, expiring. */
 export const browserSessions = defineRecordFamily("browser_session", browserSessionSchema);
@@ -365,7 +369,7 @@ export interface SignInAttempts {
 /** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
 export const signInAttempts = defineRecordFamily(
   "sign_in_attempts",
-  z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() }),
+  z.lazy(() => z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() })),
 );
 
 // Keys that sign access tokens. The private half is sealed under the installation's master key.

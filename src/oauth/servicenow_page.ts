@@ -1,7 +1,7 @@
 /** The pages about a user's ServiceNow account. */
 import { type Html, html, pageResponse } from "../lib/page.ts";
 import { accountName, type LinkHealth, linkProblem, type VisitRefusal } from "./servicenow_port.ts";
-import { dateAndTime } from "../lib/time.ts";
+import { dateAndTime } from "../lib/page.ts";
 import { deadEnd, messagePage } from "./error_page.ts";
 
 interface ServicenowLinkPage {

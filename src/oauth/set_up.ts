@@ -147,33 +147,6 @@ async function isRepeated({ storage, passwords }: SetUpOptions, code: string, pa
   return owner !== null && await passwords.verify(passphrase, owner.value.passwordHash) === true;
 }
 
-// The one-time link to `/setup`, with which the first person becomes the owner.
-
-const setUpLinkLifetimeMs = 600_000;
-
-type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock"> & {
-  readonly users: UserDirectory;
-};
-
-/**
- * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
- * link that is still good is given again, for installations of several instances.
- */
-export async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
-  const { issuer, storage, secrets, clock } = options;
-  for (;;) {
-    if (await options.users.hasOwner()) return null;
-    const found = await setUpCodes.read(storage, "current");
-    const seed = isShared && found !== null ? found.value.seed : randomId();
-    const code = secrets.authenticate("set-up-link", seed);
-    const issued = await storage.commit({
-      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
-      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
-    });
-    if (issued) return `${issuer}/setup?code=${code}`;
-  }
-}
-
 // * `/invitation`: the holder of a link that an administrator made chooses the passphrase of a new user, or a new one of
 // a user who is there. The link works once, for three days.
 

@@ -1,14 +1,13 @@
 /** What other parts use of servicenow. */
-export { unavailableCauses } from "./failure.ts";
+
 export { tableNameOf, tableOfNumber } from "./known_tables.ts";
-export { createLinkStore, resealLinks } from "./link_store.ts";
-export { askWhoAmI, createServicenowLinks } from "./links.ts";
+
 export { listOf } from "./outcome_tool.ts";
 export type { ServicenowRecords } from "./port.ts";
 export type { Servicenow } from "./servicenow.ts";
 export { relatedTables, tablesOfKind } from "./tables.ts";
-export { createInstanceTokenEndpoint } from "./token_endpoint.ts";
-export { createFetchOnce, createTransport, type Fetch, type Transport, type UpstreamRequest } from "./transport.ts";
+
+export type { Fetch, Transport, UpstreamRequest } from "./transport.ts";
 export const loadServicenow = (): Promise<typeof import("./servicenow.ts")> => import("./servicenow.ts");
 export const loadLinkStore = (): Promise<typeof import("./link_store.ts")> => import("./link_store.ts");
 export const loadServicenowTools = (): Promise<typeof import("./servicenow_tools.ts")> =>

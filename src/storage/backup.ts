@@ -8,13 +8,13 @@ import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
 import {
   copyDurably,
   type DataDirectoryProblem,
-  dataFiles,
   exposure,
   masterKeyBytes,
   renameDurably,
   syncFile,
   unfinishedChange,
 } from "./data_directory.ts";
+import { dataFiles } from "./mod_settings.ts";
 import { exists } from "../lib/system_path.ts";
 import { requireOwn } from "./sqlite_database.ts";
 

@@ -2,35 +2,12 @@
  * The data directory: the database and the master key, for their owner alone. A user who can read it is the owner of the
  * installation, so it is refused when others could.
  */
+import { dataFiles } from "./mod_settings.ts";
 import { nodeFs } from "../lib/program.ts";
 import { exists, parentOf, pathBelow } from "../lib/system_path.ts";
 import { randomBytes, randomId } from "../lib/random_secret.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
-
-/** The names of the files in a data directory, and in a backup of one. */
-export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } as const;
-
-const sideFiles = ["", "-wal", "-shm"] as const;
-
-/** The files that an open database has. */
-export function databaseFiles(databasePath: string): readonly string[] {
-  return sideFiles.map((suffix) => `${databasePath}${suffix}`);
-}
-
-const belowFile = "/in-place";
-
-/**
- * What may be looked at to learn whether a database's files are there, by code that may not look at the files: names
- * below them, where nothing can ever be. The answer is "not a directory" where the file is there, else "no such file".
- */
-export function presencePaths(databasePath: string): readonly string[] {
-  return databaseFiles(databasePath).map((path) => `${path}${belowFile}`);
-}
-
-export function isPresencePath(path: string): boolean {
-  return sideFiles.some((suffix) => path.endsWith(`${dataFiles.database}${suffix}${belowFile}`));
-}
 
 // Files for their owner alone that are whole and on the disk before they have their name.
 

@@ -2,14 +2,11 @@
 export {
   adoptNextMasterKey,
   type DataDirectoryProblem,
-  dataFiles,
   exposure,
-  isPresencePath,
   missingMasterKey,
   openDataDirectory,
   peekMasterKey,
   prepareNextMasterKey,
-  presencePaths,
   readDataDirectory,
   unfinishedChange,
 } from "./data_directory.ts";

@@ -1,6 +1,6 @@
 /** Opens a SQLite file as a Portcullis database, or says why it is none. */
+import { exists } from "../lib/system_path.ts";
 import { DatabaseSync } from "node:sqlite";
-import { existsSync } from "node:fs";
 import { type Problem, UnusableError } from "../lib/result.ts";
 import { createIfAbsent } from "./port.ts";
 
@@ -237,7 +237,7 @@ function readPragma(
  * (write-ahead log, `locking_mode`).
  */
 export function isSqliteInUse(path: string): boolean {
-  if (!existsSync(path)) return false;
+  if (!exists(path)) return false;
   const database = new DatabaseSync(path);
   try {
     database.exec("PRAGMA busy_timeout = 0; PRAGMA locking_mode = EXCLUSIVE");

@@ -9,7 +9,7 @@
 import { nodeFs } from "../lib/program.ts";
 import { parentOf } from "../lib/system_path.ts";
 import { systemTimers, type Timers } from "../lib/time.ts";
-import { databaseFiles, presencePaths } from "./data_directory.ts";
+import { databaseFiles, presencePaths } from "./mod_settings.ts";
 
 const lookEveryMs = 250;
 /** After so many looks at an unchanged directory, what was in it is there still. Some file systems count whole seconds. */

@@ -46,9 +46,9 @@ async function modulesOf(entry: string, follow: (dependency: Dependency) => bool
 
 Deno.test("help and version load no module of Node, no setting and no command", async () => {
   const loaded = [...await loadedWith("main.ts")];
-  assert.ok(loaded.includes("src/cli/command_help.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
+  assert.ok(loaded.includes("src/cli/help.ts") && loaded.includes("src/lib/version.ts"), "the graph was read");
   assert.deepEqual(
-    loaded.filter((specifier) => /^(npm:|node:)|^src\/(?!cli\/\w+\.ts|lib\/|version\.ts)/.test(specifier)),
+    loaded.filter((specifier) => /^(npm:|node:)|^src\/(?!cli\/\w+\.ts|lib\/)/.test(specifier)),
     [],
   );
 });
@@ -57,7 +57,7 @@ Deno.test("the program starts without packages, databases and the modules of Nod
   const loaded = [...await loadedWith("src/cli/run_command.ts"), ...await loadedWith("src/cli/serve_command.ts")];
   assert.ok(loaded.includes("src/cli/read_settings.ts"), "the graph was read");
   const slow =
-    /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|tools|workspace|http)\/(?!(settings|port)\.ts$)/;
+    /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|files|http|oauth|llm|console|audit)\/(?!mod_settings\.ts$|host\.ts$)/;
   assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);
 });
 
@@ -66,7 +66,7 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
     const read = [...await readWith(entry)];
     assert.ok(read.includes("src/lib/program.ts"), "the graph was read");
     const others =
-      /^npm:|^src\/cli\/commands\/(?!serve\.ts$)|^src\/(mcp|tools|workspace|http|storage)\/(?!(settings|port|database_url|data_directory\/data_files)\.ts$)/;
+      /^npm:|^src\/cli\/(?!(serve|run)_command\.ts$)\w+_command\.ts|^src\/(mcp|files|http|oauth|llm|console|audit|storage)\/(?!(mod_settings|database_url|host)\.ts$)/;
     assert.deepEqual(read.filter((specifier) => others.test(specifier)), [], entry);
   }
 });
@@ -75,12 +75,12 @@ Deno.test("the server starts without pages, OAuth endpoints, links, metrics, the
   const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
   assert.ok(loaded.includes("src/oauth/authorization_server.ts"), "the graph was read");
   const later = [
-    /^src\/(ollama\/(client|local_model|model_queue)|transfer\/(transfers|upload|download|link_store)|workspace\/text\/(line_pattern|line_search|search_file))/,
-    /^src\/authorization_server\/(pages|browser|endpoints)/,
-    /^src\/authorization_server\/(token\/\w+_grant|users\/(set_up|sign_in|invitation)|clients\/register)\.ts/,
-    /^src\/console\/(?!settings\.ts$)/,
-    /^src\/(telemetry\/metrics\/|composition\/metrics_listener)/,
-    /^src\/composition\/(console\/(?!console_side)|doctor)/,
+    /^src\/llm\/(client|local_model|model_queue)\./,
+    /^src\/files\/(transfer\/(transfers|upload|download|link_store)|text\/(line_pattern|line_search|search_file))\./,
+    /^src\/oauth\/(\w+_page|endpoints|authorize|consent|grants|token|set_up|sign_in|register)\.ts/,
+    /^src\/console\/(later\.ts|pages\/)/,
+    /^src\/audit\/(metrics|search)\./,
+    /^src\/app\/(metrics_listener|console_pages|doctor)/,
     /^(node:net$|npm:.*jose)/,
   ];
   assert.deepEqual(loaded.filter((specifier) => later.some((pattern) => pattern.test(specifier))), []);
@@ -90,11 +90,10 @@ Deno.test("the server starts without what only another configuration uses", asyn
   const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
   assert.ok(loaded.includes("src/files/tools/file_read.ts"), "the graph was read");
   const unused = [
-    /^src\/servicenow\/(?!port|failure|tables|limits|access\/(known|related)_tables)/,
-    /^src\/(tools|resources|prompts)\/servicenow(?!\/outcome\.ts$)/,
-    /^src\/workspace\/store\//,
-    /^src\/storage\/(sqlite|postgres|deno_kv)\//,
-    /^npm:.*(postgres|re2js|diff)/,
+    /^src\/servicenow\/(?!mod\.|port\.|failure\.|tables\.|known_tables\.|outcome_tool\.|mod_settings\.)/,
+    /^src\/files\/store\//,
+    /^src\/storage\/(sqlite|postgres|deno_kv)/,
+    /^npm:.*(postgres|re2js|diff|jschardet)/,
   ];
   assert.deepEqual(loaded.filter((specifier) => unused.some((pattern) => pattern.test(specifier))), []);
 });
@@ -115,7 +114,7 @@ const slowOfNode =
   /^(node:(async_hooks|buffer|crypto|fs|process|stream|timers|util)|ext:deno_node\/(crypto|fs|_process\/process|internal\/streams\/.*)\.)/;
 
 Deno.test("a server imports no slow module of Node before it listens", async () => {
-  const entries = ["composition/workers/run_in_worker", "storage/sqlite/sqlite_storage", "storage/sqlite/presence"];
+  const entries = ["app/run_in_worker", "storage/sqlite_storage", "storage/sqlite_presence"];
   for (const entry of entries) {
     const loaded = [...await loadedWith(`src/${entry}.ts`)];
     assert.ok(loaded.includes(`src/${entry}.ts`), "the graph was read");

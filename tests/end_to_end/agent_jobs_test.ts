@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { systemClock } from "../../src/lib/time.ts";
-import { dataFiles } from "../../src/storage/data_directory.ts";
+import { dataFiles } from "../../src/storage/mod_settings.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";

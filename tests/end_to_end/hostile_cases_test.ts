@@ -7,7 +7,7 @@ import process from "node:process";
 import { systemClock } from "../../src/lib/time.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
-import { dataFiles } from "../../src/storage/data_directory.ts";
+import { dataFiles } from "../../src/storage/mod_settings.ts";
 import { toTemplateValue } from "../../src/files/workspace/file_uri.ts";
 import { parseDirectoryPath, rootPath } from "../../src/files/workspace/path.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";

@@ -2,7 +2,7 @@
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { KernelAccess } from "../../files/mod.ts";
-import { isPresencePath } from "../../storage/mod.ts";
+import { isPresencePath } from "../../storage/mod_settings.ts";
 import type { ServerPermissions } from "./permissions.ts";
 import { commandLine } from "../../lib/program_name.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { Config } from "../config/config.ts";
 import { parentOf, pathBelow } from "../../lib/system_path.ts";
-import { dataFiles, presencePaths } from "../../storage/mod.ts";
+import { dataFiles, presencePaths } from "../../storage/mod_settings.ts";
 import { programName } from "../../lib/program_name.ts";
 
 type WallSettings = Pick<Config, "http" | "ollama" | "servicenow" | "storage" | "telemetry" | "workspace">;

@@ -84,12 +84,12 @@ const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" 
 /** Files of one call together that are held until all are written. */
 const maxHeldBytes = 16 * 1024 * 1024;
 
-const modes = z.enum(["overwrite", "create", "append"]);
+const modes = () => z.enum(["overwrite", "create", "append"]);
 const oneMore = z.lazy(() =>
   z.strictObject({
     filename: z.string(),
     content: z.string().meta({ written: "json" }),
-    mode: modes.optional().meta({ unlisted: true }),
+    mode: modes().optional().meta({ unlisted: true }),
     if_version: ifVersionInput(),
   })
 );
@@ -97,7 +97,7 @@ const plainInput = () =>
   z.object({
     filename: filenameInput().describe("Path"),
     content: z.string().describe("Text").meta({ written: "json" }),
-    mode: modes.default("overwrite").describe("create refuses what is there"),
+    mode: modes().default("overwrite").describe("create refuses what is there"),
     if_version: ifVersionInput(),
     files: z.array(oneMore).max(maxFiles - 1).optional().describe("More, all or none; mode as beside files"),
   });

@@ -1,6 +1,6 @@
 /** The page on which a person uploads by a link, and what it says afterwards. It works without script and cookies. */
 import { type Html, html, pageResponse } from "../../lib/page.ts";
-import { dateAndTime } from "../../lib/time.ts";
+import { dateAndTime } from "../../lib/page.ts";
 import { showName } from "../workspace/file_display.ts";
 import type { UploadRecord } from "./link_store.ts";
 

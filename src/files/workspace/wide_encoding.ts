@@ -1,5 +1,4 @@
 /** UTF-16, by its byte order mark or by what its bytes show without one. */
-import { isUtf8 } from "node:buffer";
 
 /** The two orders of bytes. */
 export type WideEncoding = "utf-16le" | "utf-16be";
@@ -12,6 +11,7 @@ const leastZeroShare = 0.25;
 const leastBytes = 8;
 /** How many of its characters have to be of the commonest scripts. */
 const leastCommonShare = 0.5;
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 const common = /[\t\n\r -~\xa0-\u02ff\u0370-\u06ff\u3000-\u30ff\uac00-\ud7a3]/gu;
 const impossible = /[^\P{Cc}\t\n\r\f]|\p{Cn}|\p{Co}|\p{Cs}/u;
 
@@ -35,6 +35,16 @@ export function wideEncoding(start: Uint8Array): WideEncoding | null {
   const text = decodeWide(sample, encoding).replace(/[\ud800-\udbff]$/, "");
   const isText = !impossible.test(text) && (text.match(common)?.length ?? 0) >= text.length * leastCommonShare;
   return isText ? encoding : null;
+}
+
+/** Node's function of that name would bring Node's errors and buffers to each start. */
+function isUtf8(bytes: Uint8Array): boolean {
+  try {
+    strictUtf8.decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** An even number of bytes as text, which may hold halves of pairs. */
