@@ -181,4 +181,5 @@ export const ollamaLimits = {
   retryDelayMs: 250,
 };
 
+/** The bounds of one model call. */
 export type OllamaLimits = Readonly<typeof ollamaLimits>;

@@ -17,6 +17,7 @@ export interface ItemQuestion {
   readonly initial: string;
 }
 
+/** An item of the service catalog, with the questions that an order answers. */
 export interface CatalogItem {
   readonly sysId: string;
   readonly name: string;
@@ -27,6 +28,7 @@ export interface CatalogItem {
   readonly questions: readonly ItemQuestion[];
 }
 
+/** What to order, and the answers by question. */
 export interface OrderRequest {
   readonly action: "order" | "add_to_cart" | "show_cart" | "submit_cart";
   /** Name, sys_id or link of the item; not needed for the cart as a whole. */
@@ -43,6 +45,7 @@ interface CartLine {
   readonly price: string;
 }
 
+/** What an order holds or held: items, prices and the request that came of it. */
 export interface Cart {
   readonly lines: readonly CartLine[];
   /** As the instance shows it. */
@@ -116,6 +119,7 @@ export interface RecordSearch {
   readonly cursor?: string;
 }
 
+/** One page of a search, in the order that was asked for. */
 export interface RecordPage {
   readonly table: string;
   readonly records: readonly ShownRecord[];
@@ -129,10 +133,12 @@ export interface RecordPage {
   readonly total: number | null;
 }
 
+/** Which records to count, and by which fields. */
 export interface RecordCountRequest extends Pick<RecordSearch, "table" | "words" | "where"> {
   readonly groupBy?: string;
 }
 
+/** How many records there are, in all and by group. */
 export interface RecordCount {
   readonly table: string;
   readonly understood: readonly string[];
@@ -151,12 +157,14 @@ export interface RecordName {
   readonly table?: string | undefined;
 }
 
+/** Which record to show, with which fields and related records. */
 export interface RecordViewRequest extends RecordName {
   /** Without them, those that hold something of interest; `*` is all. */
   readonly fields?: readonly string[] | undefined;
   readonly include?: readonly string[];
 }
 
+/** One comment or work note of a record. */
 export interface JournalEntry {
   readonly audience: "team" | "caller";
   /** The user name; `null` where the entry is the whole journal as the instance shows it. */
@@ -165,6 +173,7 @@ export interface JournalEntry {
   readonly text: string;
 }
 
+/** Records that belong to another, of one kind. */
 export interface RelatedRecords {
   readonly kind: string;
   readonly records: readonly ShownRecord[];
@@ -181,12 +190,14 @@ interface ItemAnswer {
   readonly value: string;
 }
 
+/** What a person answered when they ordered an item. */
 export interface ItemAnswers {
   readonly answers: readonly ItemAnswer[];
   /** Whether there are more. */
   readonly isCut: boolean;
 }
 
+/** A record as its reader may see it. */
 export interface RecordView {
   readonly record: ShownRecord;
   /** Grows with each change of the record. */
@@ -198,6 +209,7 @@ export interface RecordView {
   readonly related: readonly RelatedRecords[];
 }
 
+/** A field of a table: its name, label, type and choices. */
 export interface DescribedField {
   readonly name: string;
   readonly label: string;
@@ -209,6 +221,7 @@ export interface DescribedField {
   readonly choicesLeft: number;
 }
 
+/** The fields of a table, as far as they are known. */
 export interface TableDescription {
   readonly table: string;
   readonly writable: boolean;
@@ -243,6 +256,7 @@ interface NewAttachment {
 
 type DeskPortAnswer<T> = Promise<Result<T, ServicenowFailure>>;
 
+/** Which attachment of which record. */
 export interface FileRequest extends RecordName {
   /** Of the file; its record's only one when absent. */
   readonly name: string | undefined;
@@ -270,6 +284,7 @@ interface DeskReads {
 /** Free text that is sent to the instance. */
 export const maxTextCharacters = 20_000;
 
+/** What a field held before a change, and what it holds after. */
 export interface FieldChange {
   readonly name: string;
   readonly before: string;
@@ -310,6 +325,7 @@ interface Change {
   readonly dryRun: boolean;
 }
 
+/** A record to make: its table and values. */
 export interface CreateRequest extends Change {
   readonly table: string;
   /** `name=value` lines, or a JSON object. */
@@ -318,26 +334,31 @@ export interface CreateRequest extends Change {
   readonly from?: string | undefined;
 }
 
+/** A change of a record: the values to set. */
 export interface UpdateRequest extends Change, RecordName {
   readonly values: string;
   /** The version that the caller has seen. */
   readonly ifVersion?: string | undefined;
 }
 
+/** A comment or work note to add to a record. */
 export interface NoteRequest extends Change, RecordName {
   readonly audience: "team" | "caller";
   readonly text: string;
 }
 
+/** A decision on an approval. */
 export interface ApprovalRequest extends Change, RecordName {
   readonly decision: "approve" | "reject";
   readonly comment?: string | undefined;
 }
 
+/** A file to attach to a record. */
 export interface AttachRequest extends Change, RecordName {
   readonly file: NewAttachment;
 }
 
+/** The attachment that was made. */
 export interface AttachReport {
   /** The record's number or name. */
   readonly record: string;
