@@ -41,6 +41,8 @@ export interface DiskWorkspaceOptions {
    * can already write the workspace's directory makes one. Default `refuse`; package stores elsewhere need `allow`. Writing never changes the other names: the new content is a new file.
    */
   readonly hardLinks?: "allow" | "refuse";
+  /** After how many milliseconds names of files that have several are looked for again. Default 5,000. */
+  readonly recountLinksAfter?: number;
   /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
   readonly kernel?: KernelRoots | undefined;
   /** What is kept of what changes replace; for no time: what was kept is dropped. Default: nothing. */
@@ -74,7 +76,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     clock,
     rules,
     hardLinks: options.hardLinks ?? "refuse",
-    innerLinks: createInnerLinks(access, limits, systemTimers.elapsed),
+    innerLinks: createInnerLinks(access, limits, systemTimers.elapsed, options.recountLinksAfter),
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),
     staging,

@@ -27,6 +27,7 @@ export function createInnerLinks(
   access: DiskAccess,
   { maxTreeEntries }: WorkspaceLimits,
   elapsed: Timers["elapsed"],
+  recountAfter = recountMilliseconds,
 ): InnerLinks {
   let found = new Map<string, number>();
   let counting: Promise<boolean> | null = null;
@@ -34,7 +35,7 @@ export function createInnerLinks(
   const keyOf = ({ dev, ino, nlink, ctime }: Parameters<InnerLinks["has"]>[0]): string =>
     [dev, ino, nlink, ctime?.getTime()].join(" ");
   const count = async (): Promise<boolean> => {
-    if (elapsed() - countedAt < recountMilliseconds) return false;
+    if (elapsed() - countedAt < recountAfter) return false;
     const names = new Map<string, number>();
     let entries = 0;
     try {
