@@ -90,7 +90,7 @@ function judge(hostile: HostileCase, answer: Answer, isFaithful: boolean): void 
   if (!isFaithful) return;
   const isOk = answer.result?.isError === false;
   const kind = isOk ? "ok" : /no such file or directory/.test(text) ? "not_found" : "deny";
-  assert.ok(hostile.accept.includes(kind), `${hostile.id}: ${kind}: ${whole}`);
+  assert.ok((hostile.acceptOfCall ?? hostile.accept).includes(kind), `${hostile.id}: ${kind}: ${whole}`);
   if (isOk) {
     for (const each of hostile.contains ?? []) {
       assert.ok(text.includes(each), `${hostile.id} lacks ${each}`);

@@ -90,8 +90,8 @@ const refused: readonly Row[] = [
     content: "x",
   }]],
   ["file_write", { filename: "a\nb", content: "x" }, /control characters and line separators are not allowed/],
-  ["file_edit", { path: "none.ts", old_text: "a", new_text: "b" }, /file_write creates files/, ["file_write", {
-    filename: "none.ts",
+  ["file_edit", { path: "fresh.ts", old_text: "a", new_text: "b" }, /file_write creates files/, ["file_write", {
+    filename: "fresh.ts",
     content: "b",
   }]],
   ["file_edit", { path: "d", old_text: "a", new_text: "b" }, /is a directory; name a file in it/],

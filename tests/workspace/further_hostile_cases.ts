@@ -10,9 +10,15 @@ interface Row {
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly accept: HostileCase["accept"];
+  readonly acceptOfCall?: HostileCase["accept"];
   readonly contains?: readonly string[];
   readonly notContains?: readonly string[];
 }
+
+/** A call understands the machine's own name of a file in the workspace, where that is a directory. */
+const machinePath = "{{W}}/in.txt";
+const ofCall = (filename: string): Pick<Row, "acceptOfCall"> =>
+  filename === machinePath ? { acceptOfCall: ["ok", ...anyRefusal] } : {};
 
 const spellings: readonly string[] = [
   "./../outside/secret.txt",
@@ -36,7 +42,7 @@ const spellings: readonly string[] = [
   "/proc/self/cwd",
   "/dev/stdin",
   "//etc/passwd",
-  "{{W}}/in.txt",
+  machinePath,
   "{{OUT}}/secret.txt",
   "\\\\?\\C:\\in.txt",
   "\\\\server\\share",
@@ -55,6 +61,7 @@ const rows: readonly Row[] = [
     tool: "file_read",
     args: { filename },
     accept: anyRefusal,
+    ...ofCall(filename),
   })),
   ...spellings.slice(0, 23).map((filename) => ({
     why: `nor makes anything outside: ${JSON.stringify(filename)}`,

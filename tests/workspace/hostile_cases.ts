@@ -13,6 +13,8 @@ export interface HostileCase {
   readonly args: Readonly<Record<string, unknown>>;
   /** The outcomes that are right: `deny` is any refusal but "it is not there". */
   readonly accept: readonly ("ok" | "not_found" | "deny")[];
+  /** Those of a call over the protocol, where it understands arguments that the tool itself refuses. */
+  readonly acceptOfCall?: HostileCase["accept"];
   readonly contains?: readonly string[];
   readonly notContains?: readonly string[];
   readonly timeoutMs?: number;
@@ -556,7 +558,8 @@ export const hostileCases: readonly HostileCase[] = [
     setup: insideFile,
     tool: "file_list",
     args: { path: "in.txt" },
-    accept: ["deny", "not_found"],
+    accept: ["ok"],
+    contains: ["in.txt"],
   },
   {
     id: "G12",
@@ -600,11 +603,13 @@ export const hostileCases: readonly HostileCase[] = [
   },
   {
     id: "G22",
-    why: "content that is not a string",
+    why: "content that is not a string: a tool refuses it, and a call has it written out as JSON before",
     setup: insideFile,
     tool: "file_write",
     args: { filename: "x.txt", content: { a: 1 } },
     accept: ["deny"],
+    acceptOfCall: ["ok"],
+    contains: ["x.txt"],
   },
   {
     id: "H02",
