@@ -12,7 +12,7 @@ interface Documented {
 
 Deno.test("docs/tools.md: the example is a working tool", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/tools.md", import.meta.url));
-  const [, path = "", code = ""] = /`(src\/tools\/[^`]+)`:\n\n```ts\n([^]*?)```/.exec(page) ??
+  const [, path = "", code = ""] = /`(src\/files\/tools\/[^`]+)`:\n\n```ts\n([^]*?)```/.exec(page) ??
     assert.fail("no example");
   const home = new URL(`../../${path}`, import.meta.url);
   const source = code.replace(/"(\.[^"]+)"/g, (_, specifier) => JSON.stringify(new URL(specifier, home).href));
