@@ -1,5 +1,5 @@
 /**
- * `deno task bench:audit`: what the stored audit costs. Recording a line (what a call pays), writing it in the background,
+ * `deno task bench audit`: what the stored audit costs. Recording a line (what a call pays), writing it in the background,
  * and the processor time of one page of a search among a million lines. BENCH_LINES and BENCH_LINES_OF_BATCH change the store.
  */
 import process from "node:process";

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:console`: the processor time of each page of the console, and of a second of its event stream, with a
+ * `deno task bench console`: the processor time of each page of the console, and of a second of its event stream, with a
  * million lines in the audit, 1,000 grants, 500 calls that wait and 200 rules. BENCH_LINES changes the first.
  */
 import process from "node:process";

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:desk`: what forty jobs of a service desk cost an agent, in calls and o200k tokens (arguments and answers),
+ * `deno task bench desk`: what forty jobs of a service desk cost an agent, in calls and o200k tokens (arguments and answers),
  * through the started server against the stand-in instance; each job's outcome is checked (tests/fixtures/desk_jobs).
  * Then what a read takes beside a bare fetch of the same record.
  */

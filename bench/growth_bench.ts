@@ -1,5 +1,5 @@
 /**
- * `deno task bench:growth`: what a request costs a server that has 1, 100, 10,000 and 100,000 sessions, tokens, clients
+ * `deno task bench growth`: what a request costs a server that has 1, 100, 10,000 and 100,000 sessions, tokens, clients
  * or files, beside the same server with one of them. Requests ask for all of them, one after the other, and every answer
  * is checked. Both servers get as many requests, in many short slices that alternate, so that what else the machine does
  * meets both alike. The figure is all of the server's own CPU time, work in the background included. The row of one

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:oauth`: what the token endpoint costs for each grant, and the guard for each request, as ratios to an
+ * `deno task bench oauth`: what the token endpoint costs for each grant, and the guard for each request, as ratios to an
  * endpoint that parses as many bytes and answers JSON. Everything runs in this process, on a SQLite file, without a
  * socket; the CPU time is this process's own. Waiting for the disk counts as time, not as CPU time.
  */

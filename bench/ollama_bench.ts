@@ -1,5 +1,5 @@
 /**
- * `deno task bench:ollama`: what the way through Portcullis adds to a model's answer, as ratios to reading Ollama directly
+ * `deno task bench ollama`: what the way through Portcullis adds to a model's answer, as ratios to reading Ollama directly
  * with fetch and JSON.parse. A stand-in in another process echoes the prompt, one word a token, as fast as it can. CPU time
  * is that of the process which reads the stand-in; wall-clock figures are medians of rounds in turn, since the machine's speed swings.
  */

@@ -1,10 +1,10 @@
 /**
- * `deno task bench:peers`: what the same trivial tool and the read of a small file cost on Portcullis (token check, rate
+ * `deno task bench peers`: what the same trivial tool and the read of a small file cost on Portcullis (token check, rate
  * limit, confinement and audit on), on the servers of {@link ./peer_programs.ts} (nothing of the kind), and on a bare
  * Deno.serve. All run side by side and are
  * loaded in turn, in rounds; every answer is compared with the one that was checked first. The figure is the server's own
  * CPU time. The peers are installed by npm into a temporary directory. Memory by stream and by session is measured by
- * `deno task bench:streams`.
+ * `deno task bench streams`.
  */
 import process from "node:process";
 import { makeServerPlace } from "../tests/fixtures/running_server.ts";

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:search`: what an agent does with many files or large ones, asked of `main.ts stdio`, of the official
+ * `deno task bench search`: what an agent does with many files or large ones, asked of `main.ts stdio`, of the official
  * @modelcontextprotocol/server-filesystem and of the Unix tool that does the same, in turn. Everything runs on one core;
  * this program, which waits for the answers, on the other. Searches are then asked of `main.ts serve` on all cores, and of
  * ripgrep. Each answer is checked. A Unix tool's time holds its start; that of `true` shows how long a start takes.

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:start [PROGRAM]`: how long a start takes until the first answer in MCP, the memory then and after
+ * `deno task bench start [PROGRAM]`: how long a start takes until the first answer in MCP, the memory then and after
  * {@link calls} calls of a tool, and a minute later each time: from source, from the bundle, of the servers of {@link ./peer_programs.ts} and two of
  * the official ones, and of a bare Deno.serve; with PROGRAM, of that compiled one, and of SDK v2 compiled with the same
  * Deno and base binary (COMPILE_DENO, DENORT_BIN). Starts take turns, so that the machine's moods meet all of them;

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:streams`: 1,000 idle streams and 10,000 legacy sessions at one server, with calls going on. Prints the
+ * `deno task bench streams`: 1,000 idle streams and 10,000 legacy sessions at one server, with calls going on. Prints the
  * server's memory for each stream and session, beside a bare `Deno.serve` that holds as many streams and beside peers,
  * and what a call takes with and without them. Linux only: memory is read from /proc.
  */

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:tokens`: what an agent's context pays, in o200k tokens, for the list of tools and for its everyday jobs,
+ * `deno task bench tokens`: what an agent's context pays, in o200k tokens, for the list of tools and for its everyday jobs,
  * with ours (`main.ts stdio`) and with the official @modelcontextprotocol/server-filesystem in the same minute. A job is a
  * script of the fewest sensible calls (tests/fixtures/agent_jobs); its outcome is checked. A call costs its arguments as
  * JSON and the text of its answer; pictures are not counted. The official server does the jobs that it can do.

@@ -1,5 +1,5 @@
 /**
- * `deno task bench:workers`: what more workers (`serve --workers N`) give and cost, as ratios to one: calls a second,
+ * `deno task bench workers`: what more workers (`serve --workers N`) give and cost, as ratios to one: calls a second,
  * CPU time a call, memory. The load comes from this process, which takes a core of its own while it runs: on a machine
  * of N cores, N workers cannot be N times as fast, and CPU time says more than calls a second. Linux only.
  */

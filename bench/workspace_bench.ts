@@ -1,5 +1,5 @@
 /**
- * `deno task bench:workspace`: the file tools of `main.ts stdio`, as a client starts it, beside the official
+ * `deno task bench workspace`: the file tools of `main.ts stdio`, as a client starts it, beside the official
  * @modelcontextprotocol/server-filesystem, both over stdio with the official SDK's client; one call at a time, in turn.
  * npm installs that server into a temporary directory. 10 MB are read with a plain client instead: the SDK's copies what
  * has come with each piece, which takes it 17 s and us 0.2. Then where the time of a read goes, and what reading 10 MB takes.

@@ -1,6 +1,6 @@
 /**
  * Moves a Deno KV file, in which earlier versions could keep their entries, into the SQLite database of a data
- * directory: `deno task move-kv FILE DATA_DIR`. Stop the server first. The file stays as it is.
+ * directory: `deno run -A scripts/move_kv_file.ts FILE DATA_DIR`. Stop the server first. The file stays as it is.
  */
 import { join } from "node:path";
 import { dataFiles } from "../src/storage/mod_settings.ts";
@@ -40,7 +40,9 @@ if (import.meta.main) {
   const [file, dataDir] = Deno.args;
   const say = (text: string): void => void Deno.stdout.writeSync(new TextEncoder().encode(`${text}\n`));
   if (file === undefined || dataDir === undefined) {
-    say("error: FILE and DATA_DIR are needed\nhint: deno task move-kv /var/lib/portcullis.kv ~/.portcullis");
+    say(
+      "error: FILE and DATA_DIR are needed\nhint: deno run -A scripts/move_kv_file.ts /var/lib/portcullis.kv ~/.portcullis",
+    );
     Deno.exit(2);
   }
   say(`${await moveKvFile(file, dataDir, Date.now)} entries are in ${join(dataDir, dataFiles.database)}`);

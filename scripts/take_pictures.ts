@@ -1,6 +1,6 @@
 /**
- * `deno task pictures`: takes the pictures of the documentation anew, in light and dark: the first five minutes of a new
- * owner with a server as it is started. Needs Chromium (CHROMIUM_PATH).
+ * `deno run -A --config deno.dev.json scripts/take_pictures.ts`: takes the pictures of the documentation anew, in light
+ * and dark: the first five minutes of a new owner with a server as it is started. Needs Chromium (CHROMIUM_PATH).
  */
 import { createHash, randomBytes } from "node:crypto";
 import process from "node:process";

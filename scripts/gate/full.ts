@@ -106,8 +106,8 @@ async function parts(): Promise<readonly Part[]> {
     },
     { name: "conformance", command: task("conformance"), missing: isInstalled("npm") ? null : "there is no npm" },
     { name: "soak", command: task("soak", "--minutes", "10") },
-    { name: "soak of a simulated fleet", command: task("soak:fleet", "--seeds", "500", "--minutes", "10") },
-    { name: "hostile load", command: task("hostile", "--minutes", "5") },
+    { name: "soak of a simulated fleet", command: task("soak", "fleet", "--seeds", "500", "--minutes", "10") },
+    { name: "hostile load", command: task("soak", "hostile", "--minutes", "5") },
   ];
 }
 

@@ -1,5 +1,5 @@
 /**
- * `deno task notices [FILE]`: the licences of what the program is made of: each package that deno.lock pins, with the
+ * `deno task release notices [FILE]`: the licences of what the program is made of: each package that deno.lock pins, with the
  * text that it ships, and Deno.
  */
 import { existsSync } from "node:fs";

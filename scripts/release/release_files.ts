@@ -1,5 +1,5 @@
 /**
- * `deno task release-files --repository OWNER/NAME [--dist DIRECTORY]`: makes a release's files from the programs of
+ * `deno task release files --repository OWNER/NAME [--dist DIRECTORY]`: makes a release's files from the programs of
  * `deno task compile --target all`: archives of them with their licences, MCPB bundles, the bill of materials, the
  * notices and the checksums of all these in DIRECTORY/assets, the registry entry beside it. Nothing is uploaded.
  */

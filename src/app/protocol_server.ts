@@ -157,7 +157,7 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
 
 // What a client's list of tools costs its model, for the console: near enough to see that one more scope matters.
 
-/** Characters of such a list to a token of today's models, measured by `deno task bench:tokens`. */
+/** Characters of such a list to a token of today's models, measured by `deno task bench tokens`. */
 const charactersPerToken = 4.3;
 
 /** Estimates the tokens of `tools/list` for a token with these scopes. The schemas are made at the first use. */

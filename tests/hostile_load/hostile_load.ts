@@ -1,5 +1,5 @@
 /**
- * `deno task hostile [--minutes 5] [--seed N]`: hostile calls of every kind against the started server in a small heap,
+ * `deno task soak hostile [--minutes 5] [--seed N]`: hostile calls of every kind against the started server in a small heap,
  * while an innocent caller goes on. Prints the seed, the slowest answer that the innocent caller got, and the memory.
  * Ends with status 1 when the server ended, failed, or used too much.
  */

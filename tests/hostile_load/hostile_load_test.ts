@@ -1,4 +1,4 @@
-/** The hostile load of `deno task hostile`, cut to what a gate has time for. Its times are not judged. */
+/** The hostile load of `deno task soak hostile`, cut to what a gate has time for. Its times are not judged. */
 import assert from "node:assert/strict";
 import process from "node:process";
 import { runHostileLoad } from "./run_hostile_load.ts";

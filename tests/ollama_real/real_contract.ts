@@ -1,4 +1,4 @@
-/** The stand-in against a real Ollama, request by request. Part of `deno task test:ollama`. */
+/** The stand-in against a real Ollama, request by request. Part of `deno task test tests/ollama_real/*.ts`. */
 import assert from "node:assert/strict";
 import { startOllama } from "../fixtures/ollama.ts";
 import { baseUrl, capabilities, real, redPixel, show, writer } from "./real_server.ts";

@@ -1,6 +1,6 @@
 /**
- * `deno task test:ollama`: the tools against a real Ollama at OLLAMA_HOST, with whatever models it has. What a machine
- * cannot show is skipped, and its name says why. No part of `deno task test`.
+ * `deno task test tests/ollama_real/*.ts`: the tools against a real Ollama at OLLAMA_HOST, with whatever models it has.
+ * What a machine cannot show is skipped, and its name says why. No part of the gate.
  */
 import assert from "node:assert/strict";
 import type { ToolContext } from "../../src/mcp/tool.ts";

@@ -1,7 +1,7 @@
 /**
  * Several instances of the real server on one simulated database, in virtual time. A seed decides everything: which
  * commits are delayed, refused, or done and reported as lost, who is killed or paused, which clocks jump. `FLEET_SEED=N`
- * replays one; `deno task soak:fleet` runs thousands.
+ * replays one; `deno task soak fleet` runs thousands.
  */
 import assert from "node:assert/strict";
 import process from "node:process";

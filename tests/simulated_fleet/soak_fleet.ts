@@ -1,5 +1,5 @@
 /**
- * `deno task soak:fleet [--seeds 1000] [--from N] [--minutes M]`: seed after seed of the simulated fleet. `FLEET_SEED=N`
+ * `deno task soak fleet [--seeds 1000] [--from N] [--minutes M]`: seed after seed of the simulated fleet. `FLEET_SEED=N`
  * replays one, and says what happened in it. Ends with status 1 at the first seed that fails.
  */
 import process from "node:process";

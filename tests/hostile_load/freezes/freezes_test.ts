@@ -1,5 +1,5 @@
 /**
- * No caller freezes the others: the short form of what `deno task hostile` begins with. Waits are judged by what the same
+ * No caller freezes the others: the short form of what `deno task soak hostile` begins with. Waits are judged by what the same
  * caller waits for on the same machine, in the same run, while nothing else is asked.
  */
 import assert from "node:assert/strict";

@@ -1,0 +1,22 @@
+/** The tasks of deno.json, and the programs that three of them choose by name. */
+import assert from "node:assert/strict";
+import { root } from "../../scripts/bundle.ts";
+import { commandOf, programs } from "../../scripts/run_by_name.ts";
+
+Deno.test("deno.json has at most fifteen tasks", async () => {
+  const { tasks } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
+  const names = Object.keys(tasks).filter((name) => name !== "start:hardened"); // it goes with `harden`
+  assert.ok(names.length <= 15, names.join(" "));
+});
+
+Deno.test("a task that chooses by name passes the arguments on, and refuses a name that it does not have", async () => {
+  assert.deepEqual(commandOf("bench", []), ["run", "--allow-all", "bench/run.ts"]);
+  assert.deepEqual(commandOf("bench", ["start", "PROGRAM"]), ["run", "--allow-all", "bench/start_bench.ts", "PROGRAM"]);
+  assert.deepEqual(commandOf("soak", ["--minutes", "10"])?.slice(-3), ["tests/soak/soak.ts", "--minutes", "10"]);
+  assert.deepEqual(commandOf("soak", ["fleet", "--seeds", "5"])?.slice(-2), ["--seeds", "5"]);
+  for (const args of [["no-such-name"], ["constructor"]]) assert.equal(commandOf("bench", args), null);
+  assert.equal(commandOf("release", []), null, "a release has no default");
+  for (const named of Object.values(programs)) {
+    for (const command of Object.values(named)) assert.ok(await Deno.stat(`${root}${command.at(-1)}`));
+  }
+});
