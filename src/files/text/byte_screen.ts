@@ -4,6 +4,7 @@
  * but the bytes of one character, so no text makes it slow.
  */
 import { toByteCharacters } from "./byte_text.ts";
+import { escapeExpression } from "./finder.ts";
 import {
   acceptsByte,
   anywhere,
@@ -39,13 +40,13 @@ const beyondAscii = "[\\xc2-\\xf4][\\x80-\\xbf]{1,3}";
 /** What is beyond ASCII, or folds with such a character. */
 const foldsBeyond = /[ks\u0080-\u{10ffff}]/iu;
 
-/** Finds what a screen holds. */
-export function toExpression(screen: Screen): RegExp {
-  const sources = screen.map(({ bytes, goesBeyond }) => {
+/** Finds what one of the screens holds. */
+export function toExpression(...screens: readonly Screen[]): RegExp {
+  const sourceOf = ({ bytes, goesBeyond }: Place): string => {
     const single = `[${bytes.map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("")}]`;
     return goesBeyond ? `(?:${single}|${beyondAscii})` : single;
-  });
-  return new RegExp(sources.join(""));
+  };
+  return new RegExp(screens.map((screen) => screen.map(sourceOf).join("")).join("|"));
 }
 
 /** A text, in small or capital letters: that is found quicker than the exact text, and lines are looked at again. */
@@ -61,7 +62,7 @@ export function createTextScreen(text: string): Screen | null {
 export function createCaselessScreen(text: string): Screen | null {
   if (!text.isWellFormed()) return null;
   return Array.from(text).slice(0, maxCharacters).map((character) => {
-    const literal = new RegExp(escape(character), "iu");
+    const literal = new RegExp(escapeExpression(character), "iu");
     const bytes = asciiBytes.filter((byte) => literal.test(String.fromCharCode(byte)));
     return { bytes, goesBeyond: foldsBeyond.test(character) };
   });
@@ -124,8 +125,4 @@ function placeOf(program: Program, indexes: readonly number[]): Place {
     bytes: asciiBytes.filter((byte) => indexes.some((index) => acceptsByte(program, index, byte))),
     goesBeyond: indexes.some((index) => acceptsByte(program, index, firstByteBeyond)),
   };
-}
-
-function escape(characters: string): string {
-  return characters.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

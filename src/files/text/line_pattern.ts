@@ -13,7 +13,14 @@ import {
   toExpression,
 } from "./byte_screen.ts";
 import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
-import { createTextFinder, wordClass } from "./finder.ts";
+import {
+  createFormsFinder,
+  createTextFinder,
+  escapeExpression,
+  type Match,
+  unicodeForms,
+  wordClass,
+} from "./finder.ts";
 import {
   asserts,
   createLineAutomaton,
@@ -27,12 +34,6 @@ import {
 } from "./line_automaton.ts";
 import { type LongLineSearch, searchLongExpression, searchLongText } from "./long_line.ts";
 
-/** Where a match begins and ends in a line. */
-export interface Match {
-  readonly start: number;
-  readonly end: number;
-}
-
 /** Finds lines that match. */
 export interface LinePattern {
   /** The offset of a byte in the first line that may match, of the lines from one offset to another (byte_text.ts); or -1. */
@@ -43,8 +44,8 @@ export interface LinePattern {
   next(line: string, from: number): Match | null;
   /** Whether finding a match may take as long as the rest of the line is. */
   readonly isExpression: boolean;
-  /** A text that is found as it is, in bytes (byte_text.ts); `null` for any other query. */
-  readonly literal: string | null;
+  /** A text that is found as it is, in bytes (byte_text.ts) of its Unicode forms; `null` for any other query. */
+  readonly literals: readonly string[] | null;
   /** How many characters `find` searches in one step, so that other callers do not wait. */
   readonly stepCharacters: number;
   /** Whether the query speaks of CR: it is then a part of the lines that end in CRLF. */
@@ -92,27 +93,16 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   if (text.length > (isPlain ? maxPlainLength : maxExpressionLength)) return failure({ reason: "too_long" });
   if (text.includes("\n")) return failure({ reason: "several_lines" });
   if (isRegularExpression || wholeWord) return await createExpressionPattern(query, seesReturns);
-  const possible = ignoreCase ? createCaselessScreen(text) : createTextScreen(text);
-  const screen = possible === null ? null : toExpression(possible);
+  const forms = text.length > maxExpressionLength ? [text] : unicodeForms(text); // one of macOS is longer
+  const possible = forms.map(ignoreCase ? createCaselessScreen : createTextScreen).filter((each) => each !== null);
+  const screen = possible.length < forms.length ? null : toExpression(...possible);
   const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
     findByScreen(screen, characters, from, to);
-  const finder = createTextFinder(text);
-  // a literal of V8's own engine: at each place it is compared and there is nothing to go back to
-  const expression = new RegExp(escape(text), "giu");
-  const nextCaseless = (line: string, from: number): Match | null => {
-    expression.lastIndex = from;
-    const [found] = expression.exec(line) ?? [];
-    return found === undefined ? null : { start: expression.lastIndex - found.length, end: expression.lastIndex };
-  };
-  const nextPlain = (line: string, from: number): Match | null => {
-    const start = finder(line, from);
-    return start === -1 ? null : { start, end: start + text.length };
-  };
-  const next = isPlain ? nextPlain : nextCaseless;
-  const find: LinePattern["find"] = isPlain ? (line) => finder(line, 0) : (line) => next(line, 0)?.start ?? -1;
+  const next = createFormsFinder(forms, isPlain ? "" : "iu");
+  const find: LinePattern["find"] = (line) => next(line, 0)?.start ?? -1;
   const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
   const screens = screen === null ? [] : [screen];
-  const literal = isPlain ? toByteCharacters(text) : null;
+  const literals = isPlain ? forms.map(toByteCharacters) : null;
   const stepCharacters = maxStepCharacters;
   return success({
     ...{
@@ -120,7 +110,7 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
       find,
       next,
       isExpression: false,
-      literal,
+      literals,
       stepCharacters,
       seesReturns,
       screens,
@@ -140,9 +130,13 @@ async function createExpressionPattern(
   const flags = ignoreCase ? RE2JS.CASE_INSENSITIVE : 0;
   try {
     if (isRegularExpression) RE2JS.compile(text, flags); // an error is about what the caller wrote
-    const expression = RE2JS.compile(wholeWord ? asWholeWord(text, isRegularExpression) : text, flags);
-    const instructions = expression.programSize();
-    if (instructions > maxInstructions) return failure({ reason: "too_complex" });
+    const written = isRegularExpression ? text : escapeExpression(text);
+    const compiled = [...new Set([inAnyForm(written), written])].map((inner) =>
+      RE2JS.compile(wholeWord ? asWholeWord(inner, isRegularExpression ? null : text) : inner, flags)
+    );
+    const expression = compiled.find((each) => each.programSize() <= maxInstructions);
+    const instructions = expression?.programSize() ?? Infinity;
+    if (expression === undefined) return failure({ reason: "too_complex" });
     const stepCharacters = Math.min(maxStepCharacters, Math.floor(maxStepWork / instructions));
     const program = expression.re2Input.prog as Program;
     const required = requiredText(expression.re2Input.prefilter as Requirement | null);
@@ -153,7 +147,7 @@ async function createExpressionPattern(
       required === null ? createHeldScreen(program) : null,
     ];
     const known = possible.filter((screen) => screen !== null);
-    const screens = known.map(toExpression);
+    const screens = known.map((screen) => toExpression(screen));
     const automaton = createLineAutomaton(program);
     const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
     const shownGroup = wholeWord ? 1 : 0;
@@ -169,7 +163,7 @@ async function createExpressionPattern(
         return matcher.find(from) ? { start: matcher.start(shownGroup), end: matcher.end(shownGroup) } : null;
       },
       isExpression: true,
-      literal: null,
+      literals: null,
       stepCharacters,
       seesReturns,
       screens,
@@ -182,18 +176,25 @@ async function createExpressionPattern(
 }
 
 /** RE2's word boundaries know ASCII alone. What is around the match is matched with it, which finds the same lines. */
-function asWholeWord(text: string, isRegularExpression: boolean): string {
-  const quoting = text.replaceAll("\\\\", "");
+function asWholeWord(expression: string, text: string | null): string {
+  const quoting = expression.replaceAll("\\\\", "");
   const isOpen = quoting.lastIndexOf("\\Q") > quoting.lastIndexOf("\\E"); // the quotation goes on to the end
-  const closed = isOpen ? `${text}\\E` : text;
-  const inner = isRegularExpression ? closed : escape(text);
-  const needsStart = isRegularExpression || startsWithWord.test(text);
-  const needsEnd = isRegularExpression || endsWithWord.test(text);
+  const inner = isOpen ? `${expression}\\E` : expression;
+  const needsStart = text === null || startsWithWord.test(text);
+  const needsEnd = text === null || endsWithWord.test(text);
   return `${needsStart ? `(?:^|[^${wordClass}])` : ""}(${inner})${needsEnd ? `(?:$|[^${wordClass}])` : ""}`;
 }
 
-function escape(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+/** What is quoted, escaped, or in a class; else a character with its marks. */
+const partsOfExpression =
+  /\\Q[^]*?(?:\\E|$)|\\[^]|\[\^?\]?(?:\\[^]|\[:\^?\w+:\]|[^\]\\])*\]|(\P{M}\p{M}+|[^\0-\x7f])/gu;
+
+/** The expression with each of its characters in either Unicode form; what is quoted or in a class stays. */
+function inAnyForm(expression: string): string {
+  return expression.replace(partsOfExpression, (whole, character?: string) => {
+    const forms = character === undefined ? [] : unicodeForms(character);
+    return forms.length > 1 ? `(?:${forms.join("|")})` : whole;
+  });
 }
 
 /** The lines that pass both; a screen that most lines pass is given up. */
@@ -244,7 +245,11 @@ interface LineFilter {
 /** The pattern for such lines alone. Lines longer than a step are not judged: a match in them may be missed. */
 export function filterLines(pattern: LinePattern, { all, without, ignoreCase }: LineFilter): LinePattern {
   if (all.length === 0 && without.length === 0) return pattern;
-  const fold = (text: string): string => ignoreCase ? text.toLowerCase() : text;
+  const hasForms = [...all, ...without].some((text) => unicodeForms(text).length > 1);
+  const fold = (text: string): string => {
+    const composed = hasForms ? text.normalize("NFC") : text;
+    return ignoreCase ? composed.toLowerCase() : composed;
+  };
   const [needed, refused] = [all, without].map((texts) => texts.map((text) => createTextFinder(fold(text)))) as [
     ReturnType<typeof createTextFinder>[],
     ReturnType<typeof createTextFinder>[],

@@ -176,7 +176,9 @@ export function createLineSearch(
         shown: linesAfter(text, 0, 1),
         search: isWanted ? pattern.searchLong() : null,
         match: null,
-        counter: isWanted && counts !== "none" && pattern.literal !== null ? createLiteralCount(pattern.literal) : null,
+        counter: isWanted && counts !== "none" && pattern.literals !== null
+          ? createLiteralCount(pattern.literals)
+          : null,
       };
       const end = goesOn ? characters.length : endOfLine(characters, 0);
       const stopped = await takeLong(long, characters.slice(0, end), !goesOn);

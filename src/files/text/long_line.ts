@@ -38,7 +38,7 @@ interface LongExpression {
   findFrom(part: string, from: number): PartMatch | null;
 }
 
-/** More than a text that is searched for may have. */
+/** More than a text that is searched for may have, in either Unicode form. */
 const keptBytes = 4_096;
 const shownBytes = 2_048;
 const stepBytes = 64 * 1024;

@@ -1,7 +1,7 @@
 /** Counts the matches of lines, of which a search shows the first. */
 import { countCharacters } from "./byte_text.ts";
-import { createTextFinder } from "./finder.ts";
-import type { LinePattern, Match } from "./line_pattern.ts";
+import { createFormsFinder, type Match } from "./finder.ts";
+import type { LinePattern } from "./line_pattern.ts";
 
 /** Places of one line that are named beside the first. */
 export const maxNamedPlaces = 5;
@@ -36,26 +36,27 @@ export function matchesOf(
   return { matches, isLeast: false, work };
 }
 
-/** Counts a text in a line that comes in pieces, in bytes (byte_text.ts). */
+/** Counts a text, in its forms, in a line that comes in pieces, in bytes (byte_text.ts). */
 export interface LiteralCount {
   add(piece: string): void;
   readonly found: MatchCount;
 }
 
-export function createLiteralCount(literal: string): LiteralCount {
-  const find = createTextFinder(literal);
+export function createLiteralCount(literals: readonly string[]): LiteralCount {
+  const find = createFormsFinder(literals);
+  const longest = Math.max(...literals.map(({ length }) => length));
   const columns: number[] = [];
   let [count, kept, charactersBefore] = [0, "", 0];
   return {
     add(piece) {
       const text = [kept, piece].join("");
       let from = 0;
-      for (let at = find(text, 0); at !== -1; at = find(text, from)) {
+      for (let match = find(text, 0); match !== null; match = find(text, from)) {
         const isNamed = count++ > 0 && columns.length < maxNamedPlaces;
-        if (isNamed) columns.push(charactersBefore + countCharacters(text, 0, at) + 1);
-        from = at + literal.length;
+        if (isNamed) columns.push(charactersBefore + countCharacters(text, 0, match.start) + 1);
+        from = match.end;
       }
-      from = Math.max(from, text.length - literal.length + 1);
+      from = Math.max(from, text.length - longest + 1);
       charactersBefore += countCharacters(text, 0, from);
       kept = text.slice(from);
     },

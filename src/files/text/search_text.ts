@@ -89,8 +89,8 @@ export function* searchText(text: ByteText, options: SearchOptions): Generator<S
         left = 0;
         if (step.value !== null) {
           shown = cutLongLine(step.value);
-          if (pattern.literal !== null && counts !== "none") {
-            const counter = createLiteralCount(pattern.literal);
+          if (pattern.literals !== null && counts !== "none") {
+            const counter = createLiteralCount(pattern.literals);
             for (let at = start; at < end; at += stretchBytes) {
               counter.add(characters.slice(at, Math.min(end, at + stretchBytes)));
               yield { matches, unsure: [], end: start };

@@ -204,9 +204,10 @@ export function fileSearchTool(
         const near = await search({ ...task, ...again, context: 0, last: false, newestFirst: false });
         const [first] = near.ok ? (near.structuredContent as Found).matches ?? [] : [];
         if (first !== undefined) {
-          notices.push(
-            `but for case, quotes, dashes or longer words it is at ${showName(first.filename)}:${first.line}`,
-          );
+          const words = `but for case, quotes, dashes or longer words it is at ${
+            showName(first.filename)
+          }:${first.line}`;
+          notices.push({ words, isRemedy: true });
         }
       }
       return withNotices(outcome, notices);

@@ -124,7 +124,7 @@ export function toSize(bytes: number, isExact = false): string {
 }
 
 /** What was passed over, as a line of the answer and as structured content; nothing where nothing was. */
-export function skippedParts(ignored: Ignored | undefined): {
+export function skippedParts(ignored: Ignored | undefined, hasRemedy = true): {
   readonly lines: readonly string[];
   readonly facts: Readonly<Record<string, unknown>>;
 } {
@@ -134,7 +134,7 @@ export function skippedParts(ignored: Ignored | undefined): {
   const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${count > shown.length ? ", ..." : ""}`;
   return {
     lines: [
-      `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}; set include_ignored to see them)`,
+      `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}${hasRemedy ? seeIgnored : ""})`,
     ],
     facts: {
       skipped: {
@@ -186,10 +186,20 @@ export function wholeTreeAnswer(
   };
 }
 
+const seeIgnored = "; set include_ignored to see them";
+
+/** What is said where little or nothing was found. */
+export interface Notice {
+  readonly words: string;
+  /** Whether it names what is wrong: then what was ignored is not it. */
+  readonly isRemedy: boolean;
+}
+
 /** The answer with notices behind it. */
-export function withNotices(answer: ToolOutcome, notices: readonly string[]): ToolOutcome {
+export function withNotices(answer: ToolOutcome, notices: readonly Notice[]): ToolOutcome {
   const [first, ...others] = answer.ok ? answer.content : [];
   if (!answer.ok || first?.type !== "text" || notices.length === 0) return answer;
-  const text = [first.text, ...notices.map((notice) => `(${notice})`)].join("\n");
+  const said = notices.some(({ isRemedy }) => isRemedy) ? first.text.replace(`${seeIgnored})`, ")") : first.text;
+  const text = [said, ...notices.map(({ words }) => `(${words})`)].join("\n");
   return { ...answer, content: [{ type: "text", text }, ...others] };
 }

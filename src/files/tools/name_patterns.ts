@@ -3,6 +3,7 @@ import { showName } from "../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
 import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
+import type { Notice } from "./list_walk.ts";
 
 /** Names that a notice repeats. */
 const maxNoticedNames = 3;
@@ -13,7 +14,7 @@ interface NamePatterns {
   /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
   alsoExcluding(ignored: Ignored | undefined): Ignored | undefined;
   /** Once all was looked at: which patterns fitted nothing, with the form that works. */
-  notices(): string[];
+  notices(): Notice[];
 }
 
 /** What to look for; `name` is noticed where a file is called so. */
@@ -30,13 +31,14 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
   const caseless = pattern === undefined ? null : parseGlob(pattern.toLowerCase());
   const excludes = exclude.map((text) => ({ text, matches: parseGlob(text), isUsed: false }));
   const namesakes: string[] = [];
+  const composed = name?.normalize("NFC");
   let otherCase: string | null = null;
   let isUsed = pattern === undefined;
   const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
     matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
   return {
     matches(segments) {
-      if (segments.at(-1) === name && namesakes.length < maxNoticedNames) {
+      if (segments.at(-1)?.normalize("NFC") === composed && namesakes.length < maxNoticedNames) {
         namesakes.push([...base.segments, ...segments].join("/"));
       }
       if (fits(wanted, segments)) return isUsed = true;
@@ -64,12 +66,19 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
       const working = pattern === undefined || isUsed ? null : otherCase ?? workingForm(pattern);
       return [
         ...isUsed ? [] : [
-          `pattern ${showName(pattern ?? "")} fits nothing${
-            working === null ? "" : `; did you mean ${showName(working)}?`
-          }`,
+          {
+            words: `pattern ${showName(pattern ?? "")} fits nothing${
+              working === null ? "" : `; did you mean ${showName(working)}?`
+            }`,
+            isRemedy: working !== null,
+          },
         ],
-        ...unused.length === 0 ? [] : [`exclude fits nothing: ${unused.slice(0, maxNoticedNames).join(", ")}`],
-        ...namesakes.length === 0 ? [] : [`files of that name: ${namesakes.map(showName).join(", ")}`],
+        ...unused.length === 0
+          ? []
+          : [{ words: `exclude fits nothing: ${unused.slice(0, maxNoticedNames).join(", ")}`, isRemedy: false }],
+        ...namesakes.length === 0
+          ? []
+          : [{ words: `files of that name: ${namesakes.map(showName).join(", ")}`, isRemedy: false }],
       ];
     },
   };

@@ -8,7 +8,7 @@ import { createTwinDisplay, showName, showText, toPathText } from "../workspace/
 import type { Ignored } from "../workspace/ignored.ts";
 import type { MatchCount } from "../text/match_count.ts";
 import { type SearchCursor, toSearchCursorText } from "./cursor.ts";
-import { skippedParts } from "./list_walk.ts";
+import { type Notice, skippedParts } from "./list_walk.ts";
 
 // Gathers what a search finds, as much of it as an answer holds.
 
@@ -223,13 +223,14 @@ export function toAnswer(
     readonly isCut: boolean;
     readonly ignored: Ignored | undefined;
     /** What to try where nothing was found. */
-    readonly hint: string | null;
+    readonly hint: Notice | null;
   },
 ): ToolOutcome {
   const { show, hasContext, byName, files, lines: all, matches, searched, passedOver, unsure } = result;
   const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(tag, next);
-  const skipped = skippedParts(ignored);
+  const said = hint === null || all > 0 || byName ? null : hint;
+  const skipped = skippedParts(ignored, said?.isRemedy !== true);
   const notice = byName ? foundWords(result) : searchedWords(result);
   const more = cursor !== undefined
     ? `; there may be more: go on with cursor ${cursor}`
@@ -243,7 +244,7 @@ export function toAnswer(
     `(${notice}${more})`,
     ...(isColumned ? ["(…: cut at line:column; file_read NAME:LINE:COLUMN shows more around it)"] : []),
     ...(unsure.count === 0 ? [] : [`(${unsureWords(result)})`]),
-    ...(hint === null || all > 0 || byName ? [] : [`(${hint})`]),
+    ...(said === null ? [] : [`(${said.words})`]),
     ...skipped.lines,
   ];
   const total = [...passedOver.values()].reduce((sum, each) => sum + each.count, 0);
@@ -272,7 +273,7 @@ export function toAnswer(
       ...(unsure.count === 0 ? {} : {
         partly_searched: unsure.first.map(({ filename, line }) => ({ filename: toPathText(filename), line })),
       }),
-      ...(hint === null || all > 0 || byName ? {} : { hint }),
+      ...(said === null ? {} : { hint: said.words }),
       ...skipped.facts,
       ...(cursor === undefined ? {} : { next_cursor: cursor }),
       untrusted: true,

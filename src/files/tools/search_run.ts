@@ -10,6 +10,7 @@ import type { LinePattern } from "../text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../text/search_file.ts";
 import { beginWalk, maxWalkDepth, type Walk, type WalkedEntry } from "../workspace/walk.ts";
 import type { SearchCursor } from "./cursor.ts";
+import type { Notice } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
 import { createCollector, type SearchShow, toAnswer } from "./search_answer.ts";
 
@@ -38,7 +39,7 @@ interface SearchRun {
   /** Of the cursor to go on with. */
   readonly tag: string;
   /** What to try where nothing is found. */
-  readonly hint: string | null;
+  readonly hint: Notice | null;
   readonly ignored: Ignored | undefined;
   readonly isOver: () => boolean;
   progress(filesSearched: number): void;
