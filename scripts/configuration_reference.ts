@@ -33,8 +33,8 @@ DCR_AUTH_TOKEN_FILE=/run/secrets/dcr    # a comment
 
 - Blank lines and lines that begin with \`#\` are skipped; \`export\`, CRLF and blanks around the name and the value are
   allowed. A value without quotes ends before a blank with \`#\` behind it.
-- Quotes, single or double, are taken off, and what is between them stays as it is. Nothing is expanded or escaped, so
-  the dollar signs of \`OWNER_PASSWORD_HASH\` need no quotes. A value is one line.
+- Quotes, single or double, are taken off, and what is between them stays as it is. Nothing is expanded or escaped but
+  \`~\`, \`$HOME\` or \`\${HOME}\` at the beginning of a path, which every source of settings may use; so the dollar signs of \`OWNER_PASSWORD_HASH\` need no quotes. A value is one line.
 - A name that is not a setting, or that stands there twice, is an error with the line's number. Values are never shown.
 - A file that others can read or change is refused: \`chmod 600 FILE\`. A file of root may be readable for a group
   (\`chown root:portcullis FILE && chmod 640 FILE\`), so that a service can read it and not change it. Windows has no such
@@ -44,6 +44,7 @@ DCR_AUTH_TOKEN_FILE=/run/secrets/dcr    # a comment
 
 ## Rules between settings
 
+A time is a number of seconds, or a number with a unit: \`90s\`, \`45m\`, \`12h\`, \`30d\`.
 \`SERVER_URL\` must be set unless the server listens on this machine alone. With a public
 \`SERVER_URL\`, registration of clients needs \`DCR_AUTH_TOKEN\`, or \`REGISTRATION=off\`. With the workspace on the disk,
 \`DATA_DIR\`, the certificates and keys that settings name, and the files of secrets cannot

@@ -60,8 +60,12 @@ export function parseArguments(
   return { words, flags, help, version, problems };
 }
 
+/** Beyond a few mistakes, a flag that begins alike is what was meant. */
+const prefixLength = 3;
+
 function unknownFlag(name: string, known: readonly string[]): string {
-  const closest = closestWord(name, known);
+  const closest = closestWord(name, known) ??
+    known.find((flag) => name.length > prefixLength && flag.startsWith(name.slice(0, prefixLength))) ?? null;
   return closest === null ? "there is no such flag here" : `there is no such flag; did you mean --${closest}?`;
 }
 

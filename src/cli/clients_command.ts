@@ -1,5 +1,6 @@
 /** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../lib/scopes.ts";
+import { readSeconds } from "../lib/settings.ts";
 import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
@@ -36,7 +37,7 @@ export const clientsCommand: CommandWork = commandOf({
       help: `how it authenticates: ${authenticationMethods.join(", ")} (default client_secret_any)`,
     },
     jwks: { value: "FILE", help: "a file with the client's public keys (JWK set), for private_key_jwt" },
-    "secret-ttl": { value: "SECONDS", help: "how long its secret is valid (default: no end)" },
+    "secret-ttl": { value: "TIME", help: "how long its secret is valid: 12h, 30d, or seconds (default: no end)" },
   },
   actions: [
     {
@@ -77,7 +78,6 @@ async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest 
     return `--auth-method must be one of: ${authenticationMethods.join(", ")}`;
   }
   const ttl = flags["secret-ttl"];
-  if (ttl !== undefined && !/^\d{1,10}$/.test(ttl)) return "--secret-ttl must be a whole number of seconds";
   const keys = jwks === undefined ? undefined : await Deno.readTextFile(jwks).catch(() => null);
   if (keys === null) return "--jwks names a file that cannot be read";
   return {
@@ -87,7 +87,7 @@ async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest 
     redirectUris: itemsOf(flags["redirect-uri"] ?? ""),
     ...(authentication === undefined ? {} : { authentication }),
     ...(keys === undefined ? {} : { jwks: keys }),
-    ...(ttl === undefined ? {} : { secretLifetimeSeconds: Number(ttl) }),
+    ...(ttl === undefined ? {} : { secretLifetimeSeconds: readSeconds(ttl) }),
   };
 }
 

@@ -20,7 +20,7 @@ import { homeDirectory, pathBelow } from "../lib/system_path.ts";
 import type { CommandContext } from "./command.ts";
 
 /** Reads when it is first asked, and then says which variables are mistyped. */
-export function readSettings(flags: CommandContext["flags"], say: CommandContext["say"]): {
+export function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean): {
   readonly load: () => Result<Config, readonly ConfigProblem[]>;
   readonly find: (setting: Setting<unknown>) => FoundSetting | undefined;
 } {
@@ -30,6 +30,7 @@ export function readSettings(flags: CommandContext["flags"], say: CommandContext
     env: environment,
     readFile: Deno.readTextFileSync,
     lookAt: lookAtPath,
+    listens,
   };
   let file: ConfigFile | null = null;
   const load = (): Result<Config, readonly ConfigProblem[]> => {

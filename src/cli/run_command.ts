@@ -13,6 +13,9 @@ import { loadCommands } from "./load_commands.ts";
 import { readSettings } from "./read_settings.ts";
 import { programName, withCommandLines } from "../lib/program_name.ts";
 
+/** They listen, or tell of a server that does: they ask for the settings that only this needs. */
+const listeningCommands = ["serve", "harden", "connect", "connections", "doctor", "config"];
+
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function runCommand(
   args: readonly string[],
@@ -47,7 +50,7 @@ export async function runCommand(
   }
   // Parsed again with the flags of this command alone.
   const { flags, problems } = parseArguments(args, Object.keys(command.flags), Object.keys(command.switches ?? {}));
-  const settings = readSettings(flags, say);
+  const settings = readSettings(flags, say, listeningCommands.includes(name));
   const load: CommandContext["loadConfig"] = () => {
     const config = settings.load();
     return config.ok ? config : failure([...problems, ...config.error]);

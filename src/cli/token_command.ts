@@ -1,5 +1,6 @@
 /** `token create|list|revoke`: access tokens for scripts and for clients without OAuth. */
 import { scopeCatalogue } from "../lib/scopes.ts";
+import { readSeconds } from "../lib/settings.ts";
 import { administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import type { OpenInstallation } from "./with_installation.ts";
@@ -10,18 +11,18 @@ type Tokens = import("../oauth/mod.ts").OperatorTokenPart;
 
 const scopeNames = scopeCatalogue.map(({ name }) => name);
 
-const defaultLifetimeSeconds = "3600";
+const defaultLifetime = "1h";
 
 /** Works beside a running server and before set-up: anyone who can read the data directory is the owner. */
 export const tokenCommand: CommandWork = commandOf({
   usage: [
-    'token create --scope "files:read files:write" [--ttl SECONDS] [--name NAME] [--user USER]',
+    'token create --scope "files:read files:write" [--ttl TIME] [--name NAME] [--user USER]',
     "token list",
     "token revoke ID",
   ],
   flags: {
     scope: { value: "SCOPES", help: `what it allows, separated by blanks: ${scopeNames.join(", ")}` },
-    ttl: { value: "SECONDS", help: `how long it is valid, up to a year (default ${defaultLifetimeSeconds})` },
+    ttl: { value: "TIME", help: "how long it is valid, up to a year: 90m, 12h, 30d, or seconds (default 1h)" },
     name: { value: "NAME", help: "a note for the list, at most 100 characters" },
     user: { value: "USER", help: "the user it acts for (default the owner)" },
   },
@@ -33,10 +34,10 @@ export const tokenCommand: CommandWork = commandOf({
 });
 
 async function create(tokens: Tokens, installation: OpenInstallation, { flags, print, say }: CommandContext) {
-  const { scope = "", ttl = defaultLifetimeSeconds, name, user } = flags;
+  const { scope = "", ttl = defaultLifetime, name, user } = flags;
   const created = await tokens.createOperatorToken(installation, {
     scope,
-    lifetimeSeconds: /^\d{1,9}$/.test(ttl) ? Number(ttl) : Number.NaN,
+    lifetimeSeconds: readSeconds(ttl),
     ...(name === undefined ? {} : { name }),
     ...(user === undefined ? {} : { userId: user }),
   });
@@ -58,7 +59,7 @@ async function list(tokens: Tokens, installation: OpenInstallation, context: Com
       scopes.join(" "),
       name,
     ]),
-    whenEmpty: "there are no tokens; make one with: token create --scope files:read",
+    whenEmpty: "there are no tokens; `portcullis token create --scope files:read` makes one",
   }, context);
   return 0;
 }

@@ -2,6 +2,7 @@
 import { type Action, administered, commandOf, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { serverUrlFor } from "../app/mod.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
 import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
 import type { OpenInstallation } from "./with_installation.ts";
 
@@ -58,6 +59,9 @@ async function printSignInLink(
   [name = ""]: readonly string[],
 ): Promise<ExitStatus> {
   const config = loadConfig();
+  if (config.ok && config.value.http.serverUrl === undefined && !isLoopbackHost(config.value.http.host)) {
+    return endWith(say, "error: SERVER_URL is not set\nhint: set it to the address that people type\n", 2);
+  }
   const code = await createSignInCode(installation, name);
   if (!config.ok || !code.ok) return endWith(say, code.ok ? "" : `error: ${code.error.message}\n`);
   say("opens once, within 10 minutes, and asks for the passphrase as always\n");

@@ -1,4 +1,5 @@
 /** What a setting is. */
+import { didYouMean } from "./closest_word.ts";
 import { parseIpNetwork, type TrustedProxies } from "./network.ts";
 import { failure, type Result, success } from "./result.ts";
 
@@ -22,12 +23,31 @@ export function parseInteger(least: number, most: number): SettingParser<number>
   };
 }
 
-const unitMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const unitMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function durationMs(text: string): number {
+  const [, count = "", unit = ""] = /^(\d{1,10})([smhd])$/.exec(text) ?? [];
+  return Number(count) * (unitMs[unit] ?? Number.NaN);
+}
+
+/** A number alone, or a time such as `90m`, in seconds; `NaN` for anything else. */
+export function readSeconds(text: string): number {
+  return durationMs(/^\d+$/.test(text) ? `${text}s` : text) / 1_000;
+}
+
+/** {@link readSeconds} within bounds, both included. */
+export function parseSeconds(least: number, most: number): SettingParser<number> {
+  return (text) => {
+    const seconds = readSeconds(text);
+    return seconds >= least && seconds <= most ? success(seconds) : failure(
+      `must be a number of seconds from ${least} to ${most}, or a time such as 90s or 5m (units: s, m, h, d)`,
+    );
+  };
+}
 
 /** A time such as `30d`, in milliseconds: from a minute to ten years. */
 export function parseDuration(text: string): Result<number, string> {
-  const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
-  const milliseconds = Number(count) * (unitMs[unit] ?? Number.NaN);
+  const milliseconds = durationMs(text);
   return milliseconds >= 60_000 && milliseconds <= 3_650 * 86_400_000
     ? success(milliseconds)
     : failure("must be a number of minutes, hours or days up to ten years, such as 45m, 12h or 30d");
@@ -52,7 +72,9 @@ const maxWorkers = 64;
 export function parseChoice<const Choice extends string>(choices: readonly Choice[]): SettingParser<Choice> {
   return (text) => {
     const found = choices.find((choice) => choice === text);
-    return found === undefined ? failure(`must be one of: ${choices.join(", ")}`) : success(found);
+    return found === undefined
+      ? failure(`must be one of: ${choices.join(", ")}${didYouMean(text, choices)}`)
+      : success(found);
   };
 }
 
@@ -84,7 +106,9 @@ export function parseTrustedProxies(text: string): Result<TrustedProxies, string
 
 /** A host name or address to listen on. */
 export function parseHost(text: string): Result<string, string> {
-  return /^[A-Za-z0-9.:_-]{1,253}$/.test(text) ? success(text) : failure("must be a host name or an IP address");
+  return /^[A-Za-z0-9.:_-]{1,253}$/.test(text)
+    ? success(text)
+    : failure("must be a host name or an IP address such as 127.0.0.1");
 }
 
 export interface ListenAddress {
@@ -118,7 +142,7 @@ export function parseOrigin(text: string): Result<string, string> {
  */
 export function parseServerUrl(text: string): Result<string, string> {
   const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  if (url === null || !/^https?:$/.test(url.protocol) || /[$%{}]/.test(text)) {
     return failure("must be a URL such as https://mcp.example.com");
   }
   if (url.username !== "" || url.password !== "") return failure("must not hold a user name or password");

@@ -14,6 +14,17 @@ export function absolutePath(path: string): string {
   return `/${names.join("/")}`;
 }
 
+/**
+ * A path whose beginning `~`, `$HOME` or `${HOME}` is the home directory, which a shell leaves alone in quotes and in a
+ * file. `null` where that is needed and the user has none.
+ */
+export function expandHome(path: string, home: () => string | null = homeDirectory): string | null {
+  const [start] = /^(~|\$HOME|\$\{HOME\})(?=[\\/]|$)/.exec(path) ?? [];
+  if (start === undefined) return path;
+  const directory = home();
+  return directory === null ? null : `${directory}${path.slice(start.length)}`;
+}
+
 /** The path of what lies below a directory, absolute. */
 export function pathBelow(directory: string, path: string): string {
   return absolutePath(`${directory}/${path}`);

@@ -28,7 +28,9 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
   let protocol = schemeEnd === -1 ? "http" : text.slice(0, schemeEnd).toLowerCase();
   let defaultPort = schemeEnd === -1 ? ollamaPort : protocol === "https" ? 443 : 80;
   if (text === "ollama.com") [protocol, defaultPort] = ["https", 443]; // the hosted service has no plain port
-  if (protocol !== "http" && protocol !== "https") return failure("the scheme must be http or https");
+  if (protocol !== "http" && protocol !== "https") {
+    return failure(`the scheme must be http or https, as in http://127.0.0.1:${ollamaPort}`);
+  }
 
   const rest = schemeEnd === -1 ? text : text.slice(schemeEnd + 3);
   if (/[\s?#\\]/.test(rest)) return failure("spaces, `?`, `#` and backslashes have no place in a host");
@@ -39,11 +41,11 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
   const credentials = authority.slice(0, Math.max(at, 0));
 
   const { name, port } = splitHostPort(authority.slice(at + 1), defaultPort);
-  if (port === 0) return failure("port 0 names no server");
+  if (Number.isNaN(port)) return failure(`the port must be a number from 1 to 65535, such as ${ollamaPort}`);
   const hostname = reachable(name);
   const hostInUrl = hostname.includes(":") ? `[${hostname}]` : hostname;
   const url = URL.parse(`${protocol}://${hostInUrl}:${port}/${path === "" ? "" : `${path}/`}`);
-  if (url === null) return failure("it is not a host name, an address or a URL");
+  if (url === null) return failure(`must be a host, HOST:PORT or a URL, such as http://127.0.0.1:${ollamaPort}`);
   return success({
     baseUrl: url.href,
     origin: url.origin,
@@ -55,7 +57,7 @@ export function parseOllamaHost(setting: string): Result<OllamaHost, string> {
   });
 }
 
-/** Go's `net.SplitHostPort` with what `envconfig.Host` makes of its errors: a wrong port falls back to the default. */
+/** Go's `net.SplitHostPort`. `NaN` for a port that is none, where `envconfig.Host` would take the default instead. */
 function splitHostPort(text: string, defaultPort: number): { name: string; port: number } {
   const match = /^\[([^\]]*)\]:([^:]*)$/.exec(text) ?? /^([^:[\]]*):([^:]*)$/.exec(text);
   if (match === null) {
@@ -63,8 +65,8 @@ function splitHostPort(text: string, defaultPort: number): { name: string; port:
     return { name: parseIpAddress(bare) === null ? text : bare, port: defaultPort };
   }
   const digits = match[2] ?? "";
-  const port = /^[+-]?\d+$/.test(digits) ? Number(digits) : -1;
-  return { name: match[1] ?? "", port: port >= 0 && port <= 65535 ? port : defaultPort };
+  const port = digits === "" ? defaultPort : /^\d+$/.test(digits) ? Number(digits) : 0;
+  return { name: match[1] ?? "", port: port >= 1 && port <= 65535 ? port : Number.NaN };
 }
 
 /** The address that a client connects to when the server's setting says "every interface" or nothing. */

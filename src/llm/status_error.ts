@@ -49,7 +49,7 @@ function refusedRequest(error: UpstreamError, model = "the model"): OllamaFailur
   if (/does not support (generate|chat|completion)/i.test(text)) {
     return refuse(`${model} does not write text: use another model (${otherModel}).`);
   }
-  if (/image input is not supported|does not support (vision|image)/i.test(text)) {
+  if (/image input is not supported|does not support (vision|image|multimodal)/i.test(text)) {
     return refuse(
       `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
     );

@@ -1,5 +1,5 @@
 /** How MCP is spoken, and to whom. */
-import { day, parseChoice, parseInteger, required } from "../lib/settings.ts";
+import { day, parseChoice, parseSeconds, required } from "../lib/settings.ts";
 
 export const mcpSettings = {
   compatibility: required({
@@ -31,7 +31,7 @@ export const mcpSettings = {
   toolTimeoutSeconds: required({
     env: "TOOL_TIMEOUT",
     default: "600",
-    parse: parseInteger(1, day),
+    parse: parseSeconds(1, day),
     help: "seconds after which a tool call is stopped",
   }),
 };

@@ -1,5 +1,6 @@
 /** The operator's commands on clients: create, list, remove. They work while the server runs. */
 import type { AdministrationOptions } from "./context.ts";
+import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { cleanClientName } from "./client_metadata.ts";
@@ -79,7 +80,10 @@ function findProblem(request: ClientRequest): ClientProblem | null {
     const what = unknown.length === 0
       ? "is empty"
       : `has the unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
-    return { field: "scope", message: `${what}; use one or more of: ${known.join(" ")}` };
+    return {
+      field: "scope",
+      message: `${what}; use one or more of: ${known.join(" ")}${didYouMean(unknown[0] ?? "", known)}`,
+    };
   }
   const needsRedirect = grantTypes.includes("authorization_code");
   if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isUsableRedirectUri)) {
@@ -102,9 +106,10 @@ function findProblem(request: ClientRequest): ClientProblem | null {
     return { field: "jwks", message: "must be a JWK set of public RSA, EC or Ed25519 keys, without private members" };
   }
   const lifetime = secretLifetimeSeconds ?? 1;
-  return Number.isInteger(lifetime) && lifetime >= 1 && lifetime <= maxSecretLifetimeSeconds
-    ? null
-    : { field: "secret-ttl", message: `must be a whole number of seconds from 1 to ${maxSecretLifetimeSeconds}` };
+  return Number.isInteger(lifetime) && lifetime >= 1 && lifetime <= maxSecretLifetimeSeconds ? null : {
+    field: "secret-ttl",
+    message: `must be a number of seconds from 1 to ${maxSecretLifetimeSeconds}, or a time such as 12h or 30d`,
+  };
 }
 
 /** All clients, registered ones included, oldest first. */

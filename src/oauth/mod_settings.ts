@@ -3,8 +3,8 @@ import {
   day,
   optional,
   parseChoice,
-  parseInteger,
   parsePasswordHash,
+  parseSeconds,
   parseStrongSecret,
   parseSwitch,
   required,
@@ -30,13 +30,13 @@ export const authorizationServerSettings = {
   accessTokenLifetimeSeconds: required({
     env: "ACCESS_TOKEN_LIFETIME",
     default: "3600",
-    parse: parseInteger(1, maxAccessTokenLifetimeSeconds),
+    parse: parseSeconds(1, maxAccessTokenLifetimeSeconds),
     help: "lifetime of an access token, in seconds",
   }),
   refreshTokenLifetimeSeconds: required({
     env: "REFRESH_TOKEN_LIFETIME",
     default: String(30 * day),
-    parse: parseInteger(1, year),
+    parse: parseSeconds(1, year),
     help: "lifetime of a grant's refresh tokens, in seconds, however often they rotate",
   }),
   registration: optional({

@@ -1,5 +1,6 @@
 /** Access tokens for scripts: made, listed and revoked on the command line, while the server runs or before set-up. */
 import type { AdministrationOptions } from "./context.ts";
+import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
@@ -79,11 +80,17 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
     const what = unknown.length > 0
       ? `has the unknown scope ${unknown.map((name) => JSON.stringify(name)).join(", ")}`
       : "is empty";
-    return { field: "scope", message: `${what}; use one or more of: ${[...known].join(" ")}` };
+    return {
+      field: "scope",
+      message: `${what}; use one or more of: ${[...known].join(" ")}${didYouMean(unknown[0] ?? "", [...known])}`,
+    };
   }
   const { lifetimeSeconds, name = "", userId = ownerId } = request;
   if (!Number.isInteger(lifetimeSeconds) || lifetimeSeconds < 1 || lifetimeSeconds > maxLifetimeSeconds) {
-    return { field: "ttl", message: `must be a whole number of seconds from 1 to ${maxLifetimeSeconds}` };
+    return {
+      field: "ttl",
+      message: `must be a number of seconds from 1 to ${maxLifetimeSeconds}, or a time such as 12h or 30d`,
+    };
   }
   if (name.length > 100 || /\p{C}/u.test(name)) {
     return { field: "name", message: "must have at most 100 characters and no control characters" };

@@ -16,6 +16,14 @@ Deno.test("parseArguments() names every unknown flag and every flag without its 
   assert.ok(!JSON.stringify(problems).includes("hunter2"));
 });
 
+Deno.test("parseArguments() names the nearest flag for a few mistakes, or for another end", () => {
+  for (const [given, meant] of [["--scoop", "scope"], ["--scpoe", "scope"], ["--servr-url", "server-url"]] as const) {
+    const { problems } = parseArguments(["token", "create", given, "x"], ["scope"]);
+    assert.match(problems[0]?.hint ?? "", new RegExp(`did you mean --${meant}\\?`));
+  }
+  assert.doesNotMatch(parseArguments(["--xyz", "1"], ["scope"]).problems[0]?.hint ?? "", /did you mean/);
+});
+
 Deno.test("parseArguments() sees --help and --version wherever they stand", () => {
   assert.equal(parseArguments(["token", "--help"], []).help, true);
   assert.equal(parseArguments(["-V"], []).version, true);

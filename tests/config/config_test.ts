@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../src/app/config/config.ts";
 import { describeProblems } from "../../src/app/config/config_file.ts";
+import { expandHome } from "../../src/lib/system_path.ts";
 import type { ConfigSources } from "../../src/app/config/find_setting.ts";
 
 function load(sources: Partial<ConfigSources>) {
@@ -162,6 +163,97 @@ Deno.test("loadConfig() names each path that begins in a home directory that the
   assert.match(describeProblems(config.error), /this user has none: set it to an absolute path, or set HOME/);
   const placed = load({ home: () => null, env: { DATA_DIR: "/srv/data", WORKSPACE_DIR: "/srv/files" } });
   assert.ok(placed.ok);
+});
+
+Deno.test("loadConfig() blames the setting that was chosen where the workspace holds the data directory", () => {
+  const at = (sources: Partial<ConfigSources>): string => {
+    const config = load({ home: () => "/home/ann", ...sources });
+    return config.ok ? "" : describeProblems(config.error);
+  };
+  const held = /must not hold \/home\/ann\/\.portcullis, which agents could read/;
+  assert.match(at({ flags: { workspace: "/home/ann" } }), /--workspace = "\/home\/ann": must not hold/);
+  assert.match(at({ env: { WORKSPACE_DIR: "~" } }), held);
+  assert.match(at({ env: { DATA_DIR: "~/mcp-workspace/d" } }), /DATA_DIR = .*: must not lie in the workspace \/home/);
+  assert.match(at({ flags: { "data-dir": "/w/d", workspace: "/w" } }), /--data-dir = "\/w\/d": must not lie in/);
+});
+
+Deno.test("a path begins with ~, $HOME or ${HOME} wherever it is given, and with no other name", () => {
+  const home = (): string => "/home/ann";
+  for (const start of ["~", "$HOME", "${HOME}"]) {
+    const config = load({ home, env: { WORKSPACE_DIR: `${start}/ws`, DATA_DIR: `${start}/d` } });
+    assert.ok(config.ok);
+    assert.deepEqual([config.value.workspace.dir, config.value.storage.dataDir], ["/home/ann/ws", "/home/ann/d"]);
+    assert.equal(expandHome(start, home), "/home/ann");
+  }
+  for (const text of ["$HOMER/ws", "$XDG_DATA_HOME/ws", "${X}/ws", "%USERPROFILE%/ws", "~bob/ws"]) {
+    const config = load({ home, env: { WORKSPACE_DIR: text } });
+    assert.ok(!config.ok, text);
+    assert.match(
+      describeProblems(config.error),
+      /WORKSPACE_DIR = ".*": begins with a name that is not expanded: write/,
+    );
+  }
+  const read: string[] = [];
+  const { HOME = "" } = Deno.env.toObject();
+  load({
+    env: { DCR_AUTH_TOKEN_FILE: "$HOME/t", TLS_CERT_FILE: "~/c", TLS_KEY_FILE: "${HOME}/k" },
+    readFile: (path) => read.push(path) ? "" : "",
+  });
+  assert.ok(read.includes(`${HOME}/t`), read.join());
+  const inside = load({
+    env: { WORKSPACE_DIR: "~/ws", DCR_AUTH_TOKEN_FILE: "$HOME/ws/t" },
+    readFile: () => "x".repeat(4) + "abcdefghijklm",
+  });
+  assert.match(
+    inside.ok ? "" : describeProblems(inside.error),
+    /DCR_AUTH_TOKEN_FILE = .*: must not lie in the workspace/,
+  );
+});
+
+Deno.test("every setting that is a time takes seconds and times with units, and says so when it refuses", () => {
+  const times: readonly (readonly [
+    name: string,
+    text: string,
+    read: (config: ReturnType<typeof loaded>) => number,
+    value: number,
+  ])[] = [
+    ["TOOL_TIMEOUT", "5m", (config) => config.mcp.toolTimeoutSeconds, 300],
+    ["SHUTDOWN_TIMEOUT", "30s", (config) => config.server.shutdownTimeoutSeconds, 30],
+    ["SHUTDOWN_DELAY", "90", (config) => config.server.shutdownDelaySeconds, 90],
+    ["ACCESS_TOKEN_LIFETIME", "12h", (config) => config.authorizationServer.accessTokenLifetimeSeconds, 43_200],
+    ["REFRESH_TOKEN_LIFETIME", "30d", (config) => config.authorizationServer.refreshTokenLifetimeSeconds, 2_592_000],
+    ["AUDIT_KEEP", "90m", (config) => config.audit.keepMs, 5_400_000],
+    ["TRASH_KEEP", "12h", (config) => config.workspace.trashKeepMs, 43_200_000],
+  ];
+  for (const [name, text, read, value] of times) {
+    assert.equal(read(loaded({ [name]: text })), value, name);
+    for (const wrong of ["2w", "-5m", "5 m", "1.5h", "999d9"]) {
+      const config = load({ env: { [name]: wrong } });
+      assert.match(
+        config.ok ? "" : describeProblems(config.error),
+        new RegExp(`${name} = "${wrong}": must be a number of .*such as`),
+      );
+    }
+  }
+});
+
+Deno.test("commands that listen nowhere ask neither for SERVER_URL nor for DCR_AUTH_TOKEN", () => {
+  for (const env of [{ HOST: "0.0.0.0" }, { SERVER_URL: "https://mcp.example.com" }]) {
+    assert.ok(load({ env, listens: false }).ok);
+    assert.ok(!load({ env }).ok);
+  }
+  const config = load({ env: { SERVER_URL: "https://mcp.example.com" } });
+  assert.match(
+    config.ok ? "" : describeProblems(config.error),
+    /DCR_AUTH_TOKEN = \(not set\): .*openssl rand -base64 32/,
+  );
+});
+
+Deno.test("a refused choice names the nearest one, and a URL with a name in it is none", () => {
+  const config = load({ env: { COMPATIBILITY: "servicnow", SERVER_URL: "https://$HOST" } });
+  const text = config.ok ? "" : describeProblems(config.error);
+  assert.match(text, /must be one of: auto, spec, servicenow; did you mean servicenow\?/);
+  assert.match(text, /SERVER_URL = "https:\/\/\$HOST": must be a URL such as/);
 });
 
 Deno.test("a file of Deno KV is no store: refused with what to do, and so is the platform's own database elsewhere", () => {

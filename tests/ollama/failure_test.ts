@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { quoteUpstream } from "../../src/llm/failure.ts";
+import { parseOllamaHost } from "../../src/llm/host.ts";
+import { fromStatus } from "../../src/llm/status_error.ts";
 
 Deno.test("quoteUpstream() takes credentials, paths and control characters out of an upstream's words", () => {
   const cases: readonly (readonly [said: string, shown: string])[] = [
@@ -23,4 +25,23 @@ Deno.test("quoteUpstream() takes credentials, paths and control characters out o
 
 Deno.test("quoteUpstream() is short, however long the upstream speaks", () => {
   assert.equal(quoteUpstream("x".repeat(1_000_000)).length, 301);
+});
+
+Deno.test("fromStatus() says what to do about an image for a model without vision, in each of Ollama's wordings", () => {
+  const host = parseOllamaHost("");
+  assert.ok(host.ok);
+  for (
+    const error of [
+      "Multimodal data provided, but model does not support multimodal requests.",
+      "image input is not supported by this model",
+      "this model does not support images",
+    ]
+  ) {
+    const { message } = fromStatus(500, JSON.stringify({ error }), {
+      host: host.value,
+      model: "phi3",
+      apiKeySent: false,
+    });
+    assert.match(message, /Image input is not supported by phi3: leave out image files, or use another model/);
+  }
 });

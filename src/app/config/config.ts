@@ -16,13 +16,14 @@ import {
   isLoopbackHost,
   parseCertificates,
   parsePrivateKey,
+  type Setting,
   type SettingParser,
   type SettingTable,
 } from "../../lib/settings.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";
-import { absolutePath, homeDirectory, pathBelow } from "../../lib/system_path.ts";
+import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 import { readTelemetryRequest, type TelemetryRequest } from "./telemetry_config.ts";
 
 /** Freezes a configuration with its parts; a copy that another thread was sent is no longer frozen. */
@@ -99,7 +100,7 @@ function completeTls(sources: TlsSources, problems: ConfigProblem[]): TlsConfig 
       problems.push({ field, value: "(not set)", hint: "must be set together with the other file of TLS" });
       return "";
     }
-    const content = contentOf(path, parse, readFile);
+    const content = contentOf(expandHome(path) ?? path, parse, readFile);
     if (content.ok) return content.value;
     problems.push({ field, value: JSON.stringify(path), hint: content.error });
     return "";
@@ -196,7 +197,7 @@ function readTable(
 }
 
 function completeConfig(values: SettingValues, sources: ConfigSources, problems: ConfigProblem[]): Config {
-  const { env, file, readFile } = sources;
+  const { env, file, readFile, listens = true } = sources;
   const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...http } = values.http;
   const { instance, clientId, clientSecret, ...servicenow } = values.servicenow;
   const { serverUrl } = http;
@@ -208,11 +209,12 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
   );
   const tls = completeTls({ certificateFile, keyFile, serverUrl, readFile }, problems);
   if (onDeploy) requireForDeploy(values, env, problems);
-  else if (serverUrl === undefined && !isLoopbackHost(http.host)) {
+  else if (listens && serverUrl === undefined && !isLoopbackHost(http.host)) {
     problems.push({
       field: "SERVER_URL",
       value: "(not set)",
-      hint: `must be set when the server listens on ${http.host}: it is the address that clients type`,
+      hint:
+        `must be set when the server listens on ${http.host}: it is the address that clients type, such as https://mcp.example.com`,
     });
   }
   const { database } = values.storage;
@@ -231,7 +233,7 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
   requireSeparatePaths({ ...values, storage, workspace }, variables, sources, problems);
   return {
     ...values,
-    authorizationServer: { ...values.authorizationServer, registration: registrationMode(values, problems) },
+    authorizationServer: { ...values.authorizationServer, registration: registrationMode(values, listens, problems) },
     http: { ...http, ...(tls === null ? {} : { tls }) },
     ollama: { ...values.ollama, avoidProxy: environmentHasProxy((name) => env[name]) },
     servicenow: {
@@ -251,15 +253,17 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
 
 function registrationMode(
   { http: { serverUrl }, authorizationServer: { registration, registrationToken } }: SettingValues,
+  listens: boolean,
   problems: ConfigProblem[],
 ): RegistrationMode {
   const isPublic = serverUrl !== undefined && !isLoopbackHost(new URL(serverUrl).hostname);
   const mode = registration ?? (isPublic || registrationToken !== undefined ? "token" : "open");
-  if (mode === "token" && registrationToken === undefined) {
+  if (mode === "token" && registrationToken === undefined && listens) {
     problems.push({
       field: "DCR_AUTH_TOKEN",
       value: "(not set)",
-      hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL; or set REGISTRATION=off",
+      hint: "must be set for REGISTRATION=token, the default on a public SERVER_URL: make one with " +
+        "`openssl rand -base64 32`; or set REGISTRATION=off",
     });
   }
   return mode;
@@ -271,26 +275,28 @@ function placeOf(
   { env, home = homeDirectory }: ConfigSources,
   problems: ConfigProblem[],
 ): string {
-  if (path !== "~" && !path.startsWith("~/")) return absolutePath(path);
-  const directory = home();
-  if (directory === null && !isDeploy(env)) {
-    const hint = "begins in the home directory, and this user has none: set it to an absolute path, or set HOME";
-    problems.push({ field, value: JSON.stringify(path), hint });
-  }
-  return pathBelow(directory ?? "/", path.slice(1));
+  const expanded = expandHome(path, home);
+  const hint = expanded === null && !isDeploy(env)
+    ? "begins in the home directory, and this user has none: set it to an absolute path, or set HOME"
+    : expanded !== null && /^(\$\w|\$\{|%\w+%|~[^/])/.test(expanded)
+    ? "begins with a name that is not expanded: write the whole path, or begin it with ~ or $HOME"
+    : null;
+  if (hint !== null) problems.push({ field, value: JSON.stringify(path), hint });
+  return expanded === null ? pathBelow("/", path.replace(/^[^/]+/, "")) : absolutePath(expanded);
 }
 
 /** Nothing that holds a secret, or decides whom the server trusts, may lie in a workspace on the disk. */
 function requireSeparatePaths(
   { http, storage: { database, dataDir }, workspace: { dir, store } }: SettingValues,
   variables: ConfigSources["env"],
-  { file, lookAt = () => null }: ConfigSources,
+  sources: ConfigSources,
   problems: ConfigProblem[],
 ): void {
+  const { file, lookAt = () => null } = sources;
   if (store !== "disk") return;
   const secretFiles = settings.filter(({ secret }) => secret)
     .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`] || undefined] as const);
-  const paths = {
+  const paths: Readonly<Record<string, string | undefined>> = {
     ...Object.fromEntries(secretFiles),
     DATABASE_URL: database?.kind === "postgres" ? database.rootCertificatePath : undefined,
     TLS_CERT_FILE: http.tlsCertificateFile,
@@ -298,10 +304,22 @@ function requireSeparatePaths(
     DATA_DIR: dataDir,
     "--config": file?.path,
   };
-  for (const [field, path] of Object.entries(paths)) {
-    if (path === undefined || !leadsInto(absolutePath(path), dir, lookAt)) continue;
-    const hint = "must not lie in the workspace, where agents could read and replace it";
-    problems.push({ field, value: JSON.stringify(path), hint });
+  const fieldOf = (setting: Setting<unknown> | undefined): string | null => {
+    const found = setting && findSetting(setting, sources, []);
+    if (found === undefined || found.source === "default") return null;
+    return found.source === "flag" ? found.field : setting?.env ?? null;
+  };
+  const [dataField, workspaceField] = [settingTables.storage["dataDir"], settingTables.workspace["dir"]].map(fieldOf);
+  for (const [name, path] of Object.entries(paths)) {
+    if (path === undefined || !leadsInto(absolutePath(expandHome(path) ?? path), dir, lookAt)) continue;
+    if (name === "DATA_DIR" && !dataField && workspaceField) { // the one that was chosen is the one to change
+      const hint = `must not hold ${path}, which agents could read and replace: choose a directory of its own`;
+      problems.push({ field: workspaceField, value: JSON.stringify(dir), hint });
+    } else {
+      const field = name === "DATA_DIR" ? dataField ?? name : name;
+      const hint = `must not lie in the workspace ${dir}, where agents could read and replace it: move it elsewhere`;
+      problems.push({ field, value: JSON.stringify(path), hint });
+    }
   }
 }
 

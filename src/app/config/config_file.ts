@@ -5,7 +5,7 @@
 import { closestWord } from "../../lib/closest_word.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { faultWords } from "../../lib/system_fault.ts";
-import { absolutePath } from "../../lib/system_path.ts";
+import { absolutePath, expandHome } from "../../lib/system_path.ts";
 import { programName } from "../../lib/program_name.ts";
 
 // What is wrong with the configuration.
@@ -36,7 +36,7 @@ export function readConfigFile(
   path: string,
   { known, mayBeAbsent }: { readonly known: readonly string[]; readonly mayBeAbsent: boolean },
 ): Result<ConfigFile | null, readonly ConfigProblem[]> {
-  const absolute = absolutePath(path);
+  const absolute = absolutePath(expandHome(path) ?? path);
   const refuse = (hint: string) => failure([{ field: absolute, hint }]);
   try {
     const { isFile, mode, uid } = Deno.statSync(absolute); // before it is opened: opening a pipe would wait

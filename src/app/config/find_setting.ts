@@ -1,5 +1,6 @@
 /** Where a setting's value comes from: a flag outranks the environment, which outranks the file, then the default. */
 import { faultWords } from "../../lib/system_fault.ts";
+import { expandHome } from "../../lib/system_path.ts";
 import type { ConfigFile, ConfigProblem } from "./config_file.ts";
 import type { LookAt } from "./overlap.ts";
 import type { Setting } from "../../lib/settings.ts";
@@ -16,6 +17,8 @@ export interface ConfigSources {
   readonly readFile: (path: string) => string;
   /** The home directory; `null` for a user without one. The system's answer unless given. */
   readonly home?: () => string | null;
+  /** Whether the command listens, for which settings must be there that others do without. Yes unless given. */
+  readonly listens?: boolean;
   /** Looks at the paths that must not overlap. Without it they are compared as they are written. */
   readonly lookAt?: LookAt;
 }
@@ -53,7 +56,7 @@ export function findSetting(
     if (text) return { source, field: `${setting.env}${where}`, text };
     if (!secretFile) continue;
     try {
-      return { source, field: secretFileField, text: readFile(secretFile).trim() };
+      return { source, field: secretFileField, text: readFile(expandHome(secretFile) ?? secretFile).trim() };
     } catch (error) {
       const hint = `names a file that cannot be read: ${faultWords(error)}`;
       problems.push({ field: secretFileField, value: secretFile, hint });

@@ -5,7 +5,7 @@
 import {
   optional,
   parseChoice,
-  parseInteger,
+  parseSeconds,
   parseWorkers,
   required,
   type Setting,
@@ -38,7 +38,7 @@ const serverSettings = {
     env: "SHUTDOWN_TIMEOUT",
     default: "10",
     defaultOnDeploy: "3",
-    parse: parseInteger(0, 3_600),
+    parse: parseSeconds(0, 3_600),
     help: "seconds to wait for requests in flight when the server stops",
   }),
   logLevel: required({
@@ -50,7 +50,7 @@ const serverSettings = {
   shutdownDelaySeconds: required({
     env: "SHUTDOWN_DELAY",
     default: "0",
-    parse: parseInteger(0, 600),
+    parse: parseSeconds(0, 600),
     help:
       "seconds to keep serving after the signal to stop, with 503 on /health/ready, so that a load balancer moves on first",
   }),
