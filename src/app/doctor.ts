@@ -1,8 +1,7 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
 import { loadPostgresConnection } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
-import { askHealth, healthTimeoutMs } from "../lib/endpoint.ts";
-import { parseJson } from "../lib/json.ts";
+import { askHealth, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
 import { faultWords, systemCode } from "../lib/system_fault.ts";
 import {
   type Check,
@@ -51,18 +50,12 @@ async function portCheck(host: string, port: number, usesTls: boolean): Promise<
     }
   }
   const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMs) });
-  if (typeof health !== "string" && isHealth(health.body)) {
+  if (typeof health !== "string" && isHealthBody(health.body)) {
     return health.status === 200
       ? well(`a Portcullis server answers on ${place}`)
       : warning(`the Portcullis server on ${place} is not well (status ${health.status})`, "see its log");
   }
   return broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
-}
-
-function isHealth(body: string): boolean {
-  const parsed = parseJson(body);
-  return typeof parsed === "object" && parsed !== null && "status" in parsed && "version" in parsed &&
-    "storage" in parsed;
 }
 
 // Whether spans and the audit get to their collector.

@@ -2,11 +2,11 @@
 import { loadMetrics, loadObservedStorage, type Metrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
 import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/mod.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import { askHealth, type Endpoint, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
 import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
-import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
+import { faultWords, systemCode, systemFaultWords } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import { canVerify, hasArgon2id } from "../oauth/mod.ts";
@@ -189,8 +189,20 @@ export async function startServer(
     await opened.server?.shutdown();
     await close();
     if (!(error instanceof UnusableError)) throw error;
-    return failure(error);
+    return failure(opened.server === null ? await namingOwnServer(error, config.http) : error);
   }
+}
+
+/** Says so where what listens on the server's address already is one of ours. */
+async function namingOwnServer(error: UnusableError, { host, port, tls }: Config["http"]): Promise<Problem> {
+  if (systemCode(error.cause) !== "EADDRINUSE") return error;
+  const signal = AbortSignal.timeout(healthTimeoutMs);
+  const health = await askHealth({ host, port, usesTls: tls !== undefined, signal });
+  if (typeof health === "string" || !isHealthBody(health.body)) return error;
+  return {
+    problem: `a Portcullis server already runs on ${host} port ${port}`,
+    remedy: "use that one, end it, or choose another address with --port or --host",
+  };
 }
 
 /** The parts that are open so far, to be closed again where a later one cannot be opened. */

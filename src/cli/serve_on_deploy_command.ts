@@ -20,7 +20,10 @@ export async function serveOnDeploy(
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
   if (!started.ok) return endWith(say, `error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
   const { serverUrl, setUpLink, stop } = started.value;
-  await Promise.race([say(welcomeText({ config, serverUrl, setUpLink, missing: [] })), asked]);
+  await Promise.race([
+    say(welcomeText({ config, serverUrl, setUpLink, missing: [], models: config.ollama.models })),
+    asked,
+  ]);
   print(`portcullis listening on ${serverUrl}\n`);
   await asked;
   log.write("info", "stopping");

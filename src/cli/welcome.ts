@@ -1,5 +1,5 @@
 /** The text on the console when the server starts. */
-import { type Config, registryAdvice } from "../app/mod.ts";
+import { type Config, registryAdvice, serverUrlFor } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
 import type { Clock } from "../lib/time.ts";
 
@@ -7,18 +7,25 @@ import type { Clock } from "../lib/time.ts";
 export function welcomeText(options: {
   readonly config: Config;
   readonly serverUrl: string;
+  /** What it listens on; that of the settings unless given. */
+  readonly port?: number;
   readonly setUpLink: string | null;
   /** What the server does without, a sentence a part. */
   readonly missing: readonly string[];
+  /** Models that may be used and are installed, as far as is known. */
+  readonly models: readonly string[];
 }): string {
-  const { config, serverUrl, setUpLink, missing } = options;
+  const { config, serverUrl, setUpLink, missing, models, port = config.http.port } = options;
+  const { serverUrl: _published, ...http } = config.http;
+  const local = serverUrlFor(http, port);
   const { access } = config.servicenow;
   const lines = [
     "",
     `Portcullis ${version}`,
+    ...(local === serverUrl ? [] : [`  address     ${serverUrl}, listening on ${local}`]),
     `  workspace   ${config.workspace.store === "disk" ? config.workspace.dir : "in the database"}`,
     `  data        ${dataPlace(config.storage)}`,
-    `  models      ${config.ollama.models.join(", ")}`,
+    ...(models.length === 0 ? [] : [`  models      ${models.join(", ")}`]),
     ...(access === undefined ? [] : [`  ServiceNow  ${access.instance}`]),
     ...(missing.length === 0 ? [] : [`  without     ${missing.join("; ")}`]),
     "",

@@ -1,5 +1,6 @@
 /** What every endpoint is: a request and its sender in, a response out. */
 import type { IncomingMessage } from "node:http";
+import { isObject, parseJson } from "./json.ts";
 import { faultWords } from "./system_fault.ts";
 
 /** What an endpoint of the sign-in made of a request: a step of a client on its way to a connection. */
@@ -84,6 +85,12 @@ export async function askHealth(
   const request = usesTls ? getByTls({ ...target, rejectUnauthorized: false }, onResponse) : get(target, onResponse);
   request.on("error", onError);
   return await promise;
+}
+
+/** Whether a body is that of a Portcullis server's `/health`, well or not. */
+export function isHealthBody(body: string): boolean {
+  const parsed = parseJson(body);
+  return isObject(parsed) && ["status", "version", "storage"].every((name) => name in parsed);
 }
 
 /** The address to ask when the server listens on every one. */

@@ -1,8 +1,10 @@
 /** What the console says about parts that the server does without. */
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
+import { judgeModels } from "../../src/cli/missing_parts.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
+import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";
 
 const inOneProcess = needing("one process");
@@ -11,7 +13,10 @@ inOneProcess.test("the start says on one line that Ollama and ServiceNow's other
   await using place = await makeServerPlace();
   const origin = `http://127.0.0.1:${freePort()}`;
   await using server = await startServer(place, {
-    env: { OLLAMA_HOST: origin, SERVICENOW_INSTANCE: "https://dev1.service-now.com" },
+    env: {
+      OLLAMA_HOST: origin,
+      SERVICENOW_INSTANCE: "https://dev1.service-now.com",
+    },
   });
   const lines = server.stderr().split("\n").filter((line) => line.startsWith("  without "));
   assert.deepEqual(lines, [
@@ -21,13 +26,129 @@ inOneProcess.test("the start says on one line that Ollama and ServiceNow's other
 });
 
 inOneProcess.test("the start uses the first of several Ollama hosts and names that as gone", async () => {
-  await using ollama = await startOllama({ models: [{ name: "tinyllama" }] });
+  await using ollama = await startOllama({
+    models: [{ name: "tinyllama" }, { name: "phi3" }],
+  });
   await using place = await makeServerPlace();
   await using server = await startServer(place, {
     env: { OLLAMA_HOST: `${ollama.url},http://127.0.0.1:${freePort()}` },
   });
   assert.match(server.stderr(), /^ {2}without {5}ServiceNow: not configured$/m);
-  assert.match(server.stderr(), /OLLAMA_HOST \(now: one host, the first of the list\)/);
+  assert.match(
+    server.stderr(),
+    /OLLAMA_HOST \(now: one host, the first of the list\)/,
+  );
+});
+
+/** Answers every request with this; `null`: accepts the connection and says nothing. */
+function startAnswering(
+  answer: Response | null,
+): { readonly origin: string; stop(): Promise<void> } {
+  const held = Promise.withResolvers<Response>();
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => answer?.clone() ?? held.promise,
+  );
+  const stop = async (): Promise<void> => {
+    held.resolve(new Response());
+    await server.shutdown();
+  };
+  return { origin: `http://127.0.0.1:${server.addr.port}`, stop };
+}
+
+const unusable: readonly (readonly [what: string, answer: Response | null, words: string])[] = [
+  [
+    "fails",
+    new Response("oops", { status: 500 }),
+    "Ollama at ORIGIN answers with status 500",
+  ],
+  ["hangs", null, "Ollama does not answer at ORIGIN"],
+  ["is another program", new Response("<p>{}"), "what answers at ORIGIN is not Ollama"],
+  ["has no model", Response.json({ models: [] }), "tinyllama and phi3 are not installed; `ollama pull tinyllama`"],
+  [
+    "has llama3.2 alone",
+    Response.json({
+      models: [{ name: "llama3.2:latest" }, {
+        name: "nomic-embed-text:latest",
+      }],
+    }),
+    "tinyllama and phi3 are not installed; set LLM_MODELS=llama3.2 to use what is",
+  ],
+];
+
+for (const [what, answer, words] of unusable) {
+  inOneProcess.test(`the start claims no models of an Ollama that ${what}, and says what to do`, async () => {
+    const { origin, stop } = startAnswering(answer);
+    await using place = await makeServerPlace();
+    const server = await startServer(place, { env: { OLLAMA_HOST: origin } });
+    await server.stop();
+    await stop();
+    assert.doesNotMatch(server.stderr(), /^ {2}models/m);
+    assert.ok(
+      server.stderr().includes(
+        `  without     local models: ${words.replace("ORIGIN", origin)};`,
+      ),
+      server.stderr(),
+    );
+  });
+}
+
+Deno.test("judgeModels() names what works, what to pull, and never a model that only embeds", () => {
+  assert.deepEqual(judgeModels(["a", "b:7b"], ["b:7b", "a:latest"]), {
+    models: ["a", "b:7b"],
+    problem: null,
+  });
+  assert.deepEqual(judgeModels(["a", "b"], ["a:latest", "c"]), {
+    models: ["a"],
+    problem: "b is not installed; `ollama pull b`",
+  });
+  assert.match(judgeModels(["a"], ["bge-m3"]).problem ?? "", /`ollama pull a`/);
+});
+
+inOneProcess.test("the start says that the workspace can only be read, by its modes or its mount", async () => {
+  await using place = await makeServerPlace();
+  const launcher = ownMounts === null ? [] : withMounts(
+    `mount -t tmpfs none ${place.workspaceDir}; mount -o remount,ro ${place.workspaceDir}`,
+  );
+  await Deno.mkdir(place.workspaceDir, { recursive: true });
+  if (launcher.length === 0 && Deno.uid() === 0) return;
+  if (launcher.length === 0) await Deno.chmod(place.workspaceDir, 0o500);
+  const server = await startServer(place, { launcher });
+  await server.stop();
+  await Deno.chmod(place.workspaceDir, 0o700);
+  assert.match(
+    server.stderr(),
+    /^ {2}without {5}changing files: this user cannot write to \//m,
+  );
+});
+
+inOneProcess.test("the start prints the address that it listens on beside SERVER_URL, and a second one names the first", async () => {
+  await using place = await makeServerPlace();
+  await using server = await startServer(place, {
+    env: { SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" },
+  });
+  assert.equal(server.stdout(), "portcullis listening on https://mcp.example.com\n");
+  const [, port = ""] = /^ {2}address {5}https:\/\/mcp\.example\.com, listening on http:\/\/127\.0\.0\.1:(\d+)$/m
+    .exec(server.stderr()) ?? [];
+  const data = ["--data-dir", place.dataDir, "--workspace", place.workspaceDir];
+  const second = await runCommand(["serve", "--port", port, ...data]);
+  assert.equal(second.code, 1);
+  assert.match(
+    second.stderr,
+    /^error: a Portcullis server already runs on 127\.0\.0\.1 port \d+\nhint: use that one/m,
+  );
+  const { origin, stop } = startAnswering(new Response("theirs"));
+  const foreign = await runCommand([
+    "serve",
+    "--port",
+    new URL(origin).port,
+    ...data,
+  ]);
+  await stop();
+  assert.match(
+    foreign.stderr,
+    /^error: cannot listen on .*another program listens there$/m,
+  );
 });
 
 Deno.test("stdio warns of a ServiceNow instance whose other settings are missing", async () => {
@@ -37,8 +158,14 @@ Deno.test("stdio warns of a ServiceNow instance whose other settings are missing
     { env: { SERVICENOW_INSTANCE: "https://dev1.service-now.com" } },
   );
   assert.deepEqual([code, stdout], [0, ""], stderr);
-  assert.match(stderr, /servicenow_not_configured.*SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing/);
-  assert.match(stderr, /Redirect URL http[^;]+\/servicenow\/callback; Public Client not ticked/);
+  assert.match(
+    stderr,
+    /servicenow_not_configured.*SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing/,
+  );
+  assert.match(
+    stderr,
+    /Redirect URL http[^;]+\/servicenow\/callback; Public Client not ticked/,
+  );
 });
 
 inOneProcess.test("standard output says that the server listens after the welcome, also where both share a pipe", async () => {
@@ -48,11 +175,16 @@ inOneProcess.test("standard output says that the server listens after the welcom
     env: { OLLAMA_HOST: "127.0.0.1:1" },
   });
   let text = "";
-  for await (const piece of server.stdout.pipeThrough(new TextDecoderStream())) {
+  for await (
+    const piece of server.stdout.pipeThrough(new TextDecoderStream())
+  ) {
     text += piece;
     if (text.includes("listening on")) break;
   }
   server.kill("SIGTERM");
   await Promise.all([server.status, server.stderr.cancel()]);
-  assert.match(text, /claude mcp add[^]*\n\nportcullis listening on http:.*\n$/);
+  assert.match(
+    text,
+    /claude mcp add[^]*\n\nportcullis listening on http:.*\n$/,
+  );
 });
