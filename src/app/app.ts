@@ -242,7 +242,8 @@ function mayHaveSeveralHosts({ onDeploy, storage: { database } }: Config): boole
 
 function registrationOf(settings: Config["authorizationServer"]): Registration {
   const { registration: mode, registrationToken: token } = settings;
-  if (mode !== "token") return { mode };
+  if (mode === "off") return { mode };
+  if (mode === "open") return { mode, ...(token === undefined ? {} : { token }) };
   if (token === undefined) throw new TypeError("REGISTRATION=token without DCR_AUTH_TOKEN passed the configuration");
   return { mode, token };
 }

@@ -1,4 +1,4 @@
-/** `clients create|list|remove`: creates OAuth clients, lists and removes them and those that registered themselves. */
+/** `clients create|list|approve|remove`: creates OAuth clients, lists, approves and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../lib/scopes.ts";
 import { readSeconds } from "../lib/settings.ts";
 import { administered, commandOf, printTable } from "./action.ts";
@@ -25,6 +25,7 @@ export const clientsCommand: CommandWork = commandOf({
     'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
     "clients create --name NAME --scope SCOPES --grant authorization_code --redirect-uri URI[,URI]",
     "clients list",
+    'clients approve ID --scope "files:read"',
     "clients remove ID",
   ],
   flags: {
@@ -47,6 +48,7 @@ export const clientsCommand: CommandWork = commandOf({
       run: administered(load, create),
     },
     { name: "list", words: [], run: administered(load, list) },
+    { name: "approve", words: ["ID"], flags: ["scope"], run: administered(load, approve) },
     { name: "remove", words: ["ID"], run: administered(load, remove) },
   ],
 });
@@ -104,13 +106,36 @@ async function list(clients: Clients, installation: OpenInstallation, context: C
       origin,
       new Date(registeredAt).toISOString(),
       // Approvals of a client that the operator created are not recorded.
-      origin === "operator" ? "-" : usedAt === null ? "never" : new Date(usedAt).toISOString(),
+      origin === "operator"
+        ? "-"
+        : usedAt !== null
+        ? new Date(usedAt).toISOString()
+        : grantTypes.includes("client_credentials")
+        ? "held"
+        : "never",
       grantTypes.join(","),
       name,
     ]),
     whenEmpty: "there are no clients; one that registers appears here, and `portcullis clients create` makes one",
   }, context);
   return 0;
+}
+
+async function approve(
+  clients: Clients,
+  installation: OpenInstallation,
+  { flags: { scope = "" }, say }: CommandContext,
+  [id = ""]: readonly string[],
+): Promise<ExitStatus> {
+  const approved = await clients.approveClient(installation, { id, scope });
+  if (approved.ok) {
+    say(`approved; it may have ${approved.value.scopes.join(" ")} in its own name\n`);
+    return 0;
+  }
+  const { field, message } = approved.error;
+  return field === "id"
+    ? endWith(say, `error: ${message}\nhint: \`portcullis clients list\` shows those that wait as "held"\n`)
+    : endWith(say, `error: --${field} ${message}\n`, 2);
 }
 
 async function remove(

@@ -1,5 +1,6 @@
 /**
- * The token guard: from a request's Authorization header to a principal. A token that was verified once is answered
+ * The token guard: from a request's Authorization header to a principal. ServiceNow's and Copilot Studio's clients can
+ * send an operator's token as an API key or a Basic password instead; web pages cannot. A token that was verified once is answered
  * from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by any
  * process moves that count, and the next request looks the grant up again.
  */
@@ -55,6 +56,8 @@ interface Challenges {
   invalidRequest(request: Request): string;
   /** 403; `scopes` are those to ask for, so that one step-up is enough. */
   insufficientScope(request: Request, scopes: Iterable<string>): string;
+  /** The resource that the request was made to. */
+  resourceOf(request: Request): string;
 }
 
 /** RFC 9110 §5.6.4: scope names and URLs of ours need no escaping; whatever would is left out. */
@@ -94,6 +97,7 @@ export function createChallenges(
     return values;
   };
   return {
+    resourceOf: (request) => spellingOf(request).resource,
     missingToken: (request) => prepare(spellingOf(request)).missing,
     invalidToken: (request) => prepare(spellingOf(request)).invalid,
     invalidRequest: (request) => prepare(spellingOf(request)).malformed,
@@ -113,6 +117,8 @@ export function createChallenges(
 interface TokenVerifier {
   /** The principal that a token speaks for, or a stable name for what is wrong with it. */
   verify(token: string): Promise<Result<Principal, string>>;
+  /** The same for an API key or a Basic password. */
+  verifyKey(key: string): Promise<Result<Principal, string>>;
   /** Whether the principal's token is still not revoked. */
   isLive(principal: Principal): Promise<boolean>;
   /** Of a principal that is not live: a stable name for the reason. */
@@ -129,6 +135,7 @@ interface CachedToken {
   readonly outcome: Extract<AuthOutcome, { kind: "principal" }>;
   /** The change count that was read before the token was last found alive. */
   aliveAt: number;
+  readonly isKey: boolean;
 }
 
 const noToken: AuthOutcome = { kind: "no_token" };
@@ -151,13 +158,18 @@ export function createGuard(options: {
     reason,
     wwwAuthenticate: challenges.invalidToken(request),
   });
-  const verify = async (request: Request, header: string, token: string): Promise<AuthOutcome> => {
+  const verify = async (
+    request: Request,
+    header: string,
+    { kind, token }: Extract<Authorization, { token: string }>,
+  ): Promise<AuthOutcome> => {
     // Read first: a revocation during verification then shows as a later count.
     const aliveAt = await verifier.changeCount();
-    const verified = await verifier.verify(token);
+    const isKey = kind === "key";
+    const verified = await (isKey ? verifier.verifyKey(token) : verifier.verify(token));
     if (!verified.ok) return refuse(request, verified.error);
     const outcome = { kind: "principal", principal: verified.value } as const;
-    cache.set(header, { outcome, aliveAt });
+    cache.set(header, { outcome, aliveAt, isKey });
     return outcome;
   };
   const recheck = async (request: Request, header: string, entry: CachedToken, count: number): Promise<AuthOutcome> => {
@@ -178,7 +190,7 @@ export function createGuard(options: {
 
   return {
     authenticate(request) {
-      const header = headerOf(request, "authorization");
+      const header = headerOf(request, "authorization") ?? apiKeyHeader(request);
       if (header === null) return noToken;
       const entry = cache.get(header);
       if (entry === undefined) {
@@ -192,10 +204,14 @@ export function createGuard(options: {
           }
           case "malformed":
             return refuse(request, "malformed_authorization");
+          case "key":
+            if (isFromPage(request, challenges.resourceOf(request))) return refuse(request, "key_from_a_page");
+            return verify(request, header, parsed);
           case "bearer":
-            return verify(request, header, parsed.token);
+            return verify(request, header, parsed);
         }
       }
+      if (entry.isKey && isFromPage(request, challenges.resourceOf(request))) return refuse(request, "key_from_a_page");
       if (entry.outcome.principal.expiresAt <= clock()) {
         cache.delete(header);
         return refuse(request, "expired_token");
@@ -209,7 +225,7 @@ export function createGuard(options: {
 }
 
 type Authorization =
-  | { readonly kind: "bearer"; readonly token: string }
+  | { readonly kind: "bearer" | "key"; readonly token: string }
   | { readonly kind: "other_scheme" | "several" | "malformed" };
 
 /** RFC 6750 §2.1; the scheme's case does not matter (RFC 9110 §11.1). Several header lines arrive joined by commas. */
@@ -217,8 +233,34 @@ function parseAuthorization(header: string): Authorization {
   if (header.length > maxHeaderLength) return { kind: "malformed" };
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
   if (token !== undefined) return { kind: "bearer", token };
+  if (header.startsWith(apiKeyMark)) return { kind: "key", token: header.slice(apiKeyMark.length).trim() };
   if (/(^|,)\s*bearer\b.*,|,\s*bearer\b/i.test(header)) return { kind: "several" };
+  if (/^basic\b/i.test(header)) return { kind: "key", token: passwordOf(header) };
   return /^bearer\b/i.test(header) ? { kind: "malformed" } : { kind: "other_scheme" };
+}
+
+/** In front of an API key, so that no Authorization header reads the same. */
+const apiKeyMark = "\n";
+
+/** `Authorization` wins where both are sent: gateways on the way have API keys of their own. */
+function apiKeyHeader(request: Request): string | null {
+  const key = headerOf(request, "x-api-key");
+  return key === null ? null : apiKeyMark + key;
+}
+
+/** RFC 7617 §2: what follows the first colon; the user name does not count. Empty where there is no such thing. */
+function passwordOf(header: string): string {
+  const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1] ?? "";
+  const pair = Buffer.from(encoded, "base64").toString("utf8");
+  return pair.includes(":") ? pair.slice(pair.indexOf(":") + 1) : "";
+}
+
+/** Whether a web page that is not ours made the request: a browser sends a Basic password it knows for any page. */
+function isFromPage(request: Request, resource: string): boolean {
+  const origin = headerOf(request, "origin");
+  const site = headerOf(request, "sec-fetch-site");
+  return (origin !== null && origin.toLowerCase() !== new URL(resource).origin) ||
+    site === "cross-site" || site === "same-site";
 }
 
 // The protected resource's metadata document (RFC 9728 §2).

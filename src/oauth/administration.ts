@@ -3,6 +3,14 @@ import type { Log } from "../lib/log.ts";
 import type { Result } from "../lib/result.ts";
 import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
+import {
+  approveClient,
+  type ClientProblem,
+  type ClientSummary,
+  listHeldClients,
+  removeClient,
+} from "./manage_clients.ts";
+import { usualScopes } from "./scope.ts";
 import { invite } from "./set_up.ts";
 import {
   disableUser,
@@ -31,6 +39,16 @@ export interface Administration {
   vouchingFor(clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>>;
   /** Ends a grant or a token; others' only for administrators. `false` when there is none that the doer may end. */
   end(what: { readonly grant: string | null; readonly token: string | null }, doer: Doer): Promise<boolean>;
+  /** Clients that registered for access in their own name and wait for their scopes. */
+  heldClients(): Promise<readonly ClientSummary[]>;
+  approveClient(
+    approval: { readonly id: string; readonly scope: string },
+    doer: Doer,
+  ): Promise<Result<ClientSummary, ClientProblem>>;
+  /** Removes a client that waits; `false` when none does under this id. */
+  refuseClient(id: string, doer: Doer): Promise<boolean>;
+  /** The scopes that this installation offers. */
+  readonly scopes: readonly string[];
   users(): Promise<readonly UserSummary[]>;
   change(name: string, change: UserChange, doer: Doer): Promise<Result<UserSummary, UserProblem>>;
   /** The URL with which a new user, or one whose passphrase is reset, chooses a passphrase. */
@@ -41,7 +59,12 @@ export interface Administration {
 }
 
 export function createAdministration(
-  options: AdministrationOptions & { readonly issuer: string; readonly users: UserDirectory; readonly log: Log },
+  options: AdministrationOptions & {
+    readonly issuer: string;
+    readonly users: UserDirectory;
+    readonly log: Log;
+    readonly scopes?: readonly string[];
+  },
 ): Administration {
   const { issuer, log } = options;
   const changes = {
@@ -61,6 +84,21 @@ export function createAdministration(
         by: userId,
         address,
       }),
+    heldClients: () => listHeldClients(options),
+    async approveClient(approval, { userId, address }) {
+      const approved = await approveClient(options, approval);
+      const [client, outcome] = approved.ok ? [approved.value.id, "approved"] : [undefined, "refused"];
+      const scopes = approved.ok ? approved.value.scopes : undefined;
+      log.write("audit", "client_approved", { outcome, client, scopes, by: userId, address });
+      return approved;
+    },
+    async refuseClient(id, { userId, address }) {
+      const waiting = (await listHeldClients(options)).some((client) => client.id === id);
+      if (!waiting || !await removeClient(options, id)) return false;
+      log.write("audit", "client_removed", { reason: "not_approved", client: id, by: userId, address });
+      return true;
+    },
+    scopes: options.scopes ?? usualScopes,
     users: () => listUsers(options),
     async change(name, change, { userId, address }) {
       const changed = await changes[change](options, name);

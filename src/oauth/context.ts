@@ -22,11 +22,15 @@ export interface Lifetimes {
 export interface Limits {
   readonly bodyTimeoutMs?: number;
   readonly maxUnusedClients?: number;
+  readonly maxHeldClients?: number;
 }
 
-/** Who may register clients (RFC 7591 §3): everyone, holders of the token, no one. */
+/**
+ * Who may register clients (RFC 7591 §3): everyone, holders of the token, no one. Those that want access in their own
+ * name need the token in either mode.
+ */
 export type Registration =
-  | { readonly mode: "open" }
+  | { readonly mode: "open"; readonly token?: string }
   | { readonly mode: "token"; readonly token: string }
   | { readonly mode: "off" };
 

@@ -1,4 +1,4 @@
-/** The operator's commands on clients: create, list, remove. They work while the server runs. */
+/** The operator's commands on clients: create, list, approve, remove. They work while the server runs. */
 import type { AdministrationOptions } from "./context.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -7,7 +7,19 @@ import { cleanClientName } from "./client_metadata.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";
-import { type Client, clients, deleteGrants, grants, unusedClientId, unusedClients } from "./records.ts";
+import {
+  type Client,
+  clients,
+  conflict,
+  deleteGrants,
+  grants,
+  heldClients,
+  isHeldClient,
+  retryOnConflict,
+  unchanged,
+  unusedClientId,
+  waitingListOf,
+} from "./records.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
 /** What `clients create` asks for. */
@@ -28,7 +40,7 @@ export interface ClientRequest {
 
 /** A request that cannot be met: which field, and what to do, for the terminal. */
 export interface ClientProblem {
-  readonly field: "name" | "grant" | "scope" | "redirect-uri" | "auth-method" | "jwks" | "secret-ttl";
+  readonly field: "id" | "name" | "grant" | "scope" | "redirect-uri" | "auth-method" | "jwks" | "secret-ttl";
   readonly message: string;
 }
 
@@ -73,18 +85,8 @@ function findProblem(request: ClientRequest): ClientProblem | null {
   const { name, grantTypes, scope, redirectUris = [], authentication, jwks, secretLifetimeSeconds } = request;
   if (name.trim() === "") return { field: "name", message: "is missing: give the client a name that people recognise" };
   if (grantTypes.length === 0) return { field: "grant", message: "must be authorization_code or client_credentials" };
-  const scopes = parseScope(scope);
-  const known = allScopes();
-  const unknown = scopes.filter((entry) => !known.includes(entry));
-  if (scopes.length === 0 || unknown.length > 0) {
-    const what = unknown.length === 0
-      ? "is empty"
-      : `has the unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
-    return {
-      field: "scope",
-      message: `${what}; use one or more of: ${known.join(" ")}${didYouMean(unknown[0] ?? "", known)}`,
-    };
-  }
+  const scopeProblem = findScopeProblem(scope);
+  if (scopeProblem !== null) return scopeProblem;
   const needsRedirect = grantTypes.includes("authorization_code");
   if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isUsableRedirectUri)) {
     const message = needsRedirect
@@ -112,6 +114,54 @@ function findProblem(request: ClientRequest): ClientProblem | null {
   };
 }
 
+function findScopeProblem(scope: string): ClientProblem | null {
+  const scopes = parseScope(scope);
+  const known = allScopes();
+  const unknown = scopes.filter((entry) => !known.includes(entry));
+  if (scopes.length > 0 && unknown.length === 0) return null;
+  const what = unknown.length === 0
+    ? "is empty"
+    : `has the unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
+  return {
+    field: "scope",
+    message: `${what}; use one or more of: ${known.join(" ")}${didYouMean(unknown[0] ?? "", known)}`,
+  };
+}
+
+/** The clients that asked for access in their own name and wait for their scopes, oldest first. */
+export async function listHeldClients({ storage }: Pick<AdministrationOptions, "storage">): Promise<ClientSummary[]> {
+  const waiting = await Array.fromAsync(heldClients.all(storage));
+  const stored = await Promise.all(waiting.map(({ value }) => clients.read(storage, value.clientId)));
+  return stored.flatMap((client) => {
+    if (client === null || !isHeldClient(client.value)) return [];
+    const { secretHash: _, ...summary } = client.value;
+    return [summary];
+  });
+}
+
+/** Gives a held client these scopes in its own name, whatever it asked for, and keeps it from then on. */
+export async function approveClient(
+  { storage, clock }: AdministrationOptions,
+  { id, scope }: { readonly id: string; readonly scope: string },
+): Promise<Result<ClientSummary, ClientProblem>> {
+  const problem = findScopeProblem(scope);
+  if (problem !== null) return failure(problem);
+  return await retryOnConflict(async () => {
+    const stored = id === "" ? null : await clients.read(storage, id);
+    if (stored === null || !isHeldClient(stored.value)) {
+      return failure({ field: "id", message: "no client with this id waits for approval" });
+    }
+    const approved: Client = { ...stored.value, scopes: knownScopes(parseScope(scope)), usedAt: clock() };
+    const committed = await storage.commit({
+      checks: [unchanged(stored)],
+      puts: [clients.put(id, approved)],
+      deletes: [heldClients.key(...unusedClientId(approved))],
+    });
+    const { secretHash: _, ...summary } = approved;
+    return committed ? success(summary) : conflict;
+  });
+}
+
 /** All clients, registered ones included, oldest first. */
 export async function listClients({ storage }: AdministrationOptions): Promise<ClientSummary[]> {
   const stored = await Array.fromAsync(clients.all(storage));
@@ -125,7 +175,7 @@ export async function removeClient({ storage }: AdministrationOptions, id: strin
   if (client === null) return false;
   // The client goes between two rounds: what it obtains during the first one is caught by the second.
   await deleteGrantsOf(storage, id);
-  await storage.commit({ deletes: [client.key, unusedClients.key(...unusedClientId(client.value))] });
+  await storage.commit({ deletes: [client.key, waitingListOf(client.value).key(...unusedClientId(client.value))] });
   await deleteGrantsOf(storage, id);
   return true;
 }

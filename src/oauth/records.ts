@@ -208,7 +208,20 @@ export const clients = defineRecordFamily("client", clientSchema);
 /** `["unused_client", registration time, id]`: the unused clients, oldest first. */
 export const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
 
-/** Where an unused client stands in {@link unusedClients}. */
+/** `["held_client", registration time, id]`: those that ask for access in their own name, oldest first. */
+export const heldClients = defineRecordFamily("held_client", z.lazy(() => z.object({ clientId: z.string() })));
+
+/** Whether a client asked for access in its own name (RFC 6749 §4.4) and no one has named its scopes yet. */
+export function isHeldClient({ origin, grantTypes, usedAt }: Client): boolean {
+  return origin === "registered" && usedAt === null && grantTypes.includes("client_credentials");
+}
+
+/** The list that a client without approval stands in. */
+export function waitingListOf(client: Client): typeof unusedClients {
+  return isHeldClient(client) ? heldClients : unusedClients;
+}
+
+/** Where a client without approval stands in {@link waitingListOf} it. */
 export function unusedClientId(client: Pick<Client, "id" | "registeredAt">): [string, string] {
   return [String(client.registeredAt).padStart(15, "0"), client.id];
 }

@@ -46,6 +46,11 @@ const refusals = {
   missing_grant_type: { ...malformed, description: "grant_type is missing" },
   unsupported_grant_type: wire("unsupported_grant_type", 400, "This grant type is not supported"),
   grant_type_not_registered: wire("unauthorized_client", 400, "The client is not registered for this grant type"),
+  client_held: wire(
+    "unauthorized_client",
+    400,
+    "The owner of this server has not approved the client yet: on the Connections page, or with clients approve",
+  ),
   missing_code: { ...malformed, description: "code is missing" },
   missing_code_verifier: { ...malformed, description: "code_verifier is missing" },
   missing_refresh_token: { ...malformed, description: "refresh_token is missing" },
@@ -78,6 +83,7 @@ const refusals = {
     429,
     "Too many clients were registered recently; try again later",
   ),
+  too_many_held_clients: wire("temporarily_unavailable", 429, "Too many clients wait for approval; try again later"),
   malformed_client_metadata: badMetadata("The client metadata is malformed"),
   unsupported_authentication_method: badMetadata(
     "token_endpoint_auth_method must be none, client_secret_basic, client_secret_post or private_key_jwt",
@@ -85,7 +91,13 @@ const refusals = {
   unusable_client_keys: badMetadata(
     "jwks may contain only public keys; private_key_jwt needs either jwks or an https jwks_uri",
   ),
-  no_supported_grant_type: badMetadata("grant_types must include authorization_code"),
+  no_supported_grant_type: badMetadata("grant_types must include authorization_code or client_credentials"),
+  client_credentials_need_token: badMetadata(
+    "client_credentials alone needs this server's registration token (DCR_AUTH_TOKEN), and then its owner's approval",
+  ),
+  client_credentials_need_proof: badMetadata(
+    "client_credentials is for clients that authenticate: token_endpoint_auth_method must not be none",
+  ),
   unsupported_response_type: badMetadata("response_types must be code"),
   metadata_uri_not_https: badMetadata("jwks_uri, sector_identifier_uri and request_uris must be https"),
   missing_redirect_uris: badRedirect("redirect_uris must have at least one entry"),

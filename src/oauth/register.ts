@@ -4,10 +4,11 @@ import {
   type Client,
   clients,
   conflict,
+  isHeldClient,
   retryOnConflict,
   unchanged,
   unusedClientId,
-  unusedClients,
+  waitingListOf,
 } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -29,6 +30,8 @@ import { knownScopes, parseScope } from "./scope.ts";
 
 /** Registered clients that no user has approved yet. */
 const maxUnusedClients = 1_000;
+/** Those among them that want access in their own name: more than an owner would look through. */
+const maxHeldClients = 50;
 const unusedClientLifetimeSeconds = 2_592_000;
 /** An unused client younger than this is not evicted to make room. */
 const unusedClientGraceSeconds = 3_600;
@@ -38,15 +41,18 @@ function storeRegisteredClient(
   { storage, limits = {}, clock }: Pick<AuthorizationServerOptions, "storage" | "limits" | "clock">,
   client: Client,
 ): Promise<boolean> {
-  const { maxUnusedClients: max = maxUnusedClients } = limits;
+  const max = isHeldClient(client)
+    ? limits.maxHeldClients ?? maxHeldClients
+    : limits.maxUnusedClients ?? maxUnusedClients;
+  const waiting = waitingListOf(client);
   return retryOnConflict(async () => {
     const now = clock();
     const expiresAt = now + unusedClientLifetimeSeconds * 1_000;
     const puts = [
       clients.put(client.id, client, expiresAt),
-      unusedClients.put(unusedClientId(client), { clientId: client.id }, expiresAt),
+      waiting.put(unusedClientId(client), { clientId: client.id }, expiresAt),
     ];
-    const unused = await unusedClients.list(storage, { limit: max });
+    const unused = await waiting.list(storage, { limit: max });
     const oldest = unused[0];
     if (unused.length < max || oldest === undefined) {
       await storage.commit({ puts });
@@ -67,6 +73,14 @@ function storeRegisteredClient(
 const maxRedirectUris = 20;
 const supportedGrantTypes = ["authorization_code", "refresh_token"] as const;
 
+/**
+ * Whether a client wants access in its own name alone. One that lists the grant beside `authorization_code` is
+ * registered without it, as most of them list whatever the metadata does (RFC 7591 §3.2.1).
+ */
+function isForItself({ grant_types: named = [] }: ClientMetadata): boolean {
+  return named.includes("client_credentials") && !named.includes("authorization_code");
+}
+
 /** Builds `POST /oauth/register`. */
 export function createRegisterEndpoint(options: AuthorizationServerOptions): Endpoint {
   const { registration, limits, log, clock } = options;
@@ -85,7 +99,10 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     if (!mayRegister(registration, request, metadata?.token_value)) return refused("wrong_registration_token");
     if (metadata === null) return refused("malformed_client_metadata");
     if (!calledAddressesAreHttps(body.value)) return refused("metadata_uri_not_https");
-    const redirects = sortRedirectUris(metadata.redirect_uris ?? []);
+    const forItself = isForItself(metadata);
+    const isVouchedFor = holdsToken(registration, request, metadata.token_value);
+    if (forItself && !isVouchedFor) return refused("client_credentials_need_token");
+    const redirects = forItself ? success({ kept: [], dropped: [] }) : sortRedirectUris(metadata.redirect_uris ?? []);
     if (!redirects.ok) return refused(redirects.error);
     const { kept, dropped } = redirects.value;
     const mayFetchKeys = options.fetchDocument !== undefined;
@@ -93,13 +110,15 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
       redirectUris: kept,
       now: clock(),
       mayFetchKeys,
-      isVouchedFor: registration.mode === "token",
+      isVouchedFor,
     });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
-    if (!await storeRegisteredClient(options, client)) return refused("too_many_unused_clients");
+    if (!await storeRegisteredClient(options, client)) {
+      return refused(forItself ? "too_many_held_clients" : "too_many_unused_clients");
+    }
     logStep({ log, peer }, "client_registration", {
-      outcome: "registered",
+      outcome: forItself ? "held" : "registered",
       client: client.id,
       droppedRedirectUris: dropped.length,
       authentication: client.authentication,
@@ -109,7 +128,11 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
 }
 
 function mayRegister(registration: Registration, request: Request, tokenValue: string | undefined): boolean {
-  if (registration.mode !== "token") return registration.mode === "open";
+  return registration.mode === "open" || holdsToken(registration, request, tokenValue);
+}
+
+function holdsToken(registration: Registration, request: Request, tokenValue: string | undefined): boolean {
+  if (registration.mode === "off" || registration.token === undefined) return false;
   const header = request.headers.get("authorization");
   const presented = header === null ? tokenValue : /^bearer +(\S+)$/i.exec(header)?.[1];
   return presented !== undefined && equalInConstantTime(hashSecret(presented), hashSecret(registration.token));
@@ -137,9 +160,13 @@ function makeClient(
   },
 ): Result<{ client: Client; secret: string | null }, RefusalReason> {
   // Without grant_types we register both, not RFC 7591's default alone: clients that leave it out expect to refresh.
-  const grantTypes = supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
-  if (!grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
-  if (!(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
+  const forItself = isForItself(metadata);
+  const grantTypes: Client["grantTypes"] = forItself
+    ? ["client_credentials"]
+    : supportedGrantTypes.filter((name) => metadata.grant_types?.includes(name) ?? true);
+  if (!forItself && !grantTypes.includes("authorization_code")) return failure("no_supported_grant_type");
+  if (!forItself && !(metadata.response_types?.includes("code") ?? true)) return failure("unsupported_response_type");
+  if (forItself && metadata.token_endpoint_auth_method === "none") return failure("client_credentials_need_proof");
   const authentication = toAuthentication(metadata.token_endpoint_auth_method);
   if (authentication === null) return failure("unsupported_authentication_method");
   if (holdsSecretKey(metadata.jwks)) return failure("unusable_client_keys");
@@ -208,7 +235,7 @@ function registrationResponse(
     redirect_uris: client.redirectUris,
     ...(dropped.length === 0 ? {} : { dropped_redirect_uris: dropped }),
     grant_types: client.grantTypes,
-    response_types: ["code"],
+    response_types: client.grantTypes.includes("authorization_code") ? ["code"] : [],
     token_endpoint_auth_method: authentication === "client_secret_any" ? "client_secret_basic" : authentication,
     ...(client.jwks === null ? {} : { jwks: client.jwks }),
     ...(client.jwksUri === null ? {} : { jwks_uri: client.jwksUri }),

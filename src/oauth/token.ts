@@ -12,6 +12,7 @@ import {
   conflict,
   type Grant,
   grants,
+  isHeldClient,
   putsOfGrant,
   retryOnConflict,
   revokeGrant,
@@ -214,13 +215,16 @@ async function redeem(
   });
 }
 
-// The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made.
+// The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made or approved.
 
 export function createClientCredentialsGrant(
   { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeOptions,
 ): GrantType {
   return async (client, parameters) => {
-    if (client.origin !== "operator" || client.authentication === "none") return failure("grant_type_not_registered");
+    if (client.authentication === "none" || client.origin === "metadata_document") {
+      return failure("grant_type_not_registered");
+    }
+    if (isHeldClient(client)) return failure("client_held");
     const scope = parameters.get("scope");
     const scopes = scope === undefined ? client.scopes : knownScopes(parseScope(scope));
     if (scopes.length === 0 || !isWithinScopes(parseScope(scope ?? ""), client.scopes)) {
@@ -245,7 +249,7 @@ export function createClientCredentialsGrant(
     };
     const { token } = await accessTokens.issue(grant, scopes);
     const puts = putsOfGrant(grant, grantExpiresAt(null, now, lifetimes));
-    // Records of operators' clients change by removal only.
+    // Records of such clients change by removal only.
     if (!await storage.commit({ checks: [clientCheck], puts })) return failure("unknown_client");
     return success({ grantId: grant.id, subject: grant.subject, accessToken: token, refreshToken: null, scopes });
   };

@@ -75,12 +75,15 @@ type TokenProblem =
   | AccessTokenProblem
   | "refresh_token_as_bearer"
   | "unknown_operator_token"
+  | "not_an_operator_token"
   | "revoked_token"
   | "disabled_user";
 
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export interface Verifier {
   verify(token: string): Promise<Result<Principal, TokenProblem>>;
+  /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
+  verifyKey(key: string): Promise<Result<Principal, TokenProblem>>;
   /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
   isLive(principal: Principal): Promise<boolean>;
   whyEnded(principal: Principal): Promise<"disabled_user" | "revoked_token">;
@@ -161,6 +164,9 @@ export function createVerifier(
         expiresAt,
       };
       return await whileLive(principal);
+    },
+    async verifyKey(key) {
+      return key.startsWith("pct_") ? await verifyOperatorToken(key) : failure("not_an_operator_token");
     },
     isLive,
     whyEnded,

@@ -1,7 +1,15 @@
 import assert from "node:assert/strict";
 import { createOperatorToken } from "../../src/oauth/operator_token.ts";
 import { setAdministrator } from "../../src/oauth/manage_users.ts";
-import { connect, hiddenField, isAccepted, openBrowser, passphrase } from "../authorization_server/harness.ts";
+import {
+  connect,
+  type Harness,
+  hiddenField,
+  isAccepted,
+  openBrowser,
+  passphrase,
+} from "../authorization_server/harness.ts";
+import { type Client, clients, heldClients, unusedClientId } from "../../src/oauth/records.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
 
 const pages = ["/console", "/console/connections", "/console/people", "/console/settings"];
@@ -182,3 +190,48 @@ Deno.test("an invitation works once, for its own user, and a reset ends what was
   const logged = JSON.stringify(harness.lines);
   for (const hidden of [code, again, secret]) assert.ok(!logged.includes(hidden), "a secret is in the log");
 });
+
+Deno.test("the owner names the scopes of a client that waits for access in its own name, and others never see it", async () => {
+  await using harness = await startConsole();
+  const owner = await signInTo(harness);
+  const secret = await invitePerson(harness, owner, "ada");
+  const ada = await signInTo(harness, { username: "ada", secret });
+  const [first, second] = await Promise.all(["<i>Now</i>", "Other"].map((name) => holdClient(harness, name)));
+  assert.ok(first !== undefined && second !== undefined);
+  const page = await (await owner.get("/console/connections")).text();
+  assert.ok(page.includes("Waiting for approval") && page.includes("&lt;i&gt;Now&lt;/i&gt;"), page);
+  assert.match(page, /value="files:read" checked/);
+  const own = await (await ada.get("/console/connections")).text();
+  assert.ok(!own.includes("Waiting for approval") && !own.includes(first));
+  const fields = { act: "approve", client: first, scope: "files:read" };
+  for (const name of ["approve", "refuse"]) {
+    assert.equal((await act(ada, "/console/connections", { ...fields, act: name })).status, 403);
+  }
+  assert.equal((await act(owner, "/console/connections", { act: "approve", client: first })).status, 422);
+  harness.time.now += 6 * 60_000;
+  const asked = await act(owner, "/console/connections", fields);
+  assert.match(await asked.text(), /To approve a client, enter your passphrase again/);
+  assert.equal((await act(owner, "/console/connections", { ...fields, passphrase })).status, 303);
+  assert.equal((await act(owner, "/console/connections", { act: "refuse", client: second })).status, 303);
+  assert.equal((await act(owner, "/console/connections", { act: "refuse", client: first })).status, 422);
+  assert.deepEqual((await clients.read(harness.storage, first))?.value.scopes, ["files:read"]);
+  assert.equal(await clients.read(harness.storage, second), null);
+  const lines = harness.lines.filter(({ event }) => event === "client_approved" || event === "client_removed");
+  assert.deepEqual(lines.map(({ fields: { outcome, by } }) => [outcome, by]), [
+    ["refused", "owner"],
+    ["approved", "owner"],
+    [undefined, "owner"],
+  ]);
+});
+
+async function holdClient(harness: Harness, name: string): Promise<string> {
+  const id = `pcc_${crypto.randomUUID().replaceAll("-", "")}`;
+  const client: Client = {
+    ...{ id, name, origin: "registered", redirectUris: [], grantTypes: ["client_credentials"], jwks: null },
+    ...{ authentication: "client_secret_any", secretHash: "x", secretExpiresAt: 0, scopes: ["files:read"] },
+    ...{ jwksUri: null, registeredAt: harness.time.now, usedAt: null },
+  };
+  const puts = [clients.put(id, client), heldClients.put(unusedClientId(client), { clientId: id })];
+  assert.ok(await harness.storage.commit({ puts }));
+  return id;
+}

@@ -47,7 +47,8 @@ Deno.test("other schemes, empty tokens, two tokens, a lower-case scheme (RFC 675
   const { tokens: { access_token: token } } = await connect(harness);
   const guard = guardOf(harness);
   const expected: [string, string][] = [
-    ["Basic dXNlcjpwYXNz", "no_token"],
+    ["Basic dXNlcjpwYXNz", "401 not_an_operator_token"],
+    ["Basic", "401 not_an_operator_token"],
     ['Digest username="x", realm="y"', "no_token"],
     ["Bearerx", "no_token"],
     ["Bearer", "401 malformed_authorization"],
@@ -168,4 +169,86 @@ Deno.test("invalid tokens are told so, with everything a client needs to start o
     outcome.wwwAuthenticate,
     /^Bearer error="invalid_token", error_description="[^"]+", resource_metadata="[^"]+", scope="[^"]+"$/,
   );
+});
+
+const api = (headers: Record<string, string>, method = "POST") => new Request(resource, { method, headers });
+const withKey = (token: string): Record<string, string>[] => [
+  { "x-api-key": token },
+  { "x-api-key": ` ${token} ` },
+  { authorization: `Basic ${btoa(`any:${token}`)}` },
+  { authorization: `basic  ${btoa(`:${token}`)}` },
+];
+
+Deno.test("an operator's token works as an API key and as a Basic password, until it is revoked", async () => {
+  await using harness = await startHarness();
+  const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });
+  assert.ok(made.ok);
+  const { token, summary } = made.value;
+  const guard = guardOf(harness);
+  for (const headers of withKey(token)) {
+    for (let time = 0; time < 2; time++) {
+      const outcome = await guard.authenticate(api(headers));
+      assert.ok(outcome.kind === "principal" && outcome.principal.tokenId === summary.id, JSON.stringify(headers));
+    }
+    assert.ok(!isPending(guard.authenticate(api(headers))), "the second one is answered from memory");
+  }
+  // No Authorization header reads as an API key does.
+  for (const authorization of [token, `x-api-key ${token}`, `Basic ${token}`, `Basic ${btoa(token)}`]) {
+    assert.notEqual((await guard.authenticate(api({ authorization }))).kind, "principal", authorization);
+  }
+  assert.ok(await revokeOperatorToken(harness.deps, summary.id));
+  for (const headers of withKey(token)) {
+    const outcome = await guard.authenticate(api(headers));
+    assert.ok(outcome.kind === "refused" && outcome.status === 401, JSON.stringify(headers));
+  }
+});
+
+Deno.test("tokens of OAuth are bearer tokens alone, and a wrong key is challenged for a bearer token, never for Basic", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  const guard = guardOf(harness);
+  const wrong = `pct_${"0".repeat(32)}_${"x".repeat(43)}`;
+  assert.equal(await kindOf(guard, `Bearer ${tokens.access_token}`), "principal");
+  for (const token of [tokens.access_token, tokens.refresh_token, wrong, "pct_", "x", "", "x".repeat(9_000)]) {
+    for (const headers of withKey(token)) {
+      const outcome = await guard.authenticate(api(headers));
+      assert.ok(outcome.kind === "refused" && outcome.status === 401, JSON.stringify(headers));
+      assert.match(outcome.wwwAuthenticate, /^Bearer error="invalid_token"/);
+      assert.doesNotMatch(JSON.stringify(outcome), /Basic|pct_|eyJ/);
+    }
+  }
+});
+
+Deno.test("a key that a web page sends is refused, also when it was verified before", async () => {
+  await using harness = await startHarness();
+  const made = await createOperatorToken(harness.deps, { scope: "files:read", lifetimeSeconds: 60 });
+  assert.ok(made.ok);
+  const guard = guardOf(harness);
+  const foreign: Record<string, string>[] = [
+    { origin: "https://evil.test" },
+    { origin: "null" },
+    { origin: "http://mcp.test" },
+    { origin: "https://mcp.test:8443" },
+    { "sec-fetch-site": "cross-site" },
+    { "sec-fetch-site": "same-site" },
+  ];
+  const own: Record<string, string>[] = [{}, { origin: "https://mcp.test" }, { "sec-fetch-site": "same-origin" }];
+  for (let time = 0; time < 2; time++) {
+    for (const headers of withKey(made.value.token)) {
+      for (const page of foreign) {
+        const outcome = await guard.authenticate(api({ ...headers, ...page }));
+        assert.ok(outcome.kind === "refused" && outcome.reason === "key_from_a_page", JSON.stringify(page));
+      }
+      for (const page of own) {
+        assert.equal((await guard.authenticate(api({ ...headers, ...page }))).kind, "principal", JSON.stringify(page));
+      }
+    }
+  }
+});
+
+Deno.test("a bearer token counts where a gateway adds an API key of its own", async () => {
+  await using harness = await startHarness();
+  const { tokens } = await connect(harness);
+  const headers = { authorization: `Bearer ${tokens.access_token}`, "x-api-key": "the gateway's" };
+  assert.equal((await guardOf(harness).authenticate(api(headers))).kind, "principal");
 });

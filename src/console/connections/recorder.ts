@@ -276,7 +276,8 @@ export function createAttemptRecorder(
       const host = shownHost(requestHost(request));
       note({ ...baseOf(request, peer, "stray"), outcome: "refused", reason, host, path });
     },
-    noteStranger(request, peer, { status, reason }) {
+    noteStranger(request, peer, { status, reason: given }) {
+      const reason = given === "not_an_operator_token" ? null : given; // a key of another server
       if (status === 200) return note({ ...baseOf(request, peer, "handshake"), ...cameBy(request, server) });
       const isOther = reason === null && (request.headers.has("authorization") || hasKeyHeader(request));
       if (status === 401 && reason === null && hasKeyInUrl(request)) {

@@ -177,6 +177,22 @@ export const tokenCauses: readonly Cause[] = [
 
 export const registrationCauses: readonly Cause[] = [
   {
+    id: "client_held",
+    at: ["registration", "token"],
+    reasons: ["held", "client_held"],
+    isNoFault: true,
+    words: "The client asks for access in its own name (client credentials), and waits for the owner to approve it.",
+    remedy: "Approve it on the Connections page, or with `portcullis clients approve`.",
+  },
+  {
+    id: "metadata_refused",
+    at: "registration",
+    reasons: ["client_credentials_need_token"],
+    words:
+      "The client described itself in a way that the server cannot accept: for access in its own name (client credentials) it needs the registration token.",
+    remedy: "Update the client, choose Authorization Code in it, or give it DCR_AUTH_TOKEN and approve it then.",
+  },
+  {
     id: "registration_off",
     at: "registration",
     reasons: ["registration_off"],
@@ -203,7 +219,7 @@ export const registrationCauses: readonly Cause[] = [
   {
     id: "too_many_clients",
     at: "registration",
-    reasons: ["too_many_unused_clients"],
+    reasons: ["too_many_unused_clients", "too_many_held_clients"],
     words: "Too many clients registered without being used.",
     remedy: "Wait ten minutes. A client that registers again and again needs an update.",
   },

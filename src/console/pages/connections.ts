@@ -59,6 +59,7 @@ export function connectionsSection(options: ConnectionsOptions): Section {
         ${visit.visitor.isAdministrator && person !== null &&
           html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
         ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
+        ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
         <div id="grants">${grants}</div>
         <h2>Tokens made at the command line</h2>
@@ -75,8 +76,69 @@ export function connectionsSection(options: ConnectionsOptions): Section {
             : { problem: "This connection has already ended." };
         },
       },
+      approve: {
+        done: "The client was approved.",
+        forAdministrators: true,
+        confirm: () => "approve a client",
+        async run({ visitor, form, address }) {
+          const approval = { id: form.get("client") ?? "", scope: form.getAll("scope").join(" ") };
+          const approved = await administration.approveClient(approval, { ...visitor, address });
+          if (approved.ok) return "done";
+          return {
+            problem: approved.error.field === "id" ? notWaiting : "Choose at least one scope for the client.",
+          };
+        },
+      },
+      refuse: {
+        done: "The client was removed.",
+        forAdministrators: true,
+        async run({ visitor, form, address }) {
+          const isRemoved = await administration.refuseClient(form.get("client") ?? "", { ...visitor, address });
+          return isRemoved ? "done" : { problem: notWaiting };
+        },
+      },
     },
   };
+}
+
+const notWaiting = "This client no longer waits for approval.";
+
+/** Clients that want access in their own name, each with a form that names its scopes. */
+function heldPart(
+  held: Awaited<ReturnType<Administration["heldClients"]>>,
+  offered: readonly string[],
+  visit: Visit,
+): Html | null {
+  if (held.length === 0) return null;
+  const items = held.map(({ id, name, scopes, registeredAt }) =>
+    html`
+      <li>
+        <p><strong>${name}</strong> <span class="badge warn">Name not verified</span><br>
+              <span class="quiet">${id}, registered ${ago(
+                registeredAt,
+                visit.now,
+              )} with the registration token</span></p>
+        <form method="post" action="${visit.href("connections")}">${actFields(visit.visitor, "approve", { client: id })}
+              ${offered.map((scope) =>
+                html`
+                  <label class="choice"><input type="checkbox" name="scope" value="${scope}" ${scopes.includes(scope) &&
+                    html`checked`}> ${scope}</label>
+                `
+              )}
+              <button type="submit" class="small" aria-label="Approve ${name}">Approve</button></form>
+        <form method="post"
+          action="${visit.href("connections")}">${actFields(visit.visitor, "refuse", {
+            client: id,
+          })}<button type="submit" class="small danger" aria-label="Remove ${name}">Remove</button></form>
+      </li>
+    `
+  );
+  return html`
+    <h2>Waiting for approval</h2>
+    <p>These clients ask for access in their own name, without a person (client credentials). They get no token until
+      you choose what they may use.</p>
+    <ul class="plain">${items}</ul>
+  `;
 }
 
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
