@@ -2,6 +2,14 @@
 # Runs a command where ARM's programs run, by emulation: scripts/emulate_arm.sh COMMAND...
 # On Debian, x86_64, with libc6-arm64-cross, libgcc-s1-arm64-cross and QEMU_AARCH64: a qemu-aarch64 that knows openat2
 # (10.0 does, 7.2 does not). It all ends with the command: the kernel keeps the emulator for this user namespace alone.
+#
+#   npm pack @deno/linux-arm64-glibc                     # unpack it: ARM/deno
+#   export QEMU_AARCH64=/usr/bin/qemu-aarch64 DENO_DIR=$(mktemp -d) PROPERTY_RUNS=300 KILL_ROUNDS=30
+#   scripts/emulate_arm.sh ARM/deno test --config deno.dev.json --allow-all --no-check tests/kernel tests/workspace
+#   scripts/emulate_arm.sh deno task end-to-end binary --core --program PROGRAM
+#
+# PROGRAM is one of a release, or a script that starts the bundle with Deno for ARM. All is some five times slower. What
+# injects faults by strace, asks the machine's own compiler or gives files to other users fails there; no Landlock either.
 set -euo pipefail
 if [ "${1:-}" != --inside ]; then
   exec unshare --user --map-root-user --mount "$0" --inside "$@"

@@ -1,12 +1,14 @@
 /**
- * `deno task full [WORD...]`: everything that is tested before a release. The gate, then what takes long or needs more of the
- * machine: every form of the program with the whole end-to-end suite, the platform's Deno, real clients, the protocol's
- * conformance suite, soaks, hostile load. A part whose needs are missing is skipped by name. Words choose the parts whose names contain one of them.
+ * `deno task full [WORD...]`: everything that is tested before a release. Both parts of the gate, then what takes still
+ * longer or needs more of the machine: every form of the program with the whole end-to-end suite, the platform's Deno, real
+ * clients, the protocol's conformance suite, soaks, hostile load. A part whose needs are missing is skipped by name. Words
+ * choose the parts whose names contain one of them. It closes with the counts of all parts as one.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { root } from "../bundle.ts";
+import { type PartCounts, runPart } from "./run_part.ts";
 
 /** The Deno that Deno Deploy has, as its documentation says. */
 const platformDenoVersion = "2.5.7";
@@ -17,13 +19,15 @@ interface Part {
   /** Why it cannot run here, or `null`. */
   readonly missing?: string | null;
   readonly env?: Readonly<Record<string, string>>;
+  /** Its command runs one suite after another, each with a line of counts. */
+  readonly isEvery?: boolean;
 }
 
 /** What came of a part. */
 interface Outcome {
   readonly name: string;
-  readonly result: "passed" | "FAILED" | `SKIPPED, ${string}`;
-  readonly minutes: number;
+  readonly counts: PartCounts;
+  readonly said: string;
 }
 
 function isInstalled(program: string): boolean {
@@ -56,9 +60,10 @@ async function parts(): Promise<readonly Part[]> {
   const task = (name: string, ...args: readonly string[]): readonly string[] => ["deno", "task", name, ...args];
   return [
     { name: "the gate", command: task("ok") },
+    { name: "the gate's second part", command: task("ok", "--long") },
     {
       name: "a racing writer, a million tries",
-      command: ["deno", "run", "-A", "bench/workspace_race_long.ts"],
+      command: task("bench", "race-long"),
       missing: noKernel,
     },
     {
@@ -75,7 +80,11 @@ async function parts(): Promise<readonly Part[]> {
       ),
       env: { PROPERTY_RUNS: "20000", KILL_ROUNDS: "2000" },
     },
-    { name: "every form, end to end", command: task("end-to-end", "start", "bundle", "binary", "deploy", "fleet") },
+    {
+      name: "every form, end to end",
+      command: task("end-to-end", "start", "bundle", "binary", "deploy", "fleet"),
+      isEvery: true,
+    },
     { name: "the container, end to end", command: task("end-to-end", "container"), missing: noContainer },
     { name: "the container, by hand", command: ["bash", "scripts/try_container.sh"], missing: noContainer },
     {
@@ -111,14 +120,21 @@ async function parts(): Promise<readonly Part[]> {
   ];
 }
 
-async function runPart({ name, command: [program = "", ...args], missing = null, env = {} }: Part): Promise<Outcome> {
-  process.stdout.write(`\n==== ${name}: ${[program, ...args].join(" ")}\n`);
-  if (missing !== null) return { name, result: `SKIPPED, ${missing}`, minutes: 0 };
+async function runShown(part: Part, place: string): Promise<Outcome> {
+  const { name, command, missing = null, env = {}, isEvery = false } = part;
+  process.stdout.write(`\n==== ${place}: ${name}: ${command.join(" ")}\n`);
+  if (missing !== null) {
+    return { name, counts: { passed: 0, failed: 0, ignored: 1 }, said: `SKIPPED, ${missing}` };
+  }
   const began = performance.now();
-  const { success } = await new Deno.Command(program, { args, cwd: root, env, stdin: "null" }).spawn().status;
-  return { name, result: success ? "passed" : "FAILED", minutes: (performance.now() - began) / 60_000 };
+  const counts = await runPart(command, { env, isEvery });
+  const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+  const { passed, failed, ignored } = counts;
+  const said = `${failed === 0 ? "passed" : "FAILED"}, ${passed} passed, ${failed} failed, ${ignored} skipped`;
+  return { name, counts, said: `${said} (${minutes} min)` };
 }
 
+const began = performance.now();
 const chosen = (await parts()).filter(({ name }) =>
   Deno.args.length === 0 || Deno.args.some((word) => name.includes(word))
 );
@@ -127,13 +143,12 @@ if (chosen.length === 0) {
   process.exit(2);
 }
 const outcomes: Outcome[] = [];
-for (const part of chosen) outcomes.push(await runPart(part));
+for (const part of chosen) outcomes.push(await runShown(part, `${outcomes.length + 1} of ${chosen.length}`));
 process.stdout.write("\nparts:\n");
-for (const { name, result, minutes } of outcomes) {
-  process.stdout.write(`  ${name}: ${result}${minutes === 0 ? "" : ` (${minutes.toFixed(1)} min)`}\n`);
-}
-const failed = outcomes.filter(({ result }) => result === "FAILED").length;
-const passed = outcomes.filter(({ result }) => result === "passed").length;
-const skipped = outcomes.length - passed - failed;
-process.stdout.write(`${failed === 0 ? "ok" : "FAILED"} | ${passed} passed | ${failed} failed | ${skipped} ignored\n`);
+for (const { name, said } of outcomes) process.stdout.write(`  ${name}: ${said}\n`);
+const sum = (of: keyof PartCounts): number => outcomes.reduce((total, { counts }) => total + counts[of], 0);
+const [passed, failed, ignored] = [sum("passed"), sum("failed"), sum("ignored")];
+const counts = `${passed} passed | ${failed} failed | ${ignored} ignored`;
+const minutes = ((performance.now() - began) / 60_000).toFixed(1);
+process.stdout.write(`${failed === 0 ? "ok" : "FAILED"} | ${counts} (${minutes} min)\n`);
 process.exit(failed === 0 ? 0 : 1);

@@ -1,44 +1,78 @@
 /**
- * `deno task ok [FILE...]`: the gate. Formatting, lint, types and documentation, then every test file, in one process more
+ * `deno task ok [FILE...]`: the gate. Formatting, lint, types and documentation beside the test files, in two processes more
  * at once than the machine has cores, as tests wait for a third of their time (DENO_JOBS for another number). It says what
  * ends as it ends, what was skipped, and closes with one line of counts. With FILES it runs these test files alone.
+ *
+ * `deno task ok --long`: the gate's second part, the test files that take long and the README's commands on a bare machine.
  */
 import process from "node:process";
+import { runPart } from "./run_part.ts";
 import { runTests } from "./run_tests.ts";
-import { groupTests, testFiles } from "./test_groups.ts";
+import { groupTests, partOf, testFiles } from "./test_groups.ts";
 
-const mostJobs = 4;
+const mostJobs = 6;
 
-const steps: readonly (readonly string[])[] = [
-  ["fmt", "--check"],
-  ["lint"],
+/** They run one after another, beside the first tests. */
+const checks: readonly (readonly string[])[] = [
   ["check", "--config", "deno.dev.json"],
+  ["lint"],
+  ["fmt", "--check"],
   ["run", "--allow-run", "--allow-read=.", "scripts/doc_lint.ts"],
 ];
 
-/** Runs one step with its output shown; ends the gate when it fails. */
-async function runStep(args: readonly string[]): Promise<void> {
-  process.stdout.write(`== deno ${args.join(" ")}\n`);
-  const { success } = await new Deno.Command(Deno.execPath(), { args: [...args], stdin: "null" }).spawn().status;
-  if (success) return;
-  process.stdout.write(`\nFAILED: deno ${args.join(" ")}\n`);
-  process.exit(1);
+/** The README's commands where there is nothing but Node; it says itself why it is skipped. */
+const bareMachine: readonly string[] = ["bash", "scripts/gate/bare_machine.sh", "--short"];
+
+const write = (line: string): void => void process.stdout.write(`${line}\n`);
+const minutesSince = (began: number): string => `${((performance.now() - began) / 60_000).toFixed(1)} min`;
+
+/** What fails of the checks, each said with its output when it ends. */
+async function runChecks(): Promise<string[]> {
+  const problems: string[] = [];
+  for (const args of checks) {
+    const began = performance.now();
+    const { success, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: [...args],
+      env: { NO_COLOR: "1" },
+      stdin: "null",
+    }).output();
+    const name = `deno ${args.join(" ")}`;
+    write(`${success ? "passed" : "FAILED"}: ${name} (${minutesSince(began)})`);
+    if (success) continue;
+    const decoder = new TextDecoder();
+    write(`${decoder.decode(stdout)}${decoder.decode(stderr)}`);
+    problems.push(`failed: ${name}`);
+  }
+  return problems;
 }
 
 /** How many processes run at once. */
 function chosenJobs(): number {
   const asked = Number(Deno.env.get("DENO_JOBS"));
-  return Number.isInteger(asked) && asked > 0 ? asked : Math.min(navigator.hardwareConcurrency + 1, mostJobs);
+  return Number.isInteger(asked) && asked > 0 ? asked : Math.min(navigator.hardwareConcurrency + 2, mostJobs);
 }
 
 const began = performance.now();
-const named = Deno.args.map((file) => file.replace(/^\.\//, ""));
-if (named.length === 0) { for (const step of steps) await runStep(step); }
-const files = named.length === 0 ? testFiles() : named;
+const isLong = Deno.args.includes("--long");
+const named = Deno.args.filter((word) => word !== "--long").map((file) => file.replace(/^\.\//, ""));
+const isWhole = named.length === 0;
+const files = isWhole ? testFiles().filter((file) => partOf(file) === (isLong ? "long" : "first")) : named;
 const jobs = chosenJobs();
-process.stdout.write(`== tests: ${files.length} files, ${jobs} at once\n`);
-const report = await runTests(groupTests(files), jobs, (line) => process.stdout.write(`${line}\n`));
-const { passed, failed, failures, errors, skipped, problems } = report;
+write(`== tests${isLong ? " that take long" : ""}: ${files.length} files, ${jobs} at once`);
+const [checkProblems, report] = await Promise.all([
+  isWhole && !isLong ? runChecks() : [],
+  runTests(groupTests(files), jobs, write),
+]);
+const { failures, errors, skipped } = report;
+const problems = [...checkProblems, ...report.problems];
+let { passed, failed } = report;
+let ignored = skipped.length;
+if (isLong && isWhole) {
+  write("== the README's commands on a bare machine");
+  const bare = await runPart(bareMachine);
+  [passed, failed, ignored] = [passed + bare.passed, failed + bare.failed, ignored + bare.ignored];
+  if (bare.failed > 0) problems.push("failed: the README's commands on a bare machine, see above");
+}
 const lines = [
   ...(skipped.length === 0 ? [] : ["skipped:", ...skipped.map((name) => `  ${name}`)]),
   ...errors.map((text) => `\n${text}\n`),
@@ -46,9 +80,9 @@ const lines = [
   ...problems.map((problem) => `error: ${problem}`),
   "",
 ];
-process.stdout.write(`\n${lines.join("\n")}`);
+write(`\n${lines.join("\n")}`);
 const isGreen = failed === 0 && problems.length === 0;
-const minutes = ((performance.now() - began) / 60_000).toFixed(1);
-const counts = `${passed} passed | ${failed} failed | ${skipped.length} ignored (${minutes} min)`;
-process.stdout.write(`${isGreen ? "ok" : "FAILED"} | ${counts}\n`);
+write(
+  `${isGreen ? "ok" : "FAILED"} | ${passed} passed | ${failed} failed | ${ignored} ignored (${minutesSince(began)})`,
+);
 process.exit(isGreen ? 0 : 1);

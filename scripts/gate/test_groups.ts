@@ -1,38 +1,35 @@
-/** Which test files run together in one process of `deno test`: files of one folder, a few at a time. */
+/**
+ * Which test files belong to which part of the gate, and which run together in one process of `deno test`. The lists name
+ * what is known of a file; a file that is gone stays in them without harm.
+ */
+import { heavyFiles, longFiles } from "./known_files.ts";
 
-/** Files that run for a quarter of a minute or more. They begin first, each in a process of its own. */
-const longFiles: readonly string[] = [
-  "tests/ship/forms_test.ts",
-  "tests/workspace/kill_test.ts",
-  "tests/workspace/disk_confinement_test.ts",
-  "tests/simulated_fleet/simulated_fleet_test.ts",
-  "tests/soak/soak_test.ts",
-  "tests/ship/every_command_test.ts",
-  "tests/console/two_instances_test.ts",
-  "tests/authorization_server/descriptors_test.ts",
-  "tests/connections/server_faults_test.ts",
-  "tests/browser/console_test.ts",
-];
+/** What files of one process may take together, in seconds of processor time. */
+const mostSeconds = 12;
+const filesAtOnce = 12;
+/** A file that is in no list. */
+const usualSeconds = 0.7;
 
-/** Files that compare how long things take, or what the whole machine has left: nothing runs beside them. */
-const lonelyFiles: readonly string[] = [
-  "tests/authorization_server/oracle_test.ts",
-  "tests/hostile_load/freezes/freezes_test.ts",
-  "tests/hostile_load/growth_test.ts",
-  "tests/hostile_load/hostile_load_test.ts",
-];
-
-const filesAtOnce = 8;
-
-/** Roughly how long a file takes, for the time that is left. */
-export function secondsOf(file: string): number {
-  return lonelyFiles.includes(file) ? 60 : longFiles.includes(file) ? 45 : 3;
-}
+/** The first part is the gate; the second one has what takes long. */
+export type GatePart = "first" | "long";
 
 /** The groups of all test files: those that may run beside others, and those that may not. */
 export interface TestGroups {
   readonly together: readonly (readonly string[])[];
   readonly alone: readonly (readonly string[])[];
+}
+
+const longEntry = (file: string) =>
+  longFiles.find(({ path }) => path.endsWith("/") ? file.startsWith(path) : file === path);
+
+/** Roughly how long a file takes, in seconds of processor time. */
+export function secondsOf(file: string): number {
+  return longEntry(file)?.seconds ?? heavyFiles[file] ?? usualSeconds;
+}
+
+/** The part that runs a file. */
+export function partOf(file: string): GatePart {
+  return longEntry(file) === undefined ? "first" : "long";
 }
 
 /** Every test file below a directory, sorted. */
@@ -44,20 +41,31 @@ export function testFiles(directory = "tests"): string[] {
   }).sort();
 }
 
-/** Divides files into groups, each file into one. */
+/**
+ * Divides files into groups, each file into one, the longest group first: a file that takes long has a process of its own,
+ * the others share one with their folder's.
+ */
 export function groupTests(files: readonly string[]): TestGroups {
+  const isAlone = (file: string): boolean => longEntry(file)?.alone === true;
   const folders = Map.groupBy(
-    files.filter((file) => !longFiles.includes(file) && !lonelyFiles.includes(file)),
+    files.filter((file) => !isAlone(file)),
     (file) => file.slice(0, file.lastIndexOf("/")),
   );
-  const groups = [...folders.values()].flatMap((inFolder) =>
-    Array.from(
-      { length: Math.ceil(inFolder.length / filesAtOnce) },
-      (_, at) => inFolder.slice(at * filesAtOnce, (at + 1) * filesAtOnce),
-    )
-  );
+  const together: string[][] = [];
+  for (const inFolder of folders.values()) {
+    let group: string[] = [];
+    for (const file of inFolder.toSorted((one, other) => secondsOf(other) - secondsOf(one))) {
+      if (group.length === filesAtOnce || sumOf(group) + secondsOf(file) > mostSeconds) group = [];
+      if (group.length === 0) together.push(group);
+      group.push(file);
+    }
+  }
   return {
-    together: [...longFiles.filter((file) => files.includes(file)).map((file) => [file]), ...groups],
-    alone: lonelyFiles.filter((file) => files.includes(file)).map((file) => [file]),
+    together: together.sort((one, other) => sumOf(other) - sumOf(one)),
+    alone: files.filter(isAlone).map((file) => [file]),
   };
+}
+
+function sumOf(files: readonly string[]): number {
+  return files.reduce((sum, file) => sum + secondsOf(file), 0);
 }

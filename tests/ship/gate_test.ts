@@ -2,15 +2,92 @@
 import assert from "node:assert/strict";
 import { readReports } from "../../scripts/gate/run_tests.ts";
 import { createProgress } from "../../scripts/gate/progress.ts";
-import { groupTests, testFiles } from "../../scripts/gate/test_groups.ts";
+import { readCounts } from "../../scripts/gate/run_part.ts";
+import { groupTests, partOf, testFiles } from "../../scripts/gate/test_groups.ts";
+import { root } from "../../scripts/bundle.ts";
+import { needsPrograms } from "../fixtures/skipped_unless.ts";
 
-Deno.test("the gate runs every test file once, and those alone that nothing may run beside", () => {
+Deno.test("each test file runs once, in one part of the gate, and alone where nothing may run beside it", () => {
   const files = testFiles();
   assert.ok(files.includes("tests/ship/gate_test.ts") && files.length > 200);
-  const { together, alone } = groupTests(files);
-  assert.deepEqual([...together, ...alone].flat().sort(), files);
-  assert.ok(alone.length > 0 && alone.every((group) => group.length === 1));
+  const parts = (["first", "long"] as const).map((part) => groupTests(files.filter((file) => partOf(file) === part)));
+  assert.deepEqual(parts.flatMap(({ together, alone }) => [...together, ...alone].flat()).sort(), files);
+  assert.deepEqual(parts[0]?.alone, [], "the first part waits for none");
+  assert.ok(parts[1]?.alone.every((group) => group.length === 1));
 });
+
+Deno.test("files that are in no list, or are gone, change nothing for the others", () => {
+  const files = ["tests/new/one_test.ts", "tests/new/two_test.ts"];
+  assert.deepEqual(groupTests(files), { together: [files], alone: [] });
+  assert.equal(partOf("tests/hostile_load/new_test.ts"), "long", "a folder counts for what comes into it");
+});
+
+Deno.test("the counts of a command are those of its last line, or of every suite in it", () => {
+  const text = "ok | 3 passed (2 steps) | 0 failed (1s)\nx\nFAILED | 1 passed | 2 failed | 4 ignored (2s)\n";
+  assert.deepEqual(readCounts(text), { passed: 1, failed: 2, ignored: 4 });
+  assert.deepEqual(readCounts(text, { isEvery: true }), { passed: 4, failed: 2, ignored: 4 });
+  assert.deepEqual(readCounts("bare machine | 7 passed | 0 failed | 1 ignored (2 min)\n"), {
+    passed: 7,
+    failed: 0,
+    ignored: 1,
+  });
+  assert.equal(readCounts("it broke off"), null);
+});
+
+/** Runs .ci/run where `deno` and what it looks for are scripts; `says` is what `deno task ok "$@"` does. */
+async function runCi(says: string): Promise<{ readonly code: number; readonly last: string }> {
+  const directory = await Deno.makeTempDir();
+  try {
+    const programs = [
+      "npm",
+      "chromium",
+      "initdb",
+      "strace",
+      "zsh",
+      "fish",
+      "aarch64-linux-gnu-gcc",
+      "qemu-aarch64-static",
+    ];
+    const version = /^deno_version=(\S+)$/m.exec(await Deno.readTextFile(`${root}.ci/run`))?.[1];
+    const deno = `case "$*" in --version) echo "deno ${version} (stable)" ;; "task ok"*) shift 2; ${says} ;; esac`;
+    for (const [name, text] of [...programs.map((program) => [program, "exit 0"]), ["deno", deno]]) {
+      await Deno.writeTextFile(`${directory}/${name}`, `#!/bin/sh\n${text}\n`, { mode: 0o755 });
+    }
+    const { code, stdout } = await new Deno.Command("bash", {
+      args: [`${root}.ci/run`],
+      env: { PATH: `${directory}:${Deno.env.get("PATH")}`, COMPILE_DENO: "deno" },
+      stderr: "null",
+    }).output();
+    return { code, last: new TextDecoder().decode(stdout).trimEnd().split("\n").at(-1) ?? "" };
+  } finally {
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+const first = '[ "$*" != "" ] || echo "ok | 400 passed | 0 failed | 2 ignored (4.0 min)"';
+const second = (text: string): string => `${first}; [ "$*" != --long ] || { ${text}; }`;
+for (
+  const [title, says, code, last] of [
+    ["adds up", second('echo "ok | 30 passed | 0 failed | 1 ignored (9.0 min)"'), 0, "430 passed, 0 failed, 3 skipped"],
+    [
+      "says what failed",
+      second('echo "FAILED | 29 passed | 1 failed | 1 ignored (9.0 min)"; exit 1'),
+      1,
+      "429 passed, 1 failed, 3 skipped",
+    ],
+    [
+      "takes a lint failure for one",
+      second('echo "FAILED | 30 passed | 0 failed | 0 ignored (9.0 min)"; exit 1'),
+      1,
+      "430 passed, 1 failed, 2 skipped",
+    ],
+    ["takes a part without its last line for a failure", second("exit 0"), 1, "400 passed, 1 failed, 2 skipped"],
+  ] as const
+) {
+  Deno.test(needsPrograms(["bash"], `.ci/run, of both parts of the gate: ${title}`), async () => {
+    assert.deepEqual(await runCi(says), { code, last });
+  });
+}
 
 Deno.test("the gate adds up what its processes print, and names what was skipped", () => {
   const report = readReports([
