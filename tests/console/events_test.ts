@@ -69,10 +69,13 @@ Deno.test("the parts of a page are rendered once for all who watch it, and the d
     await new Promise((resolve) => setTimeout(resolve, 40));
     return {};
   };
-  await Promise.all(Array.from({ length: 8 }, () => rendering("a page", render)));
+  await Promise.all(Array.from({ length: 8 }, () => rendering("a page", 0, render)));
   assert.equal(renderings, 1);
-  await rendering("a page", render);
+  await rendering("a page", 0, render);
   assert.equal(renderings, 1, "it took 40 ms, so it is good for 800");
-  await rendering("the page of another browser", render);
+  await rendering("the page of another browser", 0, render);
   assert.equal(renderings, 2);
+  const before = renderings;
+  await rendering("a page", performance.now(), render);
+  assert.equal(renderings, before + 1, "a stream that was opened later gets nothing from before");
 });

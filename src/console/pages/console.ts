@@ -196,12 +196,13 @@ export function createConsole(options: ConsoleOptions): Console {
     if (found === null) return new Response(null, { status: 401 });
     if (section?.live === undefined || !mayOpen(found.visitor)(section)) return new Response(null, { status: 404 });
     const { live } = section;
+    const opened = performance.now();
     const stream = streams.open(found.visitor.userId, async () => {
       const seen = await look();
       if (seen === null || !mayOpen(seen.visitor)(section)) return null;
       const { userId, csrf, isAdministrator } = seen.visitor; // what is rendered has the form's token of this browser
       const page = JSON.stringify([userId, csrf, isAdministrator, String(query)]);
-      return await rendering(page, () => live(visitOf(seen.visitor, query)));
+      return await rendering(page, opened, () => live(visitOf(seen.visitor, query)));
     });
     return stream ?? new Response(null, { status: 503, headers: { "retry-after": "10" } });
   };

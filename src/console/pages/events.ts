@@ -14,18 +14,23 @@ const maxWaitingChunks = 2;
 /** A rendering is used again for so many times as long as it took, by every stream of the same page. */
 const reuseFactor = 20;
 
-/** Gives the parts of a page, rendered once for all who watch it. */
-type SharedRendering = (page: string, render: () => Promise<LiveParts>) => Promise<LiveParts>;
+/**
+ * Gives the parts of a page, rendered once for all who watch it. A rendering that began before `since` (on the clock of
+ * `performance.now()`) is not used: it may show what the page was before an act on it.
+ */
+type SharedRendering = (page: string, since: number, render: () => Promise<LiveParts>) => Promise<LiveParts>;
 
 /** Keeps the last rendering of each page that is watched, so that no page takes more than a twentieth of the thread. */
 export function createSharedRendering(): SharedRendering {
-  const kept = boundedMap<string, { readonly parts: Promise<LiveParts>; until: number }>(maxStreams);
-  return async (page, render) => {
+  const kept = boundedMap<string, { readonly parts: Promise<LiveParts>; readonly started: number; until: number }>(
+    maxStreams,
+  );
+  return async (page, since, render) => {
     await nextTurn();
     const known = kept.get(page);
     const started = performance.now();
-    if (known !== undefined && started < known.until) return await known.parts;
-    const rendering = { parts: render(), until: Infinity };
+    if (known !== undefined && started < known.until && known.started >= since) return await known.parts;
+    const rendering = { parts: render(), started, until: Infinity };
     kept.set(page, rendering);
     try {
       return await rendering.parts;
