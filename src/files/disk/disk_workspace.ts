@@ -92,11 +92,11 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     staging.close();
     access.close();
   };
-  return { ...workspaceWith(disk, close), directories: [...new Set([path, resolve(options.root)])] };
+  return workspaceWith(disk, close, [...new Set([path, resolve(options.root)])]);
 }
 
 /** The workspace whose changes are steps of the disk's change, or where that has none, changes of their own. */
-function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
+function workspaceWith(disk: Disk, close: () => Promise<void>, directories: readonly string[]): Workspace {
   const { trash, limits, innerLinks: { settle } } = disk;
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };
   const settled = async <T>(outcome: Promise<T>): Promise<T> => {
@@ -116,6 +116,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     }
   };
   return {
+    directories,
     limits,
     read: (path, range, known) => settle(() => readDiskFile(disk, path, range, known)),
     readInto: (path, buffer, offset) => settle(() => readDiskFileInto(disk, path, buffer, offset)),
@@ -134,7 +135,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>): Workspace {
     makeDirectory: (path) => made((own) => makeDiskDirectory(own, path)),
     trash: trash === null ? null : createWorkspaceTrash(disk, trash, changing),
     begin: (by, onChange) =>
-      workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve()),
+      workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve(), directories),
     close,
   };
 }
