@@ -78,6 +78,7 @@ Deno.test("a search that finds nothing says what of the query fits no line, and 
         query: "settle.*fare",
         regex: true,
       }],
+      [{ query: "/set\\w+/", regex: true }, /query set\\w\+, regex: true/, { query: "set\\w+", regex: true }],
       [{ query: "/settle/gi", regex: true }, /query settle, regex: true, ignore_case: true/, {
         query: "settle",
         regex: true,

@@ -1,5 +1,5 @@
 /** The name patterns of a call: relative to its path or to the workspace, as answers name files. */
-import { showName } from "../workspace/file_display.ts";
+import { showName, showWritten } from "../workspace/file_display.ts";
 import { type GlobMatcher, parseGlob, parseGlobs } from "../workspace/glob.ts";
 import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
@@ -62,13 +62,13 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
       };
     },
     notices() {
-      const unused = excludes.filter(({ isUsed }) => !isUsed).map(({ text }) => showName(text));
+      const unused = excludes.filter(({ isUsed }) => !isUsed).map(({ text }) => showWritten(text));
       const working = pattern === undefined || isUsed ? null : otherCase ?? workingForm(pattern);
       return [
         ...isUsed ? [] : [
           {
-            words: `pattern ${showName(pattern ?? "")} fits nothing${
-              working === null ? "" : `; did you mean ${showName(working)}?`
+            words: `pattern ${showWritten(pattern ?? "")} fits nothing${
+              working === null ? "" : `; did you mean ${otherCase === null ? showWritten(working) : showName(working)}?`
             }`,
             isRemedy: working !== null,
           },

@@ -85,7 +85,7 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   if (/[*?]/.test(path.text)) {
     return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list and file_search take pattern` };
   }
-  const near = await nearPaths(workspace, path, clock);
+  const near = await heldByOneName(workspace, path) ?? await nearPaths(workspace, path, clock);
   if (near.includes(path.text)) { // and yet nothing is there
     return { ...outcome, message: `${outcome.message}; there is a link of this name, but nothing where it leads` };
   }
@@ -118,6 +118,16 @@ export async function suggestRelative(
     }
   }
   return toPathFailure(parameter, rule, given);
+}
+
+/** A backslash that callers write is taken for a separator: the path whose last name holds it, if that is there. */
+async function heldByOneName(workspace: Workspace, { segments }: WorkspacePath): Promise<readonly string[] | null> {
+  for (const index of segments.slice(1).keys()) {
+    const name = segments.slice(index).join("\\");
+    const path = entryPath(childPath(rootPath, segments.slice(0, index)), name);
+    if ((await workspace.stat(path)).ok && await maySuggestPath(path.text)) return [path.text];
+  }
+  return null;
 }
 
 /** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */

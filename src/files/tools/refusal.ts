@@ -182,7 +182,7 @@ function newNameWords(rule: NewNameRule | "name_too_long"): string {
     case "control_character":
       return "a new name may not hold control characters or line separators";
     case "backslash":
-      return "a new name may not hold a backslash";
+      return "a new name may not hold a backslash; / separates names";
     case "not_unicode":
       return "a new name must be UTF-8";
     case "invisible_character":

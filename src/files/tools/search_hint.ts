@@ -1,6 +1,6 @@
 /** What a caller may have meant by a query that finds nothing. */
 import type { LineQuery } from "../text/line_pattern.ts";
-import { showName } from "../workspace/file_display.ts";
+import { showWritten } from "../workspace/file_display.ts";
 import type { Notice } from "./list_walk.ts";
 
 /** What plain text seldom holds, and expressions do: `a|b`, `.*`, `\d`, `\.`, `[a-z]`, `x{2}`, `(?i)`, `^x`, `x$`. */
@@ -29,7 +29,7 @@ export function hintFor(query: string, { regex }: { readonly regex: boolean }): 
   const isLikeOne = (text: string): boolean => expressionLike.some((sign) => sign.test(text));
   if (inner !== "" && (regex || flags !== "" || isLikeOne(inner))) {
     const caseless = flags.includes("i") ? ", ignore_case: true" : "";
-    return remedy(`write the expression without slashes: query ${showName(inner)}, regex: true${caseless}`);
+    return remedy(`write the expression without slashes: query ${showWritten(inner)}, regex: true${caseless}`);
   }
   if ((regex ? lineEnds : plainLineEnds).test(query)) return remedy(byLine);
   if (!regex) return isLikeOne(query) ? remedy("searched as plain text; pass regex: true for an expression") : null;

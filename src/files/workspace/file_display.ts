@@ -19,6 +19,11 @@ export function showName(name: string): string {
   return plainName.test(name) && name[1] !== ":" ? name : name.replace(misleadingInName, toNameEscape);
 }
 
+/** A pattern or an expression that a caller wrote, on one line: {@link showName}, but for its backslashes. */
+export function showWritten(text: string): string {
+  return showName(text).replaceAll("\\u{5C}", "\\");
+}
+
 /**
  * Shows paths that stand in one answer, or the names at their ends. Of two that differ in their Unicode form alone, the
  * one that is not composed is shown with escapes: a model would write it composed, and reach the other. `null` where
