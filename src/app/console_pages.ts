@@ -89,10 +89,10 @@ function storageFact(probe: () => Promise<void>): Promise<HealthFact> {
   );
 }
 
-async function modelFact({ ollama: { models, embeddingModels = [] } }: Config, model: LocalModel): Promise<HealthFact> {
+async function modelFact({ ollama: { models } }: Config, model: LocalModel): Promise<HealthFact> {
   const name = "Local model";
   const { server, models: known } = await describeModels(
-    { model, models, embeddingModels },
+    { model, models },
     AbortSignal.timeout(modelPatienceMs),
   );
   if (!server.ok) return { name, state: "warn", words: server.problem ?? "It does not answer." };

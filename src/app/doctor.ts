@@ -268,7 +268,7 @@ async function* examineOllama(config: Config, clock: Clock): AsyncGenerator<Chec
     }
     yield well(`answers at ${host.origin}`);
     const names = new Set(installed.value.map((model) => model.name));
-    for (const model of [...config.ollama.models, ...config.ollama.embeddingModels ?? []]) {
+    for (const model of config.ollama.models) {
       yield names.has(model) || names.has(`${model}:latest`)
         ? well(`model ${model} is installed`)
         : warning(`model ${model} is not installed`, `ollama pull ${model}`);

@@ -65,9 +65,6 @@ function openModel(config: Config, parts: ModelParts): OpenedModel {
       async *chat(request, call) {
         yield* (await load()).model.chat(request, call);
       },
-      async *embed(request, call) {
-        yield* (await load()).model.embed(request, call);
-      },
       report: async (signal) => await (await load()).model.report(signal),
     },
     close: () => load.ifLoaded(({ close }) => close()),
@@ -151,7 +148,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
   const { model, close: closeModel } = openModel(config, { ...dependencies, clock });
-  const models = { model, models: config.ollama.models, embeddingModels: config.ollama.embeddingModels ?? [] };
+  const models = { model, models: config.ollama.models };
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, {
     ...config.servicenow,
     gateResources: dependencies.gateResources,

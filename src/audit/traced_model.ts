@@ -1,8 +1,8 @@
 /** A span around each call of a model, by OpenTelemetry's conventions for generative AI; never a prompt or an answer. */
 import type { SpanAttributes, SpanStart, Tracer } from "../lib/tracer.ts";
-import type { ModelCompletion, ModelDelta, ModelEmbeddings, ModelFailed, OllamaClient } from "../llm/mod.ts";
+import type { ModelCompletion, ModelDelta, ModelFailed, OllamaClient } from "../llm/mod.ts";
 
-type Event = ModelDelta | ModelCompletion | ModelEmbeddings | ModelFailed;
+type Event = ModelDelta | ModelCompletion | ModelFailed;
 
 /** The same client. A call's span lasts until its answer is whole, and the requests that it sends are below it. */
 export function traceModel(client: OllamaClient, tracer: Tracer): OllamaClient {
@@ -33,8 +33,6 @@ export function traceModel(client: OllamaClient, tracer: Tracer): OllamaClient {
         start("chat", request.model, { "gen_ai.request.max_tokens": request.options.maxTokens }),
         () => client.chat(request, call),
       ),
-    embed: (request, call) =>
-      traceEvents(tracer, start("embeddings", request.model), () => client.embed(request, call)),
   };
 }
 
@@ -68,8 +66,8 @@ async function* traceEvents<T extends Event>(
 }
 
 function usageOf(event: Event): SpanAttributes {
-  if (event.type !== "done" && event.type !== "embeddings") return {};
-  const output = event.type === "done" ? event.completionTokens : undefined;
+  if (event.type !== "done") return {};
+  const output = event.completionTokens;
   return {
     ...(event.promptTokens === undefined ? {} : { "gen_ai.usage.input_tokens": event.promptTokens }),
     ...(output === undefined ? {} : { "gen_ai.usage.output_tokens": output }),

@@ -24,7 +24,7 @@ export type { Access } from "./transfer/running.ts";
 export type { TransfersOptions } from "./transfer/transfers.ts";
 export type { ArrivingContent, Change, KeptItem, NumberedStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
-export { escapeText, readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
+export { readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/file_uri.ts";
 export { defaultWorkspaceLimits, type WorkspaceLimits } from "./workspace/limits.ts";
 export { type AccessPatterns, foldedForms } from "./workspace/name_folding.ts";

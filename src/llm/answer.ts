@@ -26,7 +26,7 @@ export function callOf(context: ToolContext, timeoutMs: number | undefined): Pri
 /** Codes of calls that had to answer before the model was done. */
 const hurriedCodes: ReadonlySet<string> = new Set(["client_time_limit", "server_stopping"]);
 
-export function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolContext): ToolFailure {
+function toToolFailure({ code, message }: ModelFailed["failure"], context: ToolContext): ToolFailure {
   const { signal, answerNow } = context;
   if (code !== "cancelled" || !answerNow.aborted || signal.aborted) return { code, message };
   return answerNow.reason instanceof DOMException && answerNow.reason.name === "TimeoutError"

@@ -44,14 +44,6 @@ export function notOllama(host: OllamaHost): OllamaFailure {
   return ollamaFailure("not_ollama", `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`);
 }
 
-/** The failure of embeddings that do not match the texts. */
-export function wrongEmbeddings(host: OllamaHost): OllamaFailure {
-  return ollamaFailure(
-    "bad_upstream",
-    `Ollama at ${host.origin} did not send one vector for each text; try fewer texts.`,
-  );
-}
-
 /** The failure of an answer without a body. */
 export function emptyAnswer(host: OllamaHost): OllamaFailure {
   return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent an empty answer; try again.`);

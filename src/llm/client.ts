@@ -5,23 +5,20 @@ import type { Clock } from "../lib/time.ts";
 import { parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
-import { emptyAnswer, fromEndReason, notOllama, probeTimeout, wrongEmbeddings } from "./call_failure.ts";
+import { emptyAnswer, fromEndReason, notOllama, probeTimeout } from "./call_failure.ts";
 import { fromNetworkError, type OllamaFailure } from "./failure.ts";
 import {
   type ChatRequest,
-  type EmbedRequest,
   type GenerateRequest,
   type InstalledModel,
   type LoadedModel,
   type ModelCall,
-  type ModelEmbeddings,
   type ModelEvent,
-  type ModelFailed,
   type OllamaLimits,
   ollamaLimits,
 } from "./port.ts";
 import { fromStatus } from "./status_error.ts";
-import { embedReply, psReply, tagsReply, toChatBody, toEmbedBody, toGenerateBody, versionReply } from "./wire.ts";
+import { psReply, tagsReply, toChatBody, toGenerateBody, versionReply } from "./wire.ts";
 
 // Reads bodies of any size that may never end.
 
@@ -99,7 +96,6 @@ export interface OllamaClient {
   readonly host: OllamaHost;
   generate(request: GenerateRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
   chat(request: ChatRequest, call: ModelCall): AsyncGenerator<ModelEvent, void>;
-  embed(request: EmbedRequest, call: ModelCall): AsyncGenerator<ModelEmbeddings | ModelFailed, void>;
   version(signal: AbortSignal): Promise<Result<string, OllamaFailure>>;
   tags(signal: AbortSignal): Promise<Result<readonly InstalledModel[], OllamaFailure>>;
   ps(signal: AbortSignal): Promise<Result<readonly LoadedModel[], OllamaFailure>>;
@@ -184,23 +180,6 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     }
   }
 
-  async function* embed(
-    request: EmbedRequest,
-    call: ModelCall,
-  ): AsyncGenerator<ModelEmbeddings | ModelFailed, void> {
-    const watched = watch(call);
-    try {
-      const sent = await send("api/embed", toEmbedBody(request), watched, request.model);
-      if (!sent.ok) return yield { type: "failed", failure: sent.error };
-      const reply = await watched.piece(readReply(sent.value, embedReply, watched));
-      yield reply?.vectors.length === request.texts.length ? reply : { type: "failed", failure: wrongEmbeddings(host) };
-    } catch (error) {
-      yield { type: "failed", failure: explain(error, watched, call, false) };
-    } finally {
-      watched.dispose();
-    }
-  }
-
   const probe = async <T>(
     path: string,
     schema: z.ZodType<T>,
@@ -225,7 +204,6 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     host,
     generate: (request, call) => stream("api/generate", toGenerateBody(request), request.model, call),
     chat: (request, call) => stream("api/chat", toChatBody(request), request.model, call),
-    embed,
     version: (signal) => probe("api/version", versionReply, signal),
     tags: (signal) => probe("api/tags", tagsReply, signal),
     ps: (signal) => probe("api/ps", psReply, signal),

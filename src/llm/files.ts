@@ -41,14 +41,10 @@ export const filesParameter = z.lazy(() =>
 );
 
 /** A text of the workspace. */
-export interface NamedText {
+interface NamedText {
   /** As the caller wrote it. */
   readonly name: string;
   readonly text: string;
-  /** The file without the lines that the name asks for. */
-  readonly file: string;
-  /** Where the text begins in the file; null for the end of a file too large to count its lines. */
-  readonly startLine: number | null;
 }
 
 /** Files as a model gets them. */
@@ -93,12 +89,12 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       return failure(tooMuchText({ file, maxTextBytes, isFirst: usedBytes === 0, fitting }));
     }
     usedBytes = maxTextBytes - roomBytes + textBytes;
-    const { content: text, startLine, totalLines, isWhole } = read.value;
+    const { content: text, totalLines, isWhole } = read.value;
     if (text === "" && !isWhole) {
       const end = totalLines === null ? "" : `: it has ${totalLines} line${totalLines === 1 ? "" : "s"}`;
       return failure(invalid(`${file} has nothing at the lines that are asked for${end}.`));
     }
-    return success({ text, file, startLine });
+    return success({ text });
   };
 
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
@@ -178,7 +174,7 @@ function toBase64(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
-export function invalid(message: string): ToolFailure {
+function invalid(message: string): ToolFailure {
   return { code: "invalid_request", message };
 }
 

@@ -8,7 +8,7 @@ import { filesParameter } from "./files.ts";
 const modelAliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
 
 /** The `model` parameter: one of the operator's models, the first by default; known misspellings are understood. */
-export function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.ZodString> {
+function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.ZodString> {
   return z.string()
     .refine((name) => models.includes(canonicalModel(name, models)), `Use one of these models: ${models.join(", ")}`)
     .default(models[0])

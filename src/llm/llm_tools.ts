@@ -2,7 +2,6 @@
 import * as z from "zod";
 import { defineTool, readingHints, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 import { describeModels, type DescribeModelsOptions, type ModelEntry, modelsReport } from "./models_report.ts";
-import { llmEmbedTool } from "./llm_embed.ts";
 import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 
 // The tool `llm_models`: which models there are, loaded, and allowed.
@@ -36,14 +35,7 @@ function toLine({ name, installed, loaded, allowed, parameter_size: size, capabi
   return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
 }
 
-/** `llm_generate`, `llm_models`, and `llm_embed` when there is a model for it. */
-export function llmTools(
-  options: LlmGenerateOptions & { readonly embeddingModels?: readonly string[] },
-): readonly Tool[] {
-  const [first, ...others] = options.embeddingModels ?? [];
-  return [
-    llmGenerateTool(options),
-    llmModelsTool(options),
-    ...(first === undefined ? [] : [llmEmbedTool({ ...options, embeddingModels: [first, ...others] })]),
-  ];
+/** `llm_generate` and `llm_models`. */
+export function llmTools(options: LlmGenerateOptions): readonly Tool[] {
+  return [llmGenerateTool(options), llmModelsTool(options)];
 }

@@ -1,7 +1,6 @@
 /** The local model: bounds and the queue before anything is sent, and further attempts while the server is full. */
 import {
   type ChatRequest,
-  type EmbedRequest,
   type GenerateRequest,
   type HostReport,
   type LocalModel,
@@ -25,10 +24,6 @@ function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): 
 /** All messages and the schema. */
 function chatPromptBytes({ messages, format }: ChatRequest): number {
   return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), jsonBytes(format));
-}
-
-function embedPromptBytes({ texts }: EmbedRequest): number {
-  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
 }
 
 function jsonBytes(value: unknown): number {
@@ -98,7 +93,6 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
     generate: (request, call) =>
       admitted((inner) => client.generate(request, inner), generatePromptBytes(request), call),
     chat: (request, call) => admitted((inner) => client.chat(request, inner), chatPromptBytes(request), call),
-    embed: (request, call) => admitted((inner) => client.embed(request, inner), embedPromptBytes(request), call),
     report: (signal) => report(client, signal),
   };
 }

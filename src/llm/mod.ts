@@ -6,7 +6,6 @@ export {
   type LocalModel,
   type ModelCompletion,
   type ModelDelta,
-  type ModelEmbeddings,
   type ModelFailed,
   type OllamaLimits,
   ollamaLimits,

@@ -29,11 +29,6 @@ export const ollamaSettings = {
     parse: parseModels,
     help: "models that agents may use, comma-separated; the first is the default",
   }),
-  embeddingModels: optional({
-    env: "LLM_EMBEDDING_MODELS",
-    parse: parseList(parseText),
-    help: "models that llm_embed may use, comma-separated; without any, llm_embed is not offered",
-  }),
   maxConcurrent: required({
     env: "LLM_MAX_CONCURRENT",
     default: "2",

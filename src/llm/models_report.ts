@@ -33,14 +33,13 @@ export interface DescribeModelsOptions {
   readonly model: LocalModel;
   /** The operator's allow list. */
   readonly models: readonly string[];
-  readonly embeddingModels?: readonly string[];
 }
 
 /** Asks the server now. Allowed models come first, in the operator's order. */
 export async function describeModels(options: DescribeModelsOptions, signal: AbortSignal): Promise<ModelsReport> {
   const host = await options.model.report(signal);
   const { origin, version, failure, installed } = host;
-  const allowed = [...options.models, ...options.embeddingModels ?? []];
+  const allowed = options.models;
   const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSame(it, name))).sort();
   return {
     models: [

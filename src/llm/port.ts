@@ -49,13 +49,6 @@ export interface ChatRequest extends ModelRequest {
   readonly messages: readonly ChatMessage[];
 }
 
-/** Texts to turn into vectors. */
-export interface EmbedRequest {
-  readonly model: string;
-  readonly texts: readonly string[];
-  readonly keepAliveSeconds?: number;
-}
-
 /** One piece of the answer. */
 export interface ModelDelta {
   readonly type: "delta";
@@ -81,13 +74,6 @@ export interface ModelFailed {
 
 /** What a call yields: any number of deltas, then exactly one `done` or `failed`. */
 export type ModelEvent = ModelDelta | ModelCompletion | ModelFailed;
-
-/** One vector for each text, in their order. */
-export interface ModelEmbeddings {
-  readonly type: "embeddings";
-  readonly vectors: readonly (readonly number[])[];
-  readonly promptTokens: number;
-}
 
 /** Around every call. */
 export interface ModelCall {
@@ -149,8 +135,6 @@ export interface LocalModel {
   readonly maxPromptBytes: number;
   generate(request: GenerateRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
   chat(request: ChatRequest, call: PrincipalCall): AsyncGenerator<ModelEvent, void>;
-  /** Yields one event. */
-  embed(request: EmbedRequest, call: PrincipalCall): AsyncGenerator<ModelEmbeddings | ModelFailed, void>;
   /** Asks the server what it has. */
   report(signal: AbortSignal): Promise<HostReport>;
 }
@@ -169,7 +153,7 @@ export const ollamaLimits = {
   maxLineBytes: 1_048_576,
   /** How much of an error answer is read. */
   maxErrorBytes: 65_536,
-  /** The body of a probe or of embeddings. */
+  /** The body of a probe. */
   maxReplyBytes: 16_777_216,
   /** Calls that wait for a place; any more are refused at once. */
   maxWaiting: 16,

@@ -54,12 +54,6 @@ function refusedRequest(error: UpstreamError, model = "the model"): OllamaFailur
       `Image input is not supported by ${model}: leave out image files, or use another model (${otherModel}).`,
     );
   }
-  if (/does not support embedding/i.test(text)) {
-    return refuse(
-      `${model} does not support embeddings: use another model of llm_embed. Only the operator can change which models those ` +
-        "are, with LLM_EMBEDDING_MODELS.",
-    );
-  }
   return isTooLong(text) ? refuse(promptTooLong(error, model)) : null;
 }
 

@@ -2,13 +2,11 @@
 import * as z from "zod";
 import type {
   ChatRequest,
-  EmbedRequest,
   GenerateRequest,
   InstalledModel,
   LoadedModel,
   ModelCompletion,
   ModelDelta,
-  ModelEmbeddings,
   ModelRequest,
   SamplingOptions,
 } from "./port.ts";
@@ -86,17 +84,6 @@ export function toChatBody(request: ChatRequest): Record<string, unknown> {
     ...commonFields(request),
   };
 }
-
-/** The body of `POST /api/embed`; texts over the context are refused, not cut behind the caller's back. */
-export function toEmbedBody(request: EmbedRequest): Record<string, unknown> {
-  return { model: request.model, input: request.texts, truncate: false, keep_alive: request.keepAliveSeconds };
-}
-
-/** The answer of `POST /api/embed`. */
-export const embedReply: z.ZodType<ModelEmbeddings> = z.object({
-  embeddings: z.array(z.array(z.number())),
-  prompt_eval_count: count,
-}).transform((it) => ({ type: "embeddings", vectors: it.embeddings, promptTokens: it.prompt_eval_count ?? 0 }));
 
 /** By default Ollama drops half of a prompt that is too long, and the start of a context that fills up, and says nothing. */
 function commonFields(request: ModelRequest): Record<string, unknown> {

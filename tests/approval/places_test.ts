@@ -12,7 +12,6 @@ import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
-import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 
@@ -23,7 +22,6 @@ const tools: ReadonlyMap<string, Tool> = new Map([
   fileMoveTool(unused),
   fileDeleteTool(unused),
   fileUndoTool(unused),
-  llmEmbedTool({ model: unused, workspace: unused, embeddingModels: ["m"] }),
   llmGenerateTool({ model: unused, workspace: unused, models: ["m"], clock: unused }),
   ...servicenowTools(unused, { files: unused, writing: true }),
 ].map((tool) => [tool.name, tool]));
@@ -64,8 +62,6 @@ Deno.test("a rule about a file stops every parameter and spelling that may mean 
       ["file_delete", { paths: ["b.txt", "secret/a.txt"] }],
       ["file_move", { path: "b/a.txt", destination: "secret/" }],
       ["file_undo", { change: "last" }],
-      ["llm_embed", { path: "b.txt", output: "secret/a.txt" }],
-      ["llm_embed", { path: "secret/a.txt:1-400" }],
       ["llm_generate", { prompt: "p", files: ["secret/a.txt"] }],
       ["llm_generate", { prompt: "p", messages: [{ role: "user", content: "c", files: ["secret/a.txt:1"] }] }],
     ] as const

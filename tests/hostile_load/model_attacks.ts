@@ -46,11 +46,5 @@ export const modelAttacks: Attacks = {
       files: Array.from({ length: sizeAround(random, 16, 10_000) }, () => `${hostileText(random, 20)}:1-999999999`),
       ...brief,
     }),
-  llm_embed: (random) =>
-    call("llm_embed", {
-      path: `${hostileText(random, 20)}:-9`,
-      files: Array.from({ length: sizeAround(random, 16, 1_000) }, () => hostileText(random, 200)),
-      query: hostileText(random, sizeAround(random, 262_144, 1_000_000)),
-    }),
   llm_models: () => call("llm_models", {}),
 };

@@ -57,7 +57,6 @@ export async function runHostileLoad({ seed, seconds, say }: HostileLoadOptions)
   const env = {
     ...limits,
     OLLAMA_HOST: ollama.url,
-    LLM_EMBEDDING_MODELS: "embeddinggemma",
     METRICS_PORT: String(metricsPort),
   };
   const order = (url: string): InnocentOrder => ({
@@ -156,7 +155,7 @@ function startInnocent(order: InnocentOrder): Disposable & { readonly stop: () =
 /** The stand-in in a process of its own: its work is no part of what is measured. */
 export async function startOllamaProcess(): Promise<AsyncDisposable & { readonly url: string }> {
   const script = fileURLToPath(new URL("../fixtures/ollama.ts", import.meta.url));
-  const models = ["--model", "tinyllama", "--model", "phi3", "--model", "embeddinggemma"];
+  const models = ["--model", "tinyllama", "--model", "phi3"];
   const child = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", script, "--port", "0", "--token-ms", "5", ...models],
     stdout: "piped",

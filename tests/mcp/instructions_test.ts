@@ -17,7 +17,7 @@ const maxTokens = 300;
 
 const unused = {} as never; // no tool is called
 const files: readonly Tool[] = [fileReadTool, fileListTool, fileSearchTool, fileEditTool].map((make) => make(unused));
-const llm = llmTools({ model: unused, models: ["tiny"], embeddingModels: [], workspace: unused, clock: systemClock });
+const llm = llmTools({ model: unused, models: ["tiny"], workspace: unused, clock: systemClock });
 const servicenow = servicenowTools(unused, { files: unused, writing: true });
 const everything = [...files, ...llm, ...servicenow];
 

@@ -170,29 +170,6 @@ Deno.test("a generation ends before TOOL_TIMEOUT, so that the caller still gets 
   assert.deepEqual([isError, content[1].text.trim(), truncated, problem.code], [true, five, true, "timeout_total"]);
 });
 
-Deno.test("llm_embed finds passages of files, and writes vectors for a token that may write", async () => {
-  await using ollama = await startOllama({ models: [{ name: "all-minilm", capabilities: ["embedding"] }] });
-  await using place = await makeServerPlace();
-  const env = { OLLAMA_HOST: ollama.url, LLM_EMBEDDING_MODELS: "all-minilm" };
-  await using server = await startServer(place, { env });
-  Deno.writeTextFileSync(`${place.workspaceDir}/notes.md`, `${"red ".repeat(140)}\nblue\n`);
-  const call = async (input: Record<string, unknown>, scope: string) => {
-    const { stdout } = await runCommand(["token", "create", "--data-dir", place.dataDir, "--scope", scope]);
-    return await postMcp(server.url, toolCall("llm_embed", input), { token: stdout.trim() });
-  };
-  const input = { path: "notes.md", query: "blue" };
-  const challenged = await call(input, "llm:generate");
-  await challenged.body?.cancel();
-  assert.equal(challenged.status, 403);
-  assert.match(challenged.headers.get("www-authenticate") ?? "", /insufficient_scope.*files:read/);
-  const found = (await (await call({ ...input, limit: 1 }, "llm:generate files:read")).json()).result;
-  assert.match(found.content[0].text, /^\d\.\d\d notes\.md:[12]-[12] {2}(red|blue)/);
-  const written =
-    (await (await call({ path: "notes.md", output: "v.jsonl" }, "llm:generate files:write")).json()).result;
-  assert.match(written.content[0].text, /^Wrote [12] vectors to v\.jsonl/);
-  assert.match(Deno.readTextFileSync(`${place.workspaceDir}/v.jsonl`), /^\{"file":"notes\.md","start_line":1,/);
-});
-
 Deno.test("ServiceNow is shown the flat parameters of llm_generate", async () => {
   await using place = await makeServerPlace();
   const token = await createToken(place.dataDir);

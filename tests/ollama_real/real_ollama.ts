@@ -102,18 +102,3 @@ show("an image from a file is looked at", having("vision"), "vision", async (mod
     assert.notEqual(structured(await callTool(tools.generate, input, context))["text"], "");
   });
 });
-
-show("llm_embed finds the passage that is meant", having("embedding"), "embedding", async (model) => {
-  await withWorkspace(async ({ root, workspace }) => {
-    Deno.writeTextFileSync(
-      `${root}/animals.txt`,
-      `The cat sleeps on the sofa.${" ".repeat(600)}\nThe engine needs oil.\n`,
-    );
-    using tools = toolsFor(model, workspace);
-    const context = testContext({ scopes: ["llm:generate", "files:read"] });
-    const { matches } = structured(
-      await callTool(tools.embed, { path: "animals.txt", query: "a pet that rests" }, context),
-    ) as { matches: { start_line: number }[] };
-    assert.deepEqual(matches.map(({ start_line }) => start_line), [1, 2]);
-  });
-});

@@ -6,7 +6,6 @@ import { parseOllamaHost } from "../../src/llm/host.ts";
 import { createLocalModel } from "../../src/llm/local_model.ts";
 import { createModelQueue } from "../../src/llm/model_queue.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
-import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
 import { llmModelsTool } from "../../src/llm/llm_tools.ts";
 import { noSignal, noWorkspace } from "../fixtures/ollama_calls.ts";
@@ -75,7 +74,6 @@ export function toolsFor(model: string, workspace?: Workspace) {
   return {
     generate: llmGenerateTool(options),
     models: llmModelsTool(options),
-    embed: llmEmbedTool({ ...options, embeddingModels: [model] }),
     [Symbol.dispose]: () => client.close(),
   };
 }

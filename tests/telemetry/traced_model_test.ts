@@ -6,10 +6,7 @@ import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
 
 Deno.test("a model's span lasts until its answer is whole, has the counts of tokens, and says how it ended", async () => {
   await using ollama = await startOllama({
-    models: [{ name: "tinyllama", answer: () => "ANSWER one two" }, {
-      name: "vectors",
-      capabilities: ["embedding"],
-    }],
+    models: [{ name: "tinyllama", answer: () => "ANSWER one two" }],
   });
   const { tracer, spans } = createRecordingTracer();
   const client = traceModel(testClient(ollama.url), tracer);
@@ -28,7 +25,6 @@ Deno.test("a model's span lasts until its answer is whole, has the counts of tok
     await outcomeOf(client.chat({ model: "tinyllama", messages, options: { maxTokens: 7 } }, call)),
     "done",
   );
-  assert.equal(await outcomeOf(client.embed({ model: "vectors", texts: ["PROMPT"] }, call)), "embeddings");
   ollama.play("model_missing");
   assert.equal(await outcomeOf(client.generate(ask("PROMPT"), call)), "failed");
   for await (const _event of client.generate(ask("PROMPT"), call)) break;
@@ -37,7 +33,6 @@ Deno.test("a model's span lasts until its answer is whole, has the counts of tok
   assert.deepEqual(spans.map(({ name, failure, isOver }) => [name, failure, isOver]), [
     ["text_completion tinyllama", undefined, true],
     ["chat tinyllama", undefined, true],
-    ["embeddings vectors", undefined, true],
     ["text_completion tinyllama", "model_not_installed", true],
     ["text_completion tinyllama", "cancelled", true],
   ]);

@@ -10,7 +10,6 @@ import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
-import { llmEmbedTool } from "../../src/llm/llm_embed.ts";
 import { llmTools } from "../../src/llm/llm_tools.ts";
 import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 
@@ -18,7 +17,6 @@ const unused = {} as never;
 const reading = [fileReadTool(unused), fileListTool(unused), fileSearchTool(unused)];
 const changing = [
   ...[fileWriteTool, fileEditTool, fileMoveTool, fileDeleteTool, fileUndoTool].map((make) => make(unused)),
-  llmEmbedTool({ model: unused, workspace: unused, embeddingModels: ["m"] }),
 ];
 const others = [
   ...llmTools({ model: unused, models: ["m"], workspace: unused, clock: unused }),

@@ -21,7 +21,7 @@ const makers = [fileReadTool, fileWriteTool, fileEditTool, fileListTool, fileSea
 const tools: readonly Tool[] = [
   ...makers.map((make) => make(unused)),
   fileUndoTool(unused),
-  ...llmTools({ model: unused, models: ["tiny"], embeddingModels: ["e"], workspace: unused, clock: systemClock }),
+  ...llmTools({ model: unused, models: ["tiny"], workspace: unused, clock: systemClock }),
   ...servicenowTools({ linking: unused } as never, { files: unused, writing: true }),
 ];
 const registry = createToolRegistry(tools);
@@ -53,7 +53,6 @@ Deno.test("null is absent in every optional parameter of every tool, in entries 
     file_undo: {},
     llm_generate: { prompt: "a" },
     llm_models: {},
-    llm_embed: { path: "a" },
     servicenow_search: { table: "incident" },
     servicenow_count: { table: "incident" },
     servicenow_get_record: { id: "a" },
@@ -291,7 +290,6 @@ Deno.test("the local model's and ServiceNow's tools take other names and forms t
     ["llm_generate", { prompt: "a", messages: { role: "User", content: "b", files: null } }, {
       ...{ prompt: "a", messages: [{ role: "user", content: "b" }] },
     }],
-    ["llm_embed", { file_path: "a", query: "", top_k: 3 }, { path: "a", limit: 3 }],
     ["servicenow_search", { table: "incident", where: ["state=New", "assigned_to=me"], fields: ["number", "state"] }, {
       ...{ table: "incident", where: "state=New\nassigned_to=me", fields: "number,state" },
     }],

@@ -20,13 +20,13 @@ Deno.test("llm_models lists which models are installed, in memory and allowed", 
   });
   using local = testModel(ollama.url);
   await gather(local.model.generate(ask("hi"), { signal: noSignal(), fairnessKey: "ann" }));
-  const tool = llmModelsTool({ model: local.model, models: ["tinyllama", "phi3"], embeddingModels: ["all-minilm"] });
+  const tool = llmModelsTool({ model: local.model, models: ["tinyllama", "phi3"] });
   const outcome = await callTool(tool, {});
   const { models, server } = structured(outcome) as unknown as ModelsReport;
   assert.deepEqual(models.map(({ name, installed, loaded, allowed }) => [name, installed, loaded, allowed]), [
     ["tinyllama", true, true, true],
     ["phi3", false, false, true],
-    ["all-minilm", true, false, true],
+    ["all-minilm:latest", true, false, false],
     ["llama3:8b", true, false, false],
   ]);
   assert.equal(models[0]?.parameter_size, "1B");
@@ -49,16 +49,11 @@ Deno.test("llm_models says what to do when Ollama is down, as the resource does"
   assert.equal(codeOf(await callTool(llmModelsTool(options), {})), "ollama_unreachable");
 });
 
-Deno.test("llmTools() offers llm_embed only with an embedding model", async () => {
+Deno.test("llmTools() gives each tool its scope, a title and all hints", async () => {
   await using ollama = await startOllama({ models: [] });
   using local = testModel(ollama.url);
   const options = { model: local.model, models: ["tinyllama"], workspace: noWorkspace, clock: () => 0 } as const;
-  assert.deepEqual(llmTools(options).map((tool) => tool.name), ["llm_generate", "llm_models"]);
-  assert.deepEqual(
-    llmTools({ ...options, embeddingModels: ["all-minilm"] }).map((tool) => tool.name).at(-1),
-    "llm_embed",
-  );
-  for (const tool of llmTools({ ...options, embeddingModels: ["all-minilm"] })) {
+  for (const tool of llmTools(options)) {
     assert.ok(tool.scopes.includes("llm:generate"));
     const { title, readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations;
     const hints = [readOnlyHint, destructiveHint, idempotentHint, openWorldHint];

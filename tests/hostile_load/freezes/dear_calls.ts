@@ -153,15 +153,6 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     "a nested schema": () => ({ prompt: "x", json_schema: { allOf: nested(4_000) } }),
   },
   llm_models: { "all": () => ({}) },
-  llm_embed: {
-    "files": () => ({
-      path: "lines.txt",
-      files: ["large.txt", "letters.txt", "capitals.txt"],
-      query: "a".repeat(100_000),
-      limit: 20,
-    }),
-    "a model, and vectors": () => ({ path: "many/0.txt", model: "x".repeat(1_000), output: "y" }),
-  },
   servicenow_search: {
     "a long query": () => ({ table: "incident", where: "short_description=a\n".repeat(20_000), limit: 1_000 }),
   },

@@ -54,7 +54,7 @@ export async function runFreezes({ atOnce, milliseconds, say, only = "" }: Freez
   await using ollama = await startOllamaProcess();
   await using place = await startServicenowServer({
     ...{ MCP_RATE_LIMIT: "10000000", LLM_RATE_LIMIT: "1000000", LOG_FORMAT: "json" },
-    ...{ OLLAMA_HOST: ollama.url, LLM_EMBEDDING_MODELS: "embeddinggemma" },
+    ...{ OLLAMA_HOST: ollama.url },
   });
   const { url, pid, workspaceDir } = place.server;
   const [hostile, innocent] = [await place.signIn("ada", scope), await place.signIn("ben", scope)];
