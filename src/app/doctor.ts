@@ -10,6 +10,7 @@ import {
   examineDataDirectory,
   examineDisks,
   examineWorkspace,
+  isFull,
 } from "./doctor_places.ts";
 import { findTelemetry } from "../audit/mod.ts";
 import { mcpLimits } from "../mcp/mod.ts";
@@ -24,14 +25,14 @@ import { type Clock, systemClock } from "../lib/time.ts";
 import { openableDescriptors } from "../lib/persistent_listener.ts";
 import { createOllamaClient } from "../llm/later.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
-import { describeWall, raceFreedomOf } from "./sandbox/describe_wall.ts";
+import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 
 // Whether the server's address can be listened on, or who listens there.
 
-const { well, warning, broken } = checksOf("port");
+const { well, broken } = checksOf("port");
 
 /** Listens for a moment; where that is taken, asks who is there. */
 async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check> {
@@ -51,11 +52,18 @@ async function portCheck(host: string, port: number, usesTls: boolean): Promise<
   }
   const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMs) });
   if (typeof health !== "string" && isHealthBody(health.body)) {
-    return health.status === 200
-      ? well(`a Portcullis server answers on ${place}`)
-      : warning(`the Portcullis server on ${place} is not well (status ${health.status})`, "see its log");
+    return health.status === 200 ? well(`a Portcullis server answers on ${place}`) : broken(
+      `the Portcullis server on ${place} is not well (status ${health.status}): ${unreachableParts(health.body)}`,
+      "the other checks here say what is wrong with it; its log says more",
+    );
   }
   return broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
+}
+
+/** What the server itself says of its parts. */
+function unreachableParts(body: string): string {
+  const parts = ["storage", "workspace"].filter((part) => body.includes(`"${part}":"unreachable"`));
+  return parts.length === 0 ? "it does not say why" : `it cannot use its ${parts.join(" and ")}`;
 }
 
 // Whether spans and the audit get to their collector.
@@ -124,6 +132,8 @@ async function* examineAuditExport({ isAsked, logs }: Config["telemetry"]): Asyn
 }
 
 interface ChosenParts {
+  /** Everything that is to be said of the wall. */
+  readonly verbose?: boolean;
   readonly parts?: readonly string[];
   readonly serverUrl?: string;
 }
@@ -138,7 +148,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
     ["disk", () => examineDisks(config, loadKernel())],
     ["port", () => examinePort(config.http)],
-    ["wall", () => examineWall(config)],
+    ["wall", () => examineWall(config, only.verbose === true)],
     ["workers", () => examineWorkers(config)],
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
@@ -168,11 +178,16 @@ function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
-  const { well, warning, broken } = checksOf("database");
+  const { well, broken } = checksOf("database");
   const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
+  const { database, dataDir } = config.storage;
+  if (database === undefined && isFull(dataDir, loadKernel())) {
+    const state = found.ok ? "nothing new can be stored" : found.error.problem;
+    return void (yield broken(`${state}: its disk is full`, `free some space on the disk of ${dataDir}`));
+  }
   if (!found.ok) return void (yield broken(found.error.problem, found.error.remedy));
   if (found.value.kind === "absent") {
-    return void (yield warning("does not exist yet", "the first start makes it"));
+    return void (yield checksOf("database").note("does not exist yet: the first start makes it"));
   }
   yield well("is whole, can be written, and belongs to the master key");
   if (config.authorizationServer.signIn !== "local" || found.value.isFound) return;
@@ -182,16 +197,19 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   );
 }
 
-function* examineWall(config: Config): Generator<Check> {
+function* examineWall(config: Config, verbose: boolean): Generator<Check> {
+  const raceFreedom = raceFreedomOf(realPathBelow(config.workspace.dir), loadKernel());
   const sentences = describeWall({
     permissions: serverPermissions(config, realPathBelow, permittedLibraries()),
     listenAddresses: listenAddresses(config),
     storagePaths: storagePaths(config, realPathBelow),
-    raceFreedom: raceFreedomOf(realPathBelow(config.workspace.dir), loadKernel()),
+    raceFreedom,
     clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
     workers: config.server.workers,
   });
-  for (const text of sentences) yield checksOf("wall").note(text);
+  const short = [`${sentences[0]} (\`portcullis doctor --verbose\` says more)`];
+  if (!raceFreedom.raceFree) short.push(raceWords(raceFreedom));
+  for (const text of verbose ? sentences : short) yield checksOf("wall").note(text);
 }
 
 async function* examineWorkers({ server: { workers }, storage: { database } }: Config): AsyncGenerator<Check> {

@@ -52,7 +52,7 @@ export async function* examineDataDirectory({ dataDir, database, masterKey }: St
     await lstat(join(dataDir, dataFiles.database)).then(() => true, () => false);
   for (const [path, mode] of expected) {
     const check = await examinePrivacy(name, path, mode, another);
-    if (check.state !== "warning" || !hasDatabase) yield check; // a key that is lost is told with the database
+    if (check.state !== "note" || !hasDatabase) yield check; // a key that is lost is told with the database
   }
 }
 
@@ -65,7 +65,7 @@ async function examinePrivacy(name: string, path: string, mode: "600" | "700", a
       : checksOf(name).broken(`${path} ${problem.problem}`, problem.remedy);
   } catch (error) {
     if (systemCode(error) === "ENOENT") {
-      return checksOf(name).warning(`${path} does not exist yet`, "the first start makes it");
+      return checksOf(name).note(`${path} does not exist yet: the first start makes it`);
     }
     return unusable(name, path, error, another);
   }
@@ -112,7 +112,7 @@ async function directoryProblem(name: string, path: string, another: string): Pr
     const text = `${path} does not exist, and cannot be made in ${parent}: ${faultWords(error)}`;
     return checksOf(name).broken(text, pathRemedy(error, another));
   }
-  return checksOf(name).warning(`${path} does not exist yet`, "the first start makes it");
+  return checksOf(name).note(`${path} does not exist yet: the first start makes it`);
 }
 
 async function nearestParent(path: string): Promise<string> {
@@ -130,6 +130,14 @@ function unusable(name: string, path: string, error: unknown, another: string): 
 
 /** Less deserves a look. */
 const leastFreeBytes = 1_000_000_000;
+/** With less, writes fail: SQLite adds pages in runs, and a file comes beside the one it replaces. */
+const fullBytes = 1_000_000;
+
+/** Whether there is no room for what is to be written at a path, as far as can be told. */
+export function isFull(path: string, kernel: KernelAccess | undefined): boolean {
+  const space = kernel?.available ? kernel.freeSpace(path) : null;
+  return space !== null && space.free < fullBytes;
+}
 
 /** One for the workspace and one for the data; one for both on the same file system. */
 export function examineDisks(
@@ -151,6 +159,7 @@ export function examineDisks(
 
 function examineSpace(name: string, { free, total }: FreeSpace): Check {
   const text = `${gigabytes(free)} of ${gigabytes(total)} GB free.`;
+  if (free < fullBytes) return checksOf(name).broken(`is full: ${text}`, "free some space: no write works until then");
   return free < leastFreeBytes
     ? checksOf(name).warning(`${text} Writes fail once it is full: free some space.`)
     : checksOf(name).well(text);

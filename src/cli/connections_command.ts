@@ -27,9 +27,7 @@ async function runConnections({ flags, loadConfig, print }: CommandContext): Pro
   }
   const { examine } = await loadDoctor(); // see action.ts
   const checks = await Array.fromAsync(examine(config.value, () => performance.now(), { parts: checkedParts }));
-  const isStorageUsable = !checks.some(({ name, state }) =>
-    storageParts.includes(name) && (state === "broken" || state === "warning")
-  );
+  const isStorageUsable = !checks.some(({ name, state }) => storageParts.includes(name) && state !== "well");
   const reports = isStorageUsable ? await readReports(config.value, checks) : null;
   await print(show(reports, checks, asJson));
   return checks.some(({ state }) => state === "broken") ? 1 : 0;
@@ -42,6 +40,7 @@ const storageParts = ["data directory", "database"];
 const checkedParts = [
   ...storageParts,
   "workspace",
+  "disk",
   "port",
   "proxy",
   "registration",

@@ -6,10 +6,11 @@ import { withCommandLines } from "../lib/program_name.ts";
 
 /** Exits with 0 unless something is broken; warnings do not count. */
 export const doctorCommand: CommandWork = {
-  usage: ["doctor [--servicenow]"],
+  usage: ["doctor [--verbose] [--servicenow]"],
   takesNoWords: true,
   flags: {},
   switches: {
+    verbose: "everything that the permission wall leaves open",
     servicenow: "after the rest, ask the instance about each API and table, then connect to the running server as " +
       "ServiceNow does",
   },
@@ -30,7 +31,7 @@ async function runDoctor({ flags, loadConfig, print }: CommandContext): Promise<
   const { examineServicenowInstance, playServicenow } = await loadDoctorServicenow();
   const counts = { well: 1, note: 0, warning: 0, broken: 0 };
   const parts = [
-    examine(config.value, () => performance.now()),
+    examine(config.value, () => performance.now(), { verbose: flags["verbose"] !== undefined }),
     ...flags["servicenow"] === undefined ? [] : [examineServicenowInstance(config.value), playServicenow(config.value)],
   ];
   for (const checks of parts) {

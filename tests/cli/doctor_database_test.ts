@@ -4,7 +4,9 @@ import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
+import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
+import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, RegExp][] = [
@@ -88,7 +90,7 @@ Deno.test("doctor warns of a database that is not there yet, makes none, and fai
   await using place = await makeServerPlace();
   const data = ["--data-dir", `${place.dataDir}/new`];
   const fresh = await runCommand(["doctor", ...data]);
-  assert.match(linesOf(fresh.stdout), /^warn +database: does not exist yet\n +hint: the first start makes it/m);
+  assert.match(linesOf(fresh.stdout), /^note +database: does not exist yet: the first start makes it$/m);
   await assert.rejects(Deno.stat(`${place.dataDir}/new`), Deno.errors.NotFound);
   const env = { DATABASE_URL: "postgres://u:hunter2@127.0.0.1:1/x" };
   const away = await runCommand(["doctor", ...data], { env });
@@ -101,6 +103,36 @@ Deno.test("doctor warns of a database that is not there yet, makes none, and fai
     start.stderr,
     /"event":"waiting_for_database","host":"127\.0\.0\.1","port":1\}[^]*\nerror: PostgreSQL database x/,
   );
+});
+
+Deno.test({
+  name: `doctor and connections fail for a full disk and name it, and claim no database that can be written${
+    ownMounts === null ? " (skipped: this machine lets nobody mount)" : ""
+  }`,
+  ignore: ownMounts === null,
+  async fn() {
+    await using place = await makeServerPlace();
+    await Deno.mkdir(place.dataDir, { recursive: true, mode: 0o700 });
+    const { dataDir, workspaceDir } = place;
+    const run = (args: string) =>
+      `"$DENO" run -A main.ts ${args} --port ${freePort()} --data-dir ${dataDir} --workspace ${workspaceDir}`;
+    const script = [
+      `mount -t tmpfs -o size=8m,mode=700 none ${dataDir}`,
+      `${run("token create --scope files:read")} >/dev/null 2>&1`,
+      `{ dd if=/dev/zero of=${dataDir}/fill bs=64k 2>/dev/null || :; }`,
+      `for command in doctor connections; do ${run("$command")} || echo "status $?"; done`,
+    ].join("; ");
+    const [command = "", ...args] = withMounts(script);
+    const { stdout } = await new Deno.Command(command, {
+      args: [...args, "true"],
+      env: { DENO: Deno.execPath(), OLLAMA_HOST: "127.0.0.1:1" },
+    }).output();
+    const text = new TextDecoder().decode(stdout);
+    assert.equal(text.match(/^FAIL +database: .*: its disk is full\n +hint: free some space/gm)?.length, 2, text);
+    assert.equal(text.match(/^FAIL +disk( of the data)?: is full: .*\n +hint: free some space/gm)?.length, 2, text);
+    assert.equal(text.match(/^status 1$/gm)?.length, 2, text);
+    assert.doesNotMatch(text, /can be written, and/);
+  },
 });
 
 Deno.test("doctor warns until the server has an owner", async () => {

@@ -41,7 +41,9 @@ inDataDirectory.test("doctor says what is wrong and what to do, a line each, and
     env: { OLLAMA_HOST: ollama.url, PORT: String(freePort()) },
   });
   assert.equal(fresh.code, 0, "what the first start will make is not broken");
-  assert.match(fresh.stdout, /^warn +data directory: .*\n +hint: /m);
+  assert.match(fresh.stdout, /^note +data directory: .* does not exist yet: the first start makes it$/m);
+  assert.equal(fresh.stdout.match(/^warn/gm)?.length, 2, "nothing that the first start makes is a warning");
+  assert.equal(fresh.stdout.match(/^note +wall: /gm)?.length, 1);
   assert.match(fresh.stdout, /^warn +ollama: model phi3 is not installed\n +hint: ollama pull phi3$/m);
   assert.match(fresh.stdout, /^warn +metadata: .*\n +hint: start the server/m);
 

@@ -99,7 +99,8 @@ export function describeWall(
   return sentences;
 }
 
-function raceWords(freedom: RaceFreedom): string {
+/** One sentence: how paths are confined, and what to do where they are only checked. */
+export function raceWords(freedom: RaceFreedom): string {
   if (!freedom.raceFree) {
     return `paths are checked, not confined by the kernel, because ${freedom.reason}: another process that may write the ` +
       "workspace and swaps directories for links at the right moment can have files outside read, replaced, moved and " +
