@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
 import type { Result } from "../lib/result.ts";
+import { isLoopbackHost } from "../lib/settings.ts";
 import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
 import { commandLine, programName } from "../lib/program_name.ts";
 
@@ -32,6 +33,17 @@ const serverName = "portcullis";
 export const clientFormats: readonly ClientFormat[] = [
   { name: "claude-code", title: "Claude Code", configure: configureClaudeCode },
   { name: "claude-desktop", title: "Claude Desktop", configure: configureClaudeDesktop },
+  {
+    name: "claude.ai",
+    title: "Claude on the web",
+    configure: (connection) => configureHosted(connection, "Settings > Connectors > Add custom connector"),
+  },
+  {
+    name: "chatgpt",
+    title: "ChatGPT",
+    configure: (connection) =>
+      configureHosted(connection, "Settings > Apps & Connectors > Advanced settings: developer mode; then Create"),
+  },
   { name: "cursor", title: "Cursor", configure: configureCursor },
   { name: "vscode", title: "VS Code", configure: configureVsCode },
   { name: "codex", title: "Codex", configure: configureCodex },
@@ -53,17 +65,13 @@ function configureClaudeCode(connection: Connection): ClientConfiguration {
 }
 
 /** Its file has only local servers; a server that the internet can reach is added in its settings. */
-function configureClaudeDesktop(connection: Connection): ClientConfiguration {
+function configureClaudeDesktop(connection: Connection): ClientConfiguration | null {
   const place = "claude_desktop_config.json (Settings > Developer > Edit Config)";
   if (connection.kind === "stdio") return { place, text: serversJson(processEntry(connection)), notes: [] };
   const endpoint = endpointOf(connection);
   const { tokenVariable } = connection;
   if (endpoint.startsWith("https:") && tokenVariable === undefined) {
-    return {
-      place: "Settings > Connectors > Add custom connector",
-      text: `Name: Portcullis\nRemote MCP server URL: ${endpoint}`,
-      notes: ["Claude connects from its own network, so the address has to be reachable from the internet."],
-    };
+    return configureHosted(connection, "Settings > Connectors > Add custom connector");
   }
   // mcp-remote takes a blank within an argument badly on Windows, so the header's value comes from its variable whole.
   const header = tokenVariable === undefined ? [] : ["--header", `Authorization:\${${tokenVariable}}`];
@@ -79,6 +87,19 @@ function configureClaudeDesktop(connection: Connection): ClientConfiguration {
   ];
   if (tokenVariable !== undefined) notes.push("Replace THE_TOKEN; Claude Desktop has no other place for it.");
   return { place, text: serversJson(entry), notes };
+}
+
+/** Added in its settings; it connects from its maker's network and signs in by a browser. */
+function configureHosted(connection: Connection, place: string): ClientConfiguration | null {
+  if (connection.kind === "stdio" || connection.tokenVariable !== undefined) return null;
+  const { serverUrl } = connection;
+  const notes = ["It connects from its maker's network, so the address has to be reachable from the internet."];
+  if (isLoopbackHost(new URL(serverUrl).hostname)) {
+    notes.push(
+      `${serverUrl} is this machine alone: put a tunnel or a proxy with https in front, and set SERVER_URL to its address.`,
+    );
+  }
+  return { place, text: `Name: Portcullis\nRemote MCP server URL: ${endpointOf(connection)}`, notes };
 }
 
 function configureCursor(connection: Connection): ClientConfiguration {

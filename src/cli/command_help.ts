@@ -7,15 +7,22 @@ import { programName } from "../lib/program_name.ts";
 const flagWidth = 23;
 const lineWidth = 100;
 
+/** A server's own flags are the settings; for other commands one line says where those are. */
 export function commandHelpText(command: Command): string {
   const program = programName();
+  const own = ownHelpText(command, program);
+  if (command.isServer) return `${own}\n${settingsHelpText()}`;
+  return `${own}\nIt takes the flags of settings, too, such as --data-dir: \`${program} help settings\` lists them.\n`;
+}
+
+/** The settings that are flags. */
+export function settingsHelpText(): string {
   return [
-    ownHelpText(command, program),
     "Settings as flags, for every command",
     flagText("--config FILE", "settings as KEY=value lines (default ~/.portcullis.env, if it is there)"),
     ...settings.flatMap(settingFlagText),
     "",
-    `\`${program} config --all\` explains every setting.`,
+    `\`${programName()} config --all\` explains every setting.`,
     "",
   ].join("\n");
 }

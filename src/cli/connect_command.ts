@@ -51,7 +51,12 @@ function connect(context: CommandContext): ExitStatus {
   }
   const configuration = chosen[0]?.configure(connection) ?? null;
   if (configuration === null) {
-    return endWith(say, `error: ${chosen[0]?.title} cannot connect in that way\nhint: leave the flags out\n`);
+    return endWith(
+      say,
+      `error: ${
+        chosen[0]?.title
+      } cannot connect in that way\nhint: it connects by the address and signs in with a browser: leave the flags out\n`,
+    );
   }
   say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
   print(`${configuration.text}\n`);

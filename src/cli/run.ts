@@ -5,7 +5,7 @@
 import { createOutput } from "../lib/json_log.ts";
 import { loadProgramModule } from "../lib/program.ts";
 import { pause } from "../lib/time.ts";
-import { version, versionText } from "../lib/version.ts";
+import { describeVersion, version } from "../lib/version.ts";
 import type { CommandContext, CommandStatus, ExitStatus } from "./command.ts";
 import { commands } from "./commands.ts";
 import { helpText } from "./help.ts";
@@ -36,7 +36,7 @@ async function answer(
   context: Pick<CommandContext, "print" | "say">,
 ): Promise<CommandStatus> {
   const only = args.length === 1 ? args[0] ?? "" : "";
-  if (["--version", "-V", "-v", "version"].includes(only)) context.print(`portcullis ${versionText}\n`);
+  if (["--version", "-V", "-v", "version"].includes(only)) context.print(`portcullis ${await describeVersion()}\n`);
   else if (["--help", "-h", "help"].includes(only)) context.print(helpText(commands, version));
   else {
     const { runCommand } = await loadProgramModule<typeof import("./run_command.ts")>("src/cli/run_command.ts");

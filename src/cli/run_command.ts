@@ -3,10 +3,10 @@ import { describeProblems } from "../app/mod.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure } from "../lib/result.ts";
 import { faultyPath, systemFaultWords } from "../lib/system_fault.ts";
-import { version, versionText } from "../lib/version.ts";
+import { describeVersion, version } from "../lib/version.ts";
 import { parseArguments } from "./arguments.ts";
 import type { Command, CommandContext, CommandStatus, ExitStatus } from "./command.ts";
-import { commandHelpText } from "./command_help.ts";
+import { commandHelpText, settingsHelpText } from "./command_help.ts";
 import { helpText } from "./help.ts";
 import { commands as listedCommands } from "./commands.ts";
 import { loadCommands } from "./load_commands.ts";
@@ -27,7 +27,11 @@ export async function runCommand(
   const wantsHelp = parsed.help || parsed.words[0] === "help";
   const [first, ...words] = parsed.words[0] === "help" ? parsed.words.slice(1) : parsed.words;
   if (parsed.version || first === "version") {
-    print(`portcullis ${versionText}\n`);
+    print(`portcullis ${await describeVersion()}\n`);
+    return { status: 0 };
+  }
+  if (first === "settings" && wantsHelp) {
+    print(settingsHelpText());
     return { status: 0 };
   }
   if (first === undefined && wantsHelp) {

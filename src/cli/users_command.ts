@@ -24,6 +24,15 @@ export const usersCommand: CommandWork = commandOf({
     "users demote NAME",
     "users sign-in-link NAME",
   ],
+  remarks: [
+    "list      who may sign in, and who of them is disabled or an administrator",
+    "add       a new person; asks for a passphrase, or reads it from standard input",
+    "reset     a new passphrase; ends the person's sessions, grants and tokens",
+    "disable   locks the person out and ends the same; enable lets them sign in again",
+    "promote   makes an administrator of the console; demote takes that away",
+    "sign-in-link   a link that opens once, within 10 minutes, and asks for the passphrase as always: for a person whom",
+    "               wrong guesses of others lock out of a new browser",
+  ],
   flags: {},
   actions: [
     { name: "list", words: [], run: administered(load, list) },

@@ -149,3 +149,18 @@ Deno.test("connect refuses what it cannot print: unknown clients, port 0, unusab
     assert.match(said, expected);
   }
 });
+
+Deno.test("connect: ChatGPT and claude.ai get an address and where it goes; a loopback one says what is missing", () => {
+  for (const client of ["chatgpt", "claude.ai"]) {
+    const local = connect([client]);
+    assert.equal(local.status, 0);
+    assert.match(local.printed, /^Name: Portcullis\nRemote MCP server URL: http:\/\/127\.0\.0\.1:3000\/mcp$/m);
+    assert.match(
+      local.said,
+      /Settings > [^]*reachable from the internet[^]*is this machine alone: put a tunnel or a proxy/,
+    );
+    const away = connect([client], { url: "https://mcp.example.com" });
+    assert.ok(away.printed.includes(endpoint) && !away.said.includes("this machine alone"));
+    assert.equal(connect([client], { transport: "stdio" }).status, 1);
+  }
+});
