@@ -11,7 +11,8 @@ const restore: CopyCommand = {
   },
   done: (files, _, { storage: { dataDir } }) =>
     `${files} are in ${dataDir}\n` +
-    "hint: what was revoked after the backup is valid again: revoke it once more",
+    "hint: what was revoked after the backup is valid again: revoke it once more; clients that were active since sign " +
+    "in again",
 };
 
 /** Never overwrites anything. */

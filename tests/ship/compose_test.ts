@@ -49,6 +49,10 @@ Deno.test("compose files: each volume that is mounted is declared, and each serv
   }
 });
 
+Deno.test("compose.yaml: the server starts without Ollama, its image and its models", () => {
+  assert.equal(base.services["portcullis"]?.depends_on, undefined);
+});
+
 /** The configuration that the container starts with: the image's variables, then the files', with `given` filled in. */
 async function configOf(files: readonly Compose[], given: Readonly<Record<string, string>>): Promise<Config> {
   const image = Array.from(
