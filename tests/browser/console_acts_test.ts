@@ -90,11 +90,8 @@ async function setRules({ open, page, hands, press, call }: Visit): Promise<void
   await press("Try it on the last day", /would have refused/);
   await press("Add this rule", "The rule was added.");
   assert.match((await call("file_read", { filename: "secret/a.txt" })).text, /does not allow this call/);
-  const rules = page.locator("ol.rules > li");
-  const before = await rules.allTextContents();
-  await press(/^Move up: /, "The rule was moved up.");
-  const after = await rules.allTextContents();
-  assert.deepEqual([after.length, after[0]?.slice(0, 20)], [2, before[1]?.slice(0, 20)]);
+  const rules = page.locator(".rules > li");
+  assert.equal(await rules.count(), 2);
   await press(/^Remove: .*file_read/, "The rule was removed.");
   assert.equal(await rules.count(), 1);
 }

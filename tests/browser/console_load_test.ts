@@ -41,7 +41,7 @@ chromiumTest(
       [
         { path: "connections", rows: "#grants tbody tr", next: "Used before these", size: 100, total: loadedGrants },
         { path: "decisions", rows: "article", next: "Asked after these", size: 20, total: loadedHeldCalls },
-        { path: "rules", rows: "ol.rules > li", next: "none", size: loadedRules, total: loadedRules },
+        { path: "rules", rows: ".rules > li", next: "none", size: loadedRules, total: loadedRules },
         { path: "audit?tool=file_edit", rows: "tbody tr", next: "Older lines", size: 100, total: Infinity },
       ].map(async (list) => {
         const { rows, pages } = await countPages(page, server, list);

@@ -61,6 +61,7 @@ onSources.test("deno.json has what the server imports and no more; deno.dev.json
     "diff",
     "hono",
     "jose",
+    "jschardet",
     "postgres",
     "re2js",
     "zod",
@@ -76,7 +77,12 @@ inOneProcess.test("serve prints one line on standard output and everything else 
   assert.match(server.stdout(), /^portcullis listening on http:\/\/127\.0\.0\.1:\d+\n$/);
   assert.match(server.stderr(), /\/setup\?\S+/);
   const health = await fetch(`${server.url}/health`);
-  assert.deepEqual(await health.json(), { status: "ok", version: "0.1.0", storage: "reachable" });
+  assert.deepEqual(await health.json(), {
+    status: "ok",
+    version: "0.1.0",
+    storage: "reachable",
+    workspace: "reachable",
+  });
   assert.equal(((await Deno.stat(place.dataDir)).mode ?? 0) & 0o777, 0o700);
   assert.ok((await Deno.stat(place.workspaceDir)).isDirectory);
 });
@@ -107,7 +113,7 @@ withFlags.test("serve on a port that is taken says so and exits 1", async () => 
     other.workspaceDir,
   ]);
   assert.equal(code, 1);
-  assert.match(stderr, /error: cannot listen on 127\.0\.0\.1 port \d+.*\nhint: /);
+  assert.match(stderr, /error: a Portcullis server already runs on 127\.0\.0\.1 port \d+\nhint: /);
 });
 
 Deno.test("--help and --version answer on standard output; an unknown command is refused", async () => {
