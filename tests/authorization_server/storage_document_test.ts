@@ -5,7 +5,7 @@ Deno.test("docs/storage.md describes every family of records, and none that does
   const records = readFileSync(new URL("../../src/oauth/records.ts", import.meta.url), "utf8");
   const families = Array.from(records.matchAll(/defineRecordFamily\(\s*"([a-z_]+)"/g), ([, name = ""]) => name);
   const document = readFileSync(new URL("../../docs/storage.md", import.meta.url), "utf8");
-  const described = [...document.matchAll(/^\| `([a-z_]+),/gm)].map(([, name = ""]) => name);
+  const described = [...document.matchAll(/^- `([a-z_]+),/gm)].map(([, name = ""]) => name);
   assert.ok(families.length > 10);
   for (const family of families) assert.ok(described.includes(family), `${family} is not described`);
   const others = described.filter((name) => !families.includes(name));
