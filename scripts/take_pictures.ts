@@ -131,7 +131,7 @@ async function takeConsolePictures(page: Page, { url, token, colorScheme }: Desk
   const deleting = call("file_delete", { path: "reports/2025", recursive: true });
   await page.goto(`${url}/console/decisions`);
   await page.getByRole("button", { name: "Deny" }).waitFor();
-  await page.getByLabel("A word for the agent").fill("Keep the reports of last year.");
+  await page.getByLabel("Message to the agent (optional)").fill("Keep the reports of last year.");
   await keep(page, `console-decision-${colorScheme}`);
   await page.getByRole("button", { name: "Deny" }).click();
   await deleting;

@@ -20,6 +20,7 @@ import { type Clock, createAgreedClock, systemTimers, type Timers } from "../lib
 import type { KernelAccess } from "../files/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
+import { placeOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { Metrics, Telemetry } from "../audit/mod.ts";
 import { createProfiles, type Tool } from "../mcp/mod.ts";
@@ -111,6 +112,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     log,
     registration: registrationOf(config.authorizationServer),
     hasConsole: config.console.pages === "on",
+    workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
     lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },

@@ -7,8 +7,13 @@ import {
   type Change,
   decodeText,
   differenceOf,
+  joinOwn,
+  type Kept,
   type NumberedStep,
   pathOf,
+  planUndo,
+  type PutStep,
+  revertPassages,
   showExactly,
   showName,
   toUndoFailure,
@@ -43,15 +48,17 @@ export function createConsoleChanges(
       if (found === null) return null;
       const { change, workspace, trash } = found;
       const blocks: string[] = [];
-      for (const step of change.steps.slice(0, maxShownSteps)) {
-        blocks.push(await stepText(workspace, trash, change, step));
-      }
-      const rest = change.steps.length - maxShownSteps;
+      const undoable = { ...workspace, trash };
+      const steps = joinOwn(change.steps);
+      for (const step of steps.slice(0, maxShownSteps)) blocks.push(await stepText(undoable, change, step));
+      const rest = steps.length - maxShownSteps;
+      const planned = await planUndo(undoable, change);
       return {
         tool: change.by?.tool ?? "",
         at: change.at,
-        text: blocks.join("\n") + (rest > 0 ? `\n... and ${rest} more steps` : ""),
+        text: blocks.join("\n") + (rest > 0 ? `\n... and ${rest} more ${rest === 1 ? "step" : "steps"}` : ""),
         isUndone: change.undoneBy !== null,
+        whyNot: planned.ok ? null : undoWords(change, planned.error),
       };
     },
     async undo(id, person, by) {
@@ -66,8 +73,7 @@ export function createConsoleChanges(
       if (workspace.trash === null) return failure("This server does not keep changes.");
       const undone = await undoChange({ ...workspace, trash: workspace.trash }, change);
       if (!undone.ok) {
-        const outcome = toUndoFailure(change, undone.error, null);
-        return failure(outcome.ok ? "" : outcome.message);
+        return failure(undoWords(change, undone.error));
       }
       await trash.noteUndone(change.id, made ?? "");
       const what = undone.value.map(showName).join(", ");
@@ -76,6 +82,17 @@ export function createConsoleChanges(
     },
   };
 }
+
+function undoWords(change: Change, error: Parameters<typeof toUndoFailure>[1]): string {
+  const outcome = toUndoFailure(change, error, null);
+  return outcome.ok
+    ? ""
+    : `This change cannot be undone: ${
+      outcome.message.replace(/^Failed to undo \w+: /, "").replace(/; nothing was changed$/, "")
+    }.`;
+}
+
+type Undoable = Workspace & { readonly trash: Trash };
 
 /** Whose workspace is meant; nothing is called in this name. */
 function personOf(subject: string): Principal {
@@ -90,39 +107,71 @@ function personOf(subject: string): Principal {
   };
 }
 
-async function stepText(
-  workspace: Workspace,
-  trash: Trash,
-  change: Change,
-  { number, step }: NumberedStep,
-): Promise<string> {
+async function stepText(workspace: Undoable, change: Change, numbered: NumberedStep): Promise<string> {
+  const { step } = numbered;
   const name = showName(step.path);
   switch (step.op) {
     case "make":
       return `made the directory ${name}`;
     case "remove":
-      return `deleted ${name}${
-        step.kept === null ? "" : ` (${step.kept.entries} entries, ${step.kept.sizeBytes} bytes)`
-      }`;
+      return `deleted ${name}${step.kept === null ? "" : ` (${keptWords(step.kept)})`}`;
     case "move":
       return `moved ${showName(step.from)} to ${name}`;
     case "put":
       break;
   }
-  if (step.passages !== undefined) {
-    const parts = await Promise.all(step.passages.map(({ before, after }) => differenceOf(before, after)));
-    return `changed ${name}:\n${showExactly(parts.join("\n"))}`;
-  }
+  const verb = step.created ? "created" : step.passages === undefined ? "replaced" : "changed";
   if (step.kind !== "file") return `put ${name}`;
-  const now = await workspace.read(pathOf(step.path));
-  const after = now.ok ? await textOf(now.value.bytes) : null;
-  const kept = step.kept === null
-    ? null
-    : await trash.read({ change: change.id, number }, { offsetBytes: 0, lengthBytes: maxTextBytes });
-  const before = step.created ? "" : kept?.ok ? await textOf(kept.value) : null;
-  const verb = step.created ? "created" : "replaced";
-  if (before === null || after === null) return `${verb} ${name}`;
-  return `${verb} ${name}, against what is there now:\n${showExactly(await differenceOf(before, after))}`;
+  const sides = await sidesOf(workspace, change, { ...numbered, step });
+  if (sides !== null) return `${verb} ${name}:\n${showExactly(await differenceOf(sides.before, sides.after))}`;
+  const { passages = [] } = step;
+  if (passages.length === 0) return `${verb} ${name} (what it wrote is no longer there, or is no text)`;
+  // The file was changed since: where the places were is no longer known.
+  const places = await Promise.all(passages.map(async ({ before, after }, index) => {
+    const lines = await differenceOf(before, after);
+    return lines.replaceAll(/^@@ .* @@$/gm, `@@ place ${index + 1} of ${passages.length} @@`);
+  }));
+  return `${verb} ${name}:\n${showExactly(places.join("\n"))}`;
+}
+
+function keptWords({ entries, sizeBytes }: Kept): string {
+  return `${entries} ${entries === 1 ? "entry" : "entries"}, ${sizeBytes} ${sizeBytes === 1 ? "byte" : "bytes"}`;
+}
+
+/** The whole file before a step and after it; `null` where it is not known any more, or is no text. */
+async function sidesOf(
+  workspace: Undoable,
+  { id }: Change,
+  { number, step }: NumberedStep & { readonly step: PutStep },
+): Promise<{ readonly before: string; readonly after: string } | null> {
+  const { trash } = workspace;
+  const path = pathOf(step.path);
+  const isLeft = await trash.isAsLeft(path, step.left);
+  const now = isLeft.ok && isLeft.value ? await workspace.read(path) : null;
+  const bytes = now?.ok ? now.value.bytes : null;
+  const after = bytes === null ? null : await textOf(bytes);
+  const { passages = [] } = step;
+  const before = step.created ? "" : await textBefore(trash, { change: id, number }, step, bytes);
+  if (after !== null) {
+    const reverted = before ?? (passages.length === 0 ? null : revertPassages(after, passages));
+    return reverted === null ? null : { before: reverted, after };
+  }
+  if (before === null || passages.length === 0) return null;
+  const turned = passages.map((each) => ({ before: each.after, after: each.before }));
+  const edited = revertPassages(before, turned);
+  return edited === null ? null : { before, after: edited };
+}
+
+async function textBefore(
+  trash: Trash,
+  item: { readonly change: string; readonly number: number },
+  { kept, sizeBefore }: PutStep,
+  now: Uint8Array | null,
+): Promise<string | null> {
+  if (sizeBefore !== undefined) return now === null ? null : await textOf(now.subarray(0, sizeBefore));
+  if (kept === null) return null;
+  const read = await trash.read(item, { offsetBytes: 0, lengthBytes: maxTextBytes });
+  return read.ok && kept.sizeBytes <= maxTextBytes ? await textOf(read.value) : null;
 }
 
 async function textOf(bytes: Uint8Array): Promise<string | null> {

@@ -116,7 +116,7 @@ function wallFact({ workspace: { store, dir } }: Config, kernel: KernelAccess | 
   const name = "Workspace";
   if (store !== "disk") return { name, state: "good", words: "Kept in the database." };
   return kernel?.available
-    ? { name, state: "good", words: `${dir}: ${confinementWords.kernel}` }
+    ? { name, state: "good", words: `${dir}. Confined by the Linux kernel.` }
     : { name, state: "warn", words: `${dir}: ${confinementWords.checked}` };
 }
 
@@ -278,8 +278,11 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
         ids.map(async (id) => [id, parts.nameOfClient(id) ?? await readClientName(storage, id) ?? id] as const),
       ),
     );
+  const waiting = async (visitor: Parameters<Decisions["waiting"]>[0]): Promise<number> =>
+    (await parts.decisions.waiting(visitor)).length;
   return createConsole({
     issuer,
+    waiting,
     visits,
     secrets,
     clock,
@@ -300,7 +303,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
       liveSection({
         live: parts.live,
         nameOfClient: nameOf,
-        waiting: async ({ visitor }) => (await parts.decisions.waiting(visitor)).length,
+        waiting: ({ visitor }) => waiting(visitor),
       }),
       connectionsSection({
         administration,

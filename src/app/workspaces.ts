@@ -92,6 +92,13 @@ export async function workspaceOpener(
   return (directory) => openDiskWorkspace({ root: pathBelow(dir, directory ?? ""), ...options });
 }
 
+/** Where a user's files are, for people. */
+export function placeOfFiles({ store, sharing, dir }: WorkspaceSettings, userId: string): string {
+  const isShared = sharing === "shared";
+  if (store === "storage") return isShared ? "in the database, shared" : "in the database, your own";
+  return isShared ? dir : pathBelow(dir, userDirectoryName(userId));
+}
+
 /** Whether changes can be undone. */
 export function keepsChanges({ trashKeepMs, trashMaxBytes }: WorkspaceSettings): boolean {
   return trashKeepMs > 0 && trashMaxBytes > 0;

@@ -141,6 +141,8 @@ function fieldAt(fields: readonly string[], index: number): string | null {
 // What a request touches, in short: a file, a record, a model. Never contents.
 
 const maxNames = 3;
+/** Of a longer list, the beginning. */
+const maxNamesCounted = 1_000;
 const touchedMaxCharacters = 200;
 
 /** From the parameters of a request, as the caller sent them; `null` where they name nothing. */
@@ -154,22 +156,22 @@ export function touchedBy(params: unknown): string | null {
   const { files, edits, paths } = input;
   const path = text(input["path"]) ?? text(input["filename"]);
   const destination = text(input["destination"]);
-  const more = names([input["against"]]) + names(files) + names(edits) + names(paths);
+  const more = names(path, [input["against"], files, edits, paths]);
   const from = path ?? (more === "" ? null : more.slice(2));
   if (destination !== null) return from === null ? destination : short(`${from} > ${destination}`);
   if (more !== "") return short(path === null ? more.slice(2) : path + more);
   return path ?? text(input["model"]);
 }
 
-/** Further files, each after a comma. */
-function names(list: unknown): string {
-  if (!Array.isArray(list)) return "";
-  const found: string[] = [];
-  for (const each of list.slice(0, maxNames)) {
+/** Further files than `first`, each once, after a comma; `lists` hold names, or what has one. */
+function names(first: string | null, lists: readonly unknown[]): string {
+  const found = new Set<string>();
+  for (const each of lists.filter(Array.isArray).flat().slice(0, maxNamesCounted)) {
     const name = isObject(each) ? text(each["path"]) ?? text(each["filename"]) : text(each);
-    if (name !== null) found.push(`, ${name}`);
+    if (name !== null && name !== first) found.add(name);
   }
-  return found.join("") + (list.length > maxNames ? `, and ${list.length - maxNames} more` : "");
+  const shown = Array.from(found).slice(0, maxNames).map((name) => `, ${name}`).join("");
+  return shown + (found.size > maxNames ? `, and ${found.size - maxNames} more` : "");
 }
 
 function text(value: unknown): string | null {

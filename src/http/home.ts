@@ -84,7 +84,7 @@ export function createMcpPage({ resource, isSetUp }: HomeOptions): Endpoint {
 
 /** The page of an address that does not exist. */
 export function notFoundPage(): Response {
-  const title = "There is no such page";
+  const title = "Page not found";
   const body = html`
     <h1>${title}</h1>
     <p>Check the address for a typing mistake.</p>

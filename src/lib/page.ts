@@ -81,7 +81,7 @@ body {
   margin: 0; min-height: 100vh; background: var(--ground); color: var(--ink);
   font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
-.frame { max-width: 30rem; margin: 0 auto; padding: clamp(1.25rem, 6vh, 4.5rem) 1rem 2.5rem; }
+.frame { max-width: 32rem; margin: 0 auto; padding: clamp(1rem, 4vh, 4.5rem) 1rem 2.5rem; }
 .brand { display: flex; align-items: center; gap: .55rem; margin: 0 .25rem 1.1rem; color: var(--quiet); font-weight: 600; }
 .brand svg { width: 1.5rem; height: 1.5rem; color: var(--accent); flex: none; }
 main {
@@ -103,8 +103,8 @@ input[type="file"] { width: 100%; font: inherit; color: inherit; }
 fieldset { margin: 1.25rem 0 0; padding: 0; border: 0; min-width: 0; }
 legend { padding: 0; margin-bottom: .5rem; font-weight: 600; }
 .scope {
-  display: grid; grid-template-columns: auto 1fr; gap: .15rem .75rem; align-items: start; padding: .8rem .9rem;
-  border: 1px solid var(--line); border-radius: .6rem; margin-bottom: .5rem; cursor: pointer;
+  display: grid; grid-template-columns: auto 1fr; gap: .15rem .75rem; align-items: start; padding: .5rem .8rem;
+  border: 1px solid var(--line); border-radius: .6rem; margin-bottom: .4rem; cursor: pointer;
 }
 .scope:hover { background: var(--soft); }
 .scope input { width: 1.2rem; height: 1.2rem; margin: .18rem 0 0; accent-color: var(--accent); }
@@ -133,11 +133,14 @@ button {
 button:hover { background: var(--accent-over); }
 button.plain { background: transparent; color: var(--ink); border-color: var(--field); }
 button.plain:hover { background: var(--soft); }
+button.show { margin-top: .5rem; }
 button.small { flex: none; padding: .45rem .9rem; font-size: .925rem; }
 ul.plain { margin: 0 0 1rem; padding: 0; list-style: none; }
 .grant { border-top: 1px solid var(--line); padding: .25rem 0 1.1rem; }
 .grant ul { margin: 0 0 .35rem; }
 a { color: var(--accent); }
+summary { cursor: pointer; padding: .3rem 0; }
+details > dl.facts { margin-top: .4rem; }
 main > :last-child { margin-bottom: 0; }
 @media (max-width: 26rem) {
   dl.facts div { grid-template-columns: 1fr; gap: 0; }
@@ -165,6 +168,8 @@ interface PageOptions {
   readonly title: string;
   readonly body: Html;
   readonly wide?: WideLayout;
+  /** Of a page that is not wide; a constant of this program. */
+  readonly script?: string;
   readonly status?: number;
   /** A form of this page is answered with a redirect to an application, which may redirect on to anywhere. */
   readonly formsLeave?: boolean;
@@ -186,7 +191,7 @@ const icon = `data:image/svg+xml,${
   )
 }`;
 
-function render({ title, body, wide }: PageOptions): string {
+function render({ title, body, wide, script = wide?.script }: PageOptions): string {
   const page = html`
     <html lang="en">
       <head>
@@ -204,22 +209,23 @@ function render({ title, body, wide }: PageOptions): string {
           ${wide?.navigation}
           <main id="main">${body}</main>
         </div>
-        ${wide && scriptElement(wide.script)}
+        ${script !== undefined && scriptElement(script)}
       </body>
     </html>
   `;
   return `<!DOCTYPE html>${page.markup.trimStart()}`;
 }
 
-/** Sends a page: no script but the console's own, no framing, no caching, no referrer. */
+/** Sends a page: no script but its own, no framing, no caching, no referrer. */
 export function pageResponse(options: PageOptions): Response {
-  const { status = 200, formsLeave = false, cookies = [], retryAfterSeconds, wide } = options;
+  const { status = 200, formsLeave = false, cookies = [], retryAfterSeconds, wide, script = wide?.script } = options;
   const headers = new Headers({
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": [
       "default-src 'none'",
       `style-src ${inlineSource(stylesheet)}${wide === undefined ? "" : ` ${inlineSource(wide.css)}`}`,
-      ...(wide === undefined ? [] : [`script-src ${inlineSource(wide.script)}`, "connect-src 'self'"]),
+      ...(script === undefined ? [] : [`script-src ${inlineSource(script)}`]),
+      ...(wide === undefined ? [] : ["connect-src 'self'"]),
       // Chromium holds every redirect that follows a form to this list, those of the application's own sites too.
       ...(formsLeave ? [] : ["form-action 'self'"]),
       "img-src data:",

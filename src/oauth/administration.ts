@@ -11,7 +11,7 @@ import {
   removeClient,
 } from "./manage_clients.ts";
 import { usualScopes } from "./scope.ts";
-import { invite } from "./set_up.ts";
+import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from "./set_up.ts";
 import {
   disableUser,
   enableUser,
@@ -56,6 +56,10 @@ export interface Administration {
     invitation: { readonly userId: string; readonly kind: "new" | "reset" },
     doer: Doer,
   ): Promise<Result<string, UserProblem>>;
+  /** Links that were not used yet. */
+  invitations(): Promise<readonly PendingInvitation[]>;
+  /** Voids the link of an invitation; `false` when it is no longer good. */
+  withdraw(invitationId: string, doer: Doer): Promise<boolean>;
 }
 
 export function createAdministration(
@@ -111,6 +115,13 @@ export function createAdministration(
       const outcome = code.ok ? invitation.kind : "refused";
       log.write("audit", "invitation_made", { outcome, user: invitation.userId.slice(0, 32), by: userId, address });
       return code.ok ? { ok: true, value: `${issuer}/invitation?code=${code.value}` } : code;
+    },
+    invitations: () => listInvitations(options),
+    async withdraw(id, { userId, address }) {
+      const isWithdrawn = await withdrawInvitation(options, id);
+      const outcome = isWithdrawn ? "withdrawn" : "not_found";
+      log.write("audit", "invitation_withdrawn", { outcome, by: userId, address });
+      return isWithdrawn;
     },
   };
 }

@@ -216,6 +216,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
     if (!parameters.ok || [...url.searchParams.values()].some((value) => /\p{Cc}/u.test(value))) {
       return deadEnd("malformed_request");
     }
+    if (clientId === "") return deadEnd("nothing_asked");
     const found = await findForAuthorization(clientId, addressKey(peer.address));
     if (!found.ok) {
       if (found.error === "unknown_client") {

@@ -2,7 +2,7 @@
 import { equalInConstantTime, hashSecret, randomSecret } from "../lib/random_secret.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
-import { browserSessions, knownBrowsers } from "./records.ts";
+import { browserSessions, knownBrowsers, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -106,6 +106,8 @@ export interface Browsers {
   signedIn(request: Request): Promise<SignedIn | null>;
   /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
   signIn(request: Request, account: Account): Promise<string>;
+  /** Lets the session last as long again, but no longer than sessions may in all; `null` when there is none. */
+  renew(request: Request): Promise<string | null>;
   /** Ends the session; returns the cookie that clears it. */
   signOut(request: Request): Promise<string>;
 }
@@ -162,6 +164,18 @@ export function createBrowsers(options: {
         deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],
       });
       return cookies.setSession(cookie, sessionLifetimeSeconds);
+    },
+    async renew(request) {
+      const cookie = cookies.readSession(request);
+      const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
+      if (cookie === null || session === null) return null;
+      const left = session.value.signedInAt + maxSessionSeconds * 1_000 - clock();
+      const lastsMs = Math.min(sessionLifetimeSeconds * 1_000, left);
+      const renewed = browserSessions.put(hashSecret(cookie), session.value, clock() + lastsMs);
+      // the check: a session that was ended meanwhile stays ended
+      return lastsMs > 0 && await storage.commit({ checks: [unchanged(session)], puts: [renewed] })
+        ? cookies.setSession(cookie, Math.floor(lastsMs / 1_000))
+        : null;
     },
     async signOut(request) {
       const cookie = cookies.readSession(request);

@@ -24,6 +24,8 @@ export interface ConsentPage {
     | { readonly kind: "domain"; readonly domain: string };
   readonly redirectUri: string;
   readonly resource: string;
+  /** Where the person's files are; `null` where none are asked for, or it is not known. */
+  readonly workspace: string | null;
   readonly userId: string;
   readonly userName: string;
   readonly scopes: readonly string[];
@@ -39,17 +41,12 @@ export interface ConsentPage {
 
 function scopeChoice(scope: ScopeDefinition, { scopes, ticked = scopes }: ConsentPage): Html {
   const including = scopeCatalogue.find(({ name, implies }) => scopes.includes(name) && implies.includes(scope.name));
-  const note = including !== undefined
-    ? html`. Included whenever <code>${including.name}</code> is ticked.`
-    : scope.implies.length > 0
-    ? html`. Includes <code>${scope.implies.join(", ")}</code>.`
-    : null;
   const checked = ticked.includes(scope.name) && html`checked`;
   return html`
     <label class="${including === undefined ? "scope" : "scope included"}">
       <input type="checkbox" name="scope" value="${scope.name}" ${checked}>
       <span>${scope.words}</span>
-      <small><code>${scope.name}</code>${note}</small>
+      ${including !== undefined && html`<small>Included whenever “${including.words}” is allowed.</small>`}
     </label>
   `;
 }
@@ -65,22 +62,28 @@ function identityFact(identity: ConsentPage["identity"]): Html {
   }
 }
 
-/** Where the answer goes, and the one warning that fits it. */
-function destination({ redirectUri, identity }: ConsentPage): { readonly name: string; readonly note: Html | null } {
+const localCaution =
+  "Only continue if you started this. The application runs on your own computer, where any program could have sent this request.";
+
+/** Where the answer goes, and the one caution that fits it. */
+function destination({ redirectUri, identity }: ConsentPage): { readonly name: string; readonly caution: Html } {
   const target = new URL(redirectUri);
   const application = nativeApplicationOf(redirectUri);
   if (target.protocol !== "https:") {
     return {
       name: application === null ? target.host : `${application} on this device`,
-      note: html`<p class="note plain">This application runs on your own computer, where any program could have
-        sent this request. Continue only if you have just started the connection.</p>`,
+      caution: html`<p class="note plain">${localCaution}</p>`,
     };
   }
-  if (identity.kind !== "unverified") return { name: target.host, note: null };
   return {
     name: target.host,
-    note: html`<p class="note warn">No one has verified who runs this application: it chose its own name. If you
-      allow it, <strong>${target.host}</strong> gets this access. Continue only if you recognise that address.</p>`,
+    caution: identity.kind === "unverified"
+      ? html`
+        <p
+          class="note warn">Only continue if you started this. The application chose its own name, which no one has verified: if you allow it, <strong>${target
+            .host}</strong> gets this access.</p>
+      `
+      : html`<p class="note plain">Only continue if you started this.</p>`,
   };
 }
 
@@ -103,34 +106,28 @@ function lifetimeWords({ seconds, idleSeconds }: ConsentPage["lifetime"]): strin
 }
 
 export function consentPage(page: ConsentPage): Response {
-  const { name, note } = destination(page);
+  const { name, caution } = destination(page);
   const choices = scopeCatalogue.filter((scope) => page.scopes.includes(scope.name));
+  const title = `${page.clientName} wants access`;
   return pageResponse({
-    title: "Allow access?",
+    title,
     formsLeave: true,
     ...(page.cookies === undefined ? {} : { cookies: page.cookies }),
     body: html`
-      <h1>An application asks for access</h1>
-      <p class="quiet">Allow access only if you started this yourself.</p>
+      <h1>${title}</h1>
       ${page.problem === undefined ? null : html`<p class="note bad" role="alert">${page.problem}</p>`}
+      ${caution}
       <dl class="facts">
         <div>
-          <dt>Application</dt>
-          <dd>“${page.clientName}”</dd>
-          <dd class="quiet">${identityFact(page.identity)}</dd>
-        </div>
-        <div>
-          <dt>Returns you to</dt>
+          <dt>Redirects to</dt>
           <dd class="mono">${name}</dd>
         </div>
-        <div>
-          <dt>Access to</dt>
-          <dd class="mono">${page.resource}</dd>
-        </div>
-        <div>
-          <dt>Access lasts</dt>
-          <dd>${lifetimeWords(page.lifetime)}</dd>
-        </div>
+        ${page.workspace !== null && html`
+          <div>
+            <dt>Workspace</dt>
+            <dd class="mono">${page.workspace}</dd>
+          </div>
+        `}
         <div>
           <dt>Signed in as</dt>
           <dd>${page.userName}</dd>
@@ -138,23 +135,44 @@ export function consentPage(page: ConsentPage): Response {
         </div>
         ${page.servicenowAccount === null ? null : accountFact(page.servicenowAccount)}
       </dl>
-      ${note}
       <form method="post" action="${page.action}">
         ${noDefaultButton}
         <input type="hidden" name="request" value="${page.handle}">
         <input type="hidden" name="account" value="${page.userId}">
         <input type="hidden" name="proof" value="${page.proof}">
         <fieldset>
-          <legend>It wants to</legend>
+          <legend>This lets it</legend>
           ${choices.map((scope) => scopeChoice(scope, page))}
         </fieldset>
-        <p class="hint">Untick what it should not do. You can revoke its access at any time on your
-          <a href="${page.grantsPath}">Access page</a>.</p>
         <div class="actions">
           <button type="submit" name="decision" value="allow">Allow</button>
           <button type="submit" name="decision" value="deny" class="plain">Deny</button>
         </div>
       </form>
+      <p class="hint">Clear what you don't want to allow. You can remove its access at any time on your
+        <a href="${page.grantsPath}">Access page</a>.</p>
+      <details>
+        <summary>Details</summary>
+        <dl class="facts">
+          <div>
+            <dt>Application</dt>
+            <dd>“${page.clientName}”</dd>
+            <dd class="quiet">${identityFact(page.identity)}</dd>
+          </div>
+          <div>
+            <dt>Access to</dt>
+            <dd class="mono">${page.resource}</dd>
+          </div>
+          <div>
+            <dt>Scopes</dt>
+            <dd class="mono">${choices.map((scope) => scope.name).join(" ")}</dd>
+          </div>
+          <div>
+            <dt>Access lasts</dt>
+            <dd>${lifetimeWords(page.lifetime)}</dd>
+          </div>
+        </dl>
+      </details>
     `,
   });
 }

@@ -53,6 +53,8 @@ export interface AuthorizationServerOptions {
   readonly registration: Registration;
   /** Whether there are pages at /console, for these pages to lead there. */
   readonly hasConsole?: boolean;
+  /** Where a user's files are, as the consent page says it. */
+  readonly workspaceOf?: (userId: string) => string;
   /** The ServiceNow instance where users link accounts, or sign in. */
   readonly servicenow?: ServicenowUse;
   /** A PHC string that takes the place of set-up. */

@@ -105,8 +105,8 @@ export function createEndpoints(options: SharedParts): Endpoints {
       consent: createConsentEndpoint(interaction),
       grants: createGrantsEndpoint(interaction),
       signOut: createSignOutEndpoint(interaction),
-      setUp: createSetUpEndpoint({ ...options, passwords }),
-      invitation: createInvitationEndpoint(options),
+      setUp: createSetUpEndpoint({ ...options, browsers, passwords }),
+      invitation: createInvitationEndpoint(interaction),
       servicenowCallback: servicenow === undefined
         ? absent
         : createServicenowCallback({ ...interaction, instance: servicenow.instance }),

@@ -35,6 +35,11 @@ const dead = {
     "The application sent an incomplete or malformed request. Start again from the application.",
     400,
   ),
+  nothing_asked: deadEnd(
+    "Your agent opens this page",
+    "It opens this address with its request when you connect it. To connect one, enter the address of this server in it.",
+    400,
+  ),
   request_too_long: deadEnd(
     "This request is too long",
     "The application sent more than this server accepts. Start again from the application.",
@@ -74,11 +79,11 @@ const dead = {
   ),
   set_up_link_invalid: deadEnd(
     "This set-up link does not work",
-    "It is invalid, has expired, or was already used. Restart the server: it prints a new one.",
+    "It is invalid, has expired, or was already used. Restart the server: it prints a new link in its terminal, good for ten minutes.",
   ),
   invitation_invalid: deadEnd(
     "This invitation does not work",
-    "It is invalid, has expired, or was already used. Ask the owner of this server for a new one.",
+    "It is invalid, has expired, or was already used. Ask whoever invited you for a new one.",
   ),
   already_set_up: deadEnd(
     "This server is already set up",

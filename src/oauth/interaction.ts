@@ -14,7 +14,16 @@ import type { Account, UserDirectory } from "./manage_users.ts";
 export interface InteractionOptions extends
   Pick<
     AuthorizationServerOptions,
-    "issuer" | "storage" | "secrets" | "clock" | "log" | "lifetimes" | "limits" | "hasConsole" | "servicenow"
+    | "issuer"
+    | "storage"
+    | "secrets"
+    | "clock"
+    | "log"
+    | "lifetimes"
+    | "limits"
+    | "hasConsole"
+    | "servicenow"
+    | "workspaceOf"
   > {
   readonly users: UserDirectory;
   readonly browsers: Browsers;
@@ -130,7 +139,7 @@ export type SignInElsewhere = (
 export async function showSignIn(
   options: InteractionOptions,
   purpose: SignInPurpose,
-  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
+  extra: Pick<SignInPage, "userName" | "problem" | "done" | "status" | "retryAfterSeconds" | "cookies"> & {
     /** Ask for a user name even where the owner is the only user. */
     readonly asOther?: boolean;
   } = {},
@@ -149,9 +158,11 @@ export async function showSignIn(
   if (!await options.users.hasOwner()) return errorPage("not_set_up");
   return signInPage({
     action: purpose.kind === "account" ? `${signIn}?${new URLSearchParams({ next: purpose.next })}` : signIn,
-    hidden: purpose.kind === "request"
-      ? { name: "request", value: purpose.waiting.handle }
-      : { name: "csrf", value: csrfToken(options.secrets, purpose.browser) },
+    hidden: [
+      purpose.kind === "request"
+        ? ["request", purpose.waiting.handle]
+        : ["csrf", csrfToken(options.secrets, purpose.browser)],
+    ],
     purpose: purpose.kind === "request"
       ? { kind: "request", clientName: purpose.waiting.client.name }
       : { kind: purpose.next === "grants" || purpose.next === "servicenowLink" ? purpose.next : "console" },
@@ -183,6 +194,9 @@ export async function showConsent(
     identity: identityOf(client),
     redirectUri: request.redirectUri,
     resource: request.resource,
+    workspace: request.scopes.some((name) => name.startsWith("files:"))
+      ? options.workspaceOf?.(signedIn.account.id) ?? null
+      : null,
     userId: signedIn.account.id,
     userName: signedIn.account.displayName,
     scopes: request.scopes,

@@ -324,6 +324,10 @@ export const invitations = defineRecordFamily(
   "invitation",
   z.lazy(() =>
     z.object({
+      /** The SHA-256 again, for lists. */
+      id: z.string().optional(),
+      /** Milliseconds since the epoch. */
+      expiresAt: z.number().optional(),
       userId: z.string(),
       kind: z.enum(["new", "reset"]),
       /** The administrator who made it. */

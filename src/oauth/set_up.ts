@@ -2,7 +2,7 @@
 import { type Browser, type Browsers, readBrowserForm } from "./browser_sessions.ts";
 import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { pathsOf } from "./interaction.ts";
+import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { setUpDonePage, setUpPage } from "./sign_in_page.ts";
 import { seeOther } from "../lib/page.ts";
@@ -38,6 +38,7 @@ interface SetUpOptions extends
     "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits" | "hasConsole" | "servicenow"
   > {
   readonly users: UserDirectory;
+  readonly browsers: Browsers;
   readonly passwords: PasswordHasher;
 }
 
@@ -66,12 +67,14 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
     const passphrase = form.value.get("passphrase") ?? "";
     const found = await findCode(options, code);
     if (typeof found === "string") {
-      return await isRepeated(options, code, passphrase) ? readyResponse(options) : refused(options, peer, found);
+      return await isRepeated(options, code, passphrase)
+        ? await readyResponse(options, request)
+        : refused(options, peer, found);
     }
     const problem = passphraseProblem(passphrase) ??
       (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
     if (problem !== null) return showPage(options, code, problem);
-    return await makeOwner(options, { code, found, passphrase, peer });
+    return await makeOwner(options, { request, code, found, passphrase, peer });
   };
 }
 
@@ -97,7 +100,8 @@ async function findCode(options: SetUpOptions, code: string): Promise<Stored<Set
 
 async function makeOwner(
   options: SetUpOptions,
-  { code, found, passphrase, peer }: {
+  { request, code, found, passphrase, peer }: {
+    request: Request;
     code: string;
     found: Stored<SetUpCode>;
     passphrase: string;
@@ -127,16 +131,21 @@ async function makeOwner(
   });
   if (!claimed) {
     return await isRepeated(options, code, passphrase)
-      ? readyResponse(options)
+      ? await readyResponse(options, request)
       : refused(options, peer, "set_up_link_invalid");
   }
   log.write("audit", "set_up", { outcome: "claimed", user: ownerId, address: peer.address });
-  return readyResponse(options);
+  return await readyResponse(options, request);
 }
 
-/** To a page that a reload shows again. */
-function readyResponse({ issuer }: SetUpOptions): Response {
-  return seeOther(`${pathsOf(issuer).setUp}?ready`);
+/** Signs the owner in, and leads to a page that a reload shows again. */
+async function readyResponse({ issuer, users, browsers }: SetUpOptions, request: Request): Promise<Response> {
+  const owner = await users.find(ownerId);
+  const { cookies } = browsers.identify(request);
+  return seeOther(
+    `${pathsOf(issuer).setUp}?ready`,
+    owner === null ? cookies : [...cookies, await browsers.signIn(request, owner)],
+  );
 }
 
 /** Whether this is the form that made the owner, sent a second time: a browser shows the answer to the second. */
@@ -163,25 +172,57 @@ export async function invite(
   if (problem !== null) return failure(problem);
   const code = `pci_${randomSecret()}`;
   const epoch = kind === "reset" ? (await users.read(storage, userId))?.value.epoch : undefined;
-  const invitation = { userId, kind, by, ...(epoch === undefined ? {} : { epoch }) };
-  await storage.commit({ puts: [invitations.put(hashSecret(code), invitation, clock() + lifetimeMs)] });
+  const expiresAt = clock() + lifetimeMs;
+  const id = hashSecret(code);
+  const invitation = { id, userId, kind, by, expiresAt, ...(epoch === undefined ? {} : { epoch }) };
+  await storage.commit({ puts: [invitations.put(id, invitation, expiresAt)] });
   return success(code);
+}
+
+/** An invitation that waits for its holder. */
+export interface PendingInvitation extends Pick<Invitation["value"], "userId" | "kind"> {
+  readonly id: string;
+  readonly by: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+}
+
+/** Those that are still good. */
+const maxListedInvitations = 100;
+
+export async function listInvitations({ storage }: AdministrationOptions): Promise<readonly PendingInvitation[]> {
+  const stored = await invitations.list(storage, { limit: maxListedInvitations });
+  const isGood = await Promise.all(stored.map(({ value }) => isInvitationGood(storage, value)));
+  return stored.flatMap(({ value: { id, userId, kind, by = ownerId, expiresAt } }, index) =>
+    isGood[index] && id !== undefined && expiresAt !== undefined ? [{ id, userId, kind, by, expiresAt }] : []
+  );
+}
+
+/** `false` when there is none any more. */
+export async function withdrawInvitation({ storage }: AdministrationOptions, id: string): Promise<boolean> {
+  return id !== "" && await storage.consume(invitations.key(id)) !== null;
 }
 
 /** The invitation of a code, while its maker is an administrator and its user is as they were. */
 async function readInvitation(storage: Storage, code: string): Promise<Invitation | null> {
   const found = await invitations.read(storage, hashSecret(code));
   if (found === null) return null;
-  const { userId, by = ownerId, epoch } = found.value;
-  const maker = by === ownerId ? null : await users.read(storage, by);
-  if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return null;
-  return epoch === undefined || (await users.read(storage, userId))?.value.epoch === epoch ? found : null;
+  return await isInvitationGood(storage, found.value) ? found : null;
 }
 
-export function createInvitationEndpoint(
-  options: Pick<AuthorizationServerOptions, "issuer" | "storage" | "clock" | "log" | "limits">,
-): Endpoint {
-  const { issuer, storage, log, limits } = options;
+async function isInvitationGood(
+  storage: Storage,
+  { userId, kind, by = ownerId, epoch }: Invitation["value"],
+): Promise<boolean> {
+  const maker = by === ownerId ? null : await users.read(storage, by);
+  if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return false;
+  const user = await users.read(storage, userId);
+  return kind === "new" ? user === null : epoch === undefined || user?.value.epoch === epoch;
+}
+
+export function createInvitationEndpoint(options: InteractionOptions): Endpoint {
+  const { issuer, storage, log, limits, secrets, browsers } = options;
+  const markOf = (userName: string): string => secrets.authenticate("invitation-done", userName);
   const show = (code: string, { value: { userId } }: Invitation, problem?: string): Response =>
     setUpPage({
       action: `${pathsOf(issuer).home}invitation`,
@@ -192,7 +233,16 @@ export function createInvitationEndpoint(
     });
   return async (request, { address }) => {
     if (request.method === "GET") {
-      const code = new URL(request.url).searchParams.get("code") ?? "";
+      const { searchParams } = new URL(request.url);
+      const userName = searchParams.get("for");
+      if (userName !== null && searchParams.get("done") === markOf(userName)) {
+        const browser = browsers.identify(request);
+        const next = options.hasConsole ? "console" : "grants";
+        const done = `Your passphrase is set. Sign in as ${userName}.`;
+        const shown = { userName, done, asOther: true, cookies: browser.cookies };
+        return await showSignIn(options, { kind: "account", browser, next }, shown);
+      }
+      const code = searchParams.get("code") ?? "";
       const found = await readInvitation(storage, code);
       return found === null ? errorPage("invitation_invalid") : show(code, found);
     }
@@ -214,7 +264,8 @@ export function createInvitationEndpoint(
     const { userId, kind } = found.value;
     const done = await (kind === "new" ? addUser : resetUser)(options, { name: userId, passphrase });
     log.write("audit", "invitation", { outcome: done.ok ? kind : "refused", user: userId, address });
-    return done.ok ? seeOther(pathsOf(issuer).grants) : errorPage("invitation_invalid");
+    if (!done.ok) return errorPage("invitation_invalid");
+    return seeOther(`${pathsOf(issuer).home}invitation?${new URLSearchParams({ for: userId, done: markOf(userId) })}`);
   };
 }
 

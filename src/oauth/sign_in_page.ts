@@ -4,13 +4,15 @@ import { type Html, html, pageResponse } from "../lib/page.ts";
 export interface SignInPage {
   readonly action: string;
   /** What ties the form to this browser: the handle of the request that waits, or a CSRF token. */
-  readonly hidden: { readonly name: "request" | "csrf"; readonly value: string };
+  readonly hidden: readonly (readonly [name: string, value: string])[];
   readonly purpose:
     | { readonly kind: "request"; readonly clientName: string }
-    | { readonly kind: "grants" | "servicenowLink" | "console" };
+    | { readonly kind: "grants" | "servicenowLink" | "console" | "act" };
   readonly askUserName: boolean;
   readonly userName?: string;
   readonly problem?: string;
+  /** What was done just before. */
+  readonly done?: string;
   readonly status?: number;
   readonly retryAfterSeconds?: number;
   readonly cookies?: readonly string[];
@@ -19,11 +21,13 @@ export interface SignInPage {
 function purposeWords(purpose: SignInPage["purpose"]): Html {
   switch (purpose.kind) {
     case "request":
-      return html`The application “${purpose.clientName}” asks for access. Sign in to decide what it may do.`;
+      return html`“${purpose.clientName}” wants access. Sign in to decide what it may do.`;
     case "grants":
       return html`Sign in to see which applications have access, and to revoke it.`;
     case "console":
       return html`Sign in to see what your agents do, and to decide what they may do.`;
+    case "act":
+      return html`You were signed out. Sign in, and what you asked for is done.`;
     case "servicenowLink":
       return html`First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow
         after that.`;
@@ -31,7 +35,7 @@ function purposeWords(purpose: SignInPage["purpose"]): Html {
 }
 
 export function signInPage(page: SignInPage): Response {
-  const { problem, status, retryAfterSeconds, cookies } = page;
+  const { problem, done, status, retryAfterSeconds, cookies } = page;
   const described = problem === undefined ? html`` : html`
     aria-invalid="true" aria-describedby="problem"
   `;
@@ -54,10 +58,11 @@ export function signInPage(page: SignInPage): Response {
     ...(cookies === undefined ? {} : { cookies }),
     body: html`
       <h1>${title}</h1>
+      ${done !== undefined && html`<p class="note good" role="status">${done}</p>`}
       <p class="quiet">${purposeWords(page.purpose)}</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${page.action}">
-        <input type="hidden" name="${page.hidden.name}" value="${page.hidden.value}">
+        ${page.hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
         ${userName}
         <label class="field" for="passphrase">Passphrase</label>
         <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
@@ -81,12 +86,31 @@ interface SetUpPage {
   readonly problem?: string;
 }
 
+/** A button after the first passphrase that shows what is typed. Without script, there is none. */
+const showPassphraseScript = `
+"use strict";
+(() => {
+  const fields = document.querySelectorAll("input[type=password]");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "plain small show";
+  button.textContent = "Show passphrase";
+  button.addEventListener("click", () => {
+    const isHidden = fields[0].type === "password";
+    for (const field of fields) field.type = isHidden ? "text" : "password";
+    button.textContent = isHidden ? "Hide passphrase" : "Show passphrase";
+  });
+  fields[0]?.after(button);
+})();
+`;
+
 export function setUpPage({ action, code, userName, minCharacters, problem }: SetUpPage): Response {
   const invalid = problem === undefined ? null : html`
     aria-invalid="true"
   `;
   return pageResponse({
     title: userName === undefined ? "Set up" : "Choose a passphrase",
+    script: showPassphraseScript,
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>${userName === undefined ? "Set up this server" : "Choose your passphrase"}</h1>

@@ -4,8 +4,18 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import type { PasswordHasher } from "./password_hash.ts";
 import { type PasswordThrottle, verifyPassphrase } from "./verify_passphrase.ts";
-import { type ConsolePage, type InteractionOptions, showSignIn } from "./interaction.ts";
-import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
+import { type ConsolePage, type InteractionOptions, pathOfPage, showSignIn } from "./interaction.ts";
+import {
+  type Browser,
+  csrfToken,
+  foreignForm,
+  isCsrfToken,
+  readBrowserForm,
+  type SignedIn,
+} from "./browser_sessions.ts";
+import { ownerId } from "./records.ts";
+import { logStep } from "./refusal.ts";
+import { signInPage } from "./sign_in_page.ts";
 
 /** A signed-in person, on a page. */
 export interface Visitor {
@@ -17,12 +27,16 @@ export interface Visitor {
   readonly signedInAt: number;
   /** What each form of the page carries, in the field `csrf`. */
   readonly csrf: string;
+  /** Sees what others do, and there are others. */
+  readonly seesOthers: boolean;
 }
 
 /** A posted form, and who posted it. */
 interface VisitorForm {
   readonly visitor: Visitor;
   readonly form: URLSearchParams;
+  /** Of a session that began with this form. */
+  readonly cookies: readonly string[];
 }
 
 /** The passphrase again: right, with the cookie of the new session, or what to tell the person. */
@@ -31,12 +45,22 @@ type Confirmation = Result<{ readonly cookie: string }, { readonly words: string
 export interface Visits {
   /** The person, or the page that asks them to sign in and then leads to `page`. */
   enter(request: Request, page: ConsolePage): Promise<Result<Visitor, Response>>;
-  /** The form of a signed-in person; others are asked to sign in, and post again. */
-  readForm(request: Request, page: ConsolePage): Promise<Result<VisitorForm, Response>>;
+  /** The form of a signed-in person. Others get a page to sign in on, which posts the same form with the passphrase. */
+  readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>>;
+  /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */
+  renew(request: Request): Promise<string | null>;
   /** Judges the passphrase once more, and renews the session. */
   confirm(request: Request, visitor: Visitor, passphrase: string, peer: Peer): Promise<Confirmation>;
   /** Whether people sign in at another system, where no passphrase can be asked for. */
   readonly signInIsElsewhere: boolean;
+}
+
+function refusalOf(
+  { retryAfterSeconds }: { readonly retryAfterSeconds: number | null },
+): { readonly words: string; readonly status: 403 | 429 } {
+  return retryAfterSeconds === null
+    ? { words: "The passphrase is wrong. Try again.", status: 403 }
+    : { words: `Too many attempts. Wait ${retryAfterSeconds} seconds, then try again.`, status: 429 };
 }
 
 interface VisitOptions extends InteractionOptions {
@@ -45,7 +69,46 @@ interface VisitOptions extends InteractionOptions {
 }
 
 export function createVisits(options: VisitOptions): Visits {
-  const { browsers, secrets, limits, log } = options;
+  const { browsers, secrets, limits, log, users } = options;
+  const visitorOf = async ({ account, signedInAt }: SignedIn, browser: Browser): Promise<Visitor> => ({
+    userId: account.id,
+    name: account.displayName,
+    isAdministrator: account.isAdministrator,
+    signedInAt,
+    csrf: csrfToken(secrets, browser),
+    seesOthers: account.isAdministrator && await users.hasNamedUsers(),
+  });
+  /** The sign-in with the fields of the form that was posted, or the person who has signed in with it. */
+  const signInWithForm = async (
+    { request, form, page, peer }: { request: Request; form: URLSearchParams; page: ConsolePage; peer: Peer },
+  ): Promise<Result<VisitorForm, Response>> => {
+    const browser = browsers.identify(request);
+    const name = form.get("username");
+    const userName = (name ?? "").trim().toLowerCase() || ownerId;
+    const asked = { browser, userName, passphrase: form.get("passphrase") ?? "", address: peer.address };
+    const outcome = name === null ? null : await verifyPassphrase(options, asked);
+    if (outcome?.ok) {
+      const cookie = await browsers.signIn(request, outcome.account);
+      logStep({ log, peer }, "sign_in", { outcome: "signed_in", user: outcome.user });
+      const signedIn = { account: outcome.account, signedInAt: options.clock() };
+      return success({ visitor: await visitorOf(signedIn, browser), form, cookies: [cookie] });
+    }
+    if (outcome !== null) {
+      logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, user: outcome.user });
+    }
+    const words = outcome === null ? null : refusalOf(outcome);
+    const refused = words === null ? {} : { problem: words.words, status: words.status };
+    return failure(
+      signInPage({
+        action: pathOfPage(options.issuer, page),
+        hidden: [...form].filter(([field]) => field !== "username" && field !== "passphrase"),
+        purpose: { kind: "act" },
+        askUserName: await users.hasNamedUsers(),
+        userName: name ?? "",
+        ...refused,
+      }),
+    );
+  };
   const enter: Visits["enter"] = async (request, page) => {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
@@ -53,25 +116,22 @@ export function createVisits(options: VisitOptions): Visits {
       const purpose = { kind: "account", browser, next: page } as const;
       return failure(await showSignIn(options, purpose, { cookies: browser.cookies }));
     }
-    const { account, signedInAt } = signedIn;
-    return success({
-      userId: account.id,
-      name: account.displayName,
-      isAdministrator: account.isAdministrator,
-      signedInAt,
-      csrf: csrfToken(secrets, browser),
-    });
+    return success(await visitorOf(signedIn, browser));
   };
   return {
     enter,
-    async readForm(request, page) {
+    async readForm(request, page, peer) {
       const form = await readBrowserForm(request, limits);
       if (!form.ok) return failure(errorPage(form.error));
       const browser = browsers.identify(request);
       if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return failure(errorPage(foreignForm(browser)));
+      if (await browsers.signedIn(request) === null && options.signInElsewhere === undefined) {
+        return await signInWithForm({ request, form: form.value, page, peer });
+      }
       const entered = await enter(request, page);
-      return entered.ok ? success({ visitor: entered.value, form: form.value }) : entered;
+      return entered.ok ? success({ visitor: entered.value, form: form.value, cookies: [] }) : entered;
     },
+    renew: (request) => browsers.renew(request),
     async confirm(request, { userId }, passphrase, { address }) {
       const browser = browsers.identify(request);
       const outcome = await verifyPassphrase(options, { browser, userName: userId, passphrase, address });
@@ -80,13 +140,8 @@ export function createVisits(options: VisitOptions): Visits {
         log.write("audit", "confirmation", { outcome: "confirmed", ...fields });
         return success({ cookie: await browsers.signIn(request, outcome.account) });
       }
-      const { reason, retryAfterSeconds } = outcome;
-      log.write("audit", "confirmation", { outcome: "refused", reason, ...fields });
-      return failure(
-        retryAfterSeconds === null
-          ? { words: "The passphrase is wrong. Try again.", status: 403 }
-          : { words: `Too many attempts. Wait ${retryAfterSeconds} seconds, then try again.`, status: 429 },
-      );
+      log.write("audit", "confirmation", { outcome: "refused", reason: outcome.reason, ...fields });
+      return failure(refusalOf(outcome));
     },
     signInIsElsewhere: options.signInElsewhere !== undefined,
   };

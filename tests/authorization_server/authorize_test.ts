@@ -134,7 +134,7 @@ Deno.test("prompt=login asks for the passphrase although a session exists", asyn
   const browser = openBrowser(harness);
   await reachConsent(browser, authorizePath(client.client_id));
   harness.time.now += 1_000;
-  assert.match(await (await browser.get(authorizePath(client.client_id))).text(), /It wants to/);
+  assert.match(await (await browser.get(authorizePath(client.client_id))).text(), /This lets it/);
   const page = await (await browser.get(authorizePath(client.client_id, { prompt: "login" }))).text();
   assert.match(page, /name="passphrase"/);
   const handle = /name="request" value="([^"]*)"/.exec(page)?.[1] ?? "";

@@ -179,7 +179,7 @@ Deno.test("a document may leave members empty, and list addresses of which only 
   web.publish("/client.json", { ...document, ...empty, redirect_uris });
   for (const redirect_uri of [cursor, redirectUri]) {
     const page = await reachConsent(openBrowser(harness), authorizePath(clientId, { redirect_uri }));
-    assert.match(page, /asks for access/, redirect_uri);
+    assert.match(page, /wants access/, redirect_uri);
   }
   for (const redirect_uri of redirect_uris.slice(2)) {
     assert.equal((await harness.fetch(authorizePath(clientId, { redirect_uri }))).status, 400, redirect_uri);
@@ -228,7 +228,7 @@ Deno.test("a changed document counts from the next authorization after its lifet
   harness.time.now += 60_000;
   assert.equal((await browser.get(authorizePath(clientId))).status, 400);
   const page = await (await browser.get(authorizePath(clientId, { redirect_uri: "https://new.test/callback" }))).text();
-  assert.match(page, /It wants to/);
+  assert.match(page, /This lets it/);
 });
 
 Deno.test("caching has bounds: no-store asks every time, a year is cut to an hour", async () => {

@@ -104,7 +104,7 @@ Deno.test("link offer: Link and Later do nothing without an approval of the same
   for (const decision of ["link", "later"] as const) {
     const answer = await choose(browser, consent, decision);
     assert.equal(answer.status, 200);
-    assert.match(await answer.text(), /An application asks for access/);
+    assert.match(await answer.text(), /wants access/);
   }
   const { offer } = await reachOffer(place, browser);
   const foreign = await choose(place.browser(), offer, "later");

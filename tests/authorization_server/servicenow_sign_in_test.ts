@@ -62,7 +62,7 @@ Deno.test("mode servicenow: a session spares the visit to the instance, never th
   await signInByInstance(place, browser, authorizePath(client.client_id), "ada");
   const again = await browser.get(authorizePath(client.client_id));
   assert.equal(again.status, 200);
-  assert.match(await again.text(), /asks for access/);
+  assert.match(await again.text(), /wants access/);
   const forced = await browser.get(authorizePath(client.client_id, { prompt: "login" }));
   assert.equal(forced.status, 302);
 });

@@ -55,7 +55,7 @@ Deno.test("only the link from the console sets the owner's passphrase, once", as
   assert.match(await again.text(), /already set up/);
   assert.equal(await harness.server.issueSetUpLink(), null);
   const client = await register(harness);
-  assert.match(await reachConsent(openBrowser(harness), authorizePath(client.client_id)), /It wants to/);
+  assert.match(await reachConsent(openBrowser(harness), authorizePath(client.client_id)), /This lets it/);
 });
 
 Deno.test("opening the link changes nothing, so a mail scanner or a preview cannot use it up", async () => {

@@ -87,7 +87,7 @@ async function setRules({ open, page, hands, press, call }: Visit): Promise<void
   await hands.choose(page.getByLabel("What happens"), "Refuse");
   await hands.choose(page.getByLabel("Tool"), "file_read");
   await hands.write(page.getByLabel("Directory, file or table"), "secret");
-  await press("Try it on the last day", /would have refused/);
+  await press("Test on the last 24 hours", /would have refused/);
   await press("Add this rule", "The rule was added.");
   assert.match((await call("file_read", { filename: "secret/a.txt" })).text, /does not allow this call/);
   const rules = page.locator(".rules > li");
@@ -98,7 +98,7 @@ async function setRules({ open, page, hands, press, call }: Visit): Promise<void
 
 /** Once, for an hour, always, and no, each with another tool. */
 async function decide({ open, page, hands, press, call, place }: Visit): Promise<void> {
-  const done = "Your decision was noted. The agent is told.";
+  const done = "Approved: ";
   const held = async (tool: string, input: Record<string, unknown>) => {
     const waiting = call(tool, input);
     await until("the call waits", async () => {
@@ -115,7 +115,7 @@ async function decide({ open, page, hands, press, call, place }: Visit): Promise
 
   const deleting = await held("file_delete", { path: "notes.txt" });
   await page.getByText("notes.txt").first().waitFor();
-  await hands.write(page.getByLabel("A word for the agent"), "Keep the notes.");
+  await hands.write(page.getByLabel("Message to the agent (optional)"), "Keep the notes.");
   await press("Deny", done);
   const denied = await deleting.waiting;
   assert.ok(denied.isError && denied.text.includes("Keep the notes."), denied.text);
@@ -191,7 +191,7 @@ async function undoFromTheAudit({ open, page, hands, press, place }: Visit): Pro
 async function managePeople({ browser, open, page, hands, press, server }: Visit): Promise<void> {
   await open("people");
   await hands.write(page.getByLabel("User name"), "ada");
-  await press("Make a link", "Give this link to");
+  await press("Create invite link", "Give this link to");
   const choosePassphrase = async (secret: string): Promise<Page> => {
     const link = await page.locator("pre").textContent() ?? "";
     const other = await openPage(browser);

@@ -29,7 +29,7 @@ async function watchPages(browser: Browser): Promise<void> {
     await page.goto(`${first.url}/console/decisions`);
     await page.getByLabel("Passphrase").fill(ownerPassphrase);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.locator("#live-state").getByText("Updates live").waitFor();
+    await page.locator("#live-state").getByText("Live").waitFor();
     return page;
   };
   const [one, two] = await Promise.all([openDecisions(), openDecisions()]);
@@ -44,7 +44,7 @@ async function watchPages(browser: Browser): Promise<void> {
   await two.getByRole("heading", { level: 1 }).click(); // leaves the list
   await two.evaluate(watchForClicks);
   await item(one, "a.txt").getByRole("button", { name: "Approve" }).click();
-  await one.getByText("Your decision was noted").waitFor();
+  await one.getByText(/(?:Approved|Denied): /).waitFor();
   assert.equal((await a).isError, false);
 
   // a list that moves under the pointer sends nothing, and keeps open what was open
@@ -53,13 +53,13 @@ async function watchPages(browser: Browser): Promise<void> {
   assert.ok(await item(two, "b.txt").locator("details").evaluate((details) => details.hasAttribute("open")));
 
   // words being typed are kept; the call that another browser decided meanwhile is gone
-  await item(two, "b.txt").getByLabel("A word for the agent").pressSequentially("not th");
+  await item(two, "b.txt").getByLabel("Message to the agent (optional)").pressSequentially("not th");
   await item(one, "b.txt").getByRole("button", { name: "Deny" }).click();
-  await one.getByText("Your decision was noted").waitFor();
+  await one.getByText(/(?:Approved|Denied): /).waitFor();
   assert.ok((await b).isError);
   await two.getByText("Changes wait while you are in the list.").waitFor();
-  await item(two, "b.txt").getByLabel("A word for the agent").pressSequentially("is one");
-  assert.equal(await item(two, "b.txt").getByLabel("A word for the agent").inputValue(), "not this one");
+  await item(two, "b.txt").getByLabel("Message to the agent (optional)").pressSequentially("is one");
+  assert.equal(await item(two, "b.txt").getByLabel("Message to the agent (optional)").inputValue(), "not this one");
   const gone = two.getByText("This call no longer waits");
   await until("the page says that the call is gone", async () => {
     const button = item(two, "b.txt").getByRole("button", { name: "Approve" });
@@ -70,11 +70,11 @@ async function watchPages(browser: Browser): Promise<void> {
   // the server stops and comes again at the same address: the page says both, and goes on
   const live = await one.context().newPage();
   await live.goto(`${first.url}/console/live`);
-  await live.locator("#live-state").getByText("Updates live").waitFor();
+  await live.locator("#live-state").getByText("Live").waitFor();
   await first.stop();
   await live.getByText("Connecting again").waitFor();
   await using again = await startServer(place, { env: { PORT: new URL(first.url).port }, args: [] });
-  await live.locator("#live-state").getByText("Updates live").waitFor();
+  await live.locator("#live-state").getByText("Live").waitFor();
   await callTool(again, token, "file_list", {});
   await live.locator("#ended").getByText("file_list").waitFor();
 }

@@ -69,12 +69,12 @@ consoleTest("a new owner opens the console, sees a connection come, and ends it"
   await setUpAndOpenConsole(page, server);
   await picture(page, "console-overview");
   await page.getByRole("link", { name: "Connections" }).click();
-  await page.locator("#live-state").getByText("Updates live").waitFor();
+  await page.locator("#live-state").getByText("Live").waitFor();
   await createToken(server, "nightly job");
   const row = page.getByRole("row", { name: /nightly job/ });
   await row.waitFor(); // put there by the script: the page was not loaded again
   await picture(page, "console-connections");
-  await row.getByRole("button", { name: "End nightly job" }).click();
+  await row.getByRole("button", { name: "Remove access of nightly job" }).click();
   await page.getByText("The connection was ended.").waitFor();
   assert.equal(await row.count(), 0);
   assert.deepEqual(problems, []);

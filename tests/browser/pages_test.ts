@@ -56,7 +56,7 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   await using client = startClient("127.0.0.1");
   await page.goto(await authorizeUrl(server, client));
   await typePassphrase(page);
-  await page.getByRole("heading", { name: /asks for access/ }).waitFor();
+  await page.getByRole("heading", { name: /wants access/ }).waitFor();
   const firstScope = page.getByRole("checkbox").first();
   await tabTo(page, firstScope);
   await keyboard.press("Space"); // unticks it

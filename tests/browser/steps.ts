@@ -68,5 +68,5 @@ export async function authorizeUrl(
 export async function signIn(page: Page): Promise<void> {
   await page.getByLabel("Passphrase").fill(passphrase);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("heading", { name: /asks for access/ }).waitFor();
+  await page.getByRole("heading", { name: /wants access/ }).waitFor();
 }

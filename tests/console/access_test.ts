@@ -88,11 +88,11 @@ Deno.test("one click ends a connection at the next request, and the page says so
   assert.equal(ended.status, 303);
   assert.ok(!await isAccepted(harness, tokens.access_token));
   const location = ended.headers.get("location") ?? "";
-  assert.match(await (await owner.get(location)).text(), /role="status">The connection was ended/);
+  assert.match(await (await owner.get(location)).text(), /role="status">Access removed/);
   // The words come from the act, and the mark is bound to the browser: no link from elsewhere makes the page say them.
   const other = await signInTo(harness);
   for (const [browser, link] of [[other, location], [owner, "/console/connections?done=end.forged"]] as const) {
-    assert.doesNotMatch(await (await browser.get(link)).text(), /The connection was ended/);
+    assert.doesNotMatch(await (await browser.get(link)).text(), /Access removed/);
   }
   const line = harness.lines.find(({ event }) => event === "grant_revoked");
   assert.equal(line?.fields["user"], "owner");

@@ -5,6 +5,7 @@ import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, decodeEntities } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
+import { startDesk } from "./desk.ts";
 
 const secret = "a long passphrase of ada";
 
@@ -35,7 +36,7 @@ Deno.test("a change is shown from its line in the audit, and undone there, by it
   const ada = createPerson(server.url);
   await ada.submit(await ada.open(`${server.url}/console`), { username: "ada", passphrase: secret });
   const foreign = await ada.open(new URL(decodeEntities(link), server.url));
-  assert.match(foreign.html, /no longer kept, or there is none such/);
+  assert.match(foreign.html, /not kept any more, or does not exist/);
   const csrf = /name="csrf" value="([^"]+)"/.exec(foreign.html)?.[1] ?? "";
   const id = new URL(decodeEntities(link), server.url).searchParams.get("id") ?? "";
   const form = `<form method="post" action="/console/change"><input type="hidden" name="csrf" value="${csrf}"></form>`;
@@ -49,4 +50,37 @@ Deno.test("a change is shown from its line in the audit, and undone there, by it
   const again = await owner.submit(page, {}, 'value="undo"');
   assert.equal(again.status, 422);
   assert.match(again.html, /undid it already/);
+});
+
+Deno.test("a change is the difference of the whole file, shown and undone by what is still known of it", async () => {
+  await using desk = await startDesk();
+  const { place, owner, server, call } = desk;
+  const links = async (count: number): Promise<readonly string[]> =>
+    await until("the changes have their lines", async () => {
+      const { html } = await desk.page("audit");
+      const found = Array.from(html.matchAll(/href="(\/console\/change\?[^"]+)"/g), ([, link = ""]) => link);
+      return found.length >= count ? found.map(decodeEntities) : null;
+    });
+  const open = (link = "") => owner.open(new URL(link, server.url));
+  const lines = Array.from({ length: 50 }, (_, index) => `line ${index + 1}\n`);
+  await Deno.writeTextFile(`${place.workspaceDir}/big.txt`, lines.join(""));
+  const edits = [2, 22, 42].map((line) => ({ old_text: `line ${line}\n`, new_text: `changed ${line}\n` }));
+  await call("file_edit", { path: "big.txt", edits });
+  const [edit] = await links(1);
+  const hunks = ({ html }: { html: string }) => Array.from(html.matchAll(/@@ [^@]* @@/g), ([hunk]) => hunk);
+  assert.deepEqual(hunks(await open(edit)), ["@@ -2 +2 @@", "@@ -22 +22 @@", "@@ -42 +42 @@"]);
+  assert.match((await desk.page("audit")).html, />big\.txt<\/a>/);
+
+  await Deno.writeTextFile(`${place.workspaceDir}/big.txt`, `${lines.join("")}more\n`);
+  const changed = await open(edit);
+  assert.deepEqual(hunks(changed), ["@@ -2 +2 @@", "@@ -22 +22 @@", "@@ -42 +42 @@"], "still of this call alone");
+  assert.ok(!changed.html.includes("Undo this change"));
+  assert.match(changed.html, /cannot be undone: big\.txt was changed since\.</);
+  assert.doesNotMatch(changed.html, /nothing was changed|not kept/);
+
+  await call("file_write", { filename: "new.md", content: "mine\n" });
+  await Deno.writeTextFile(`${place.workspaceDir}/new.md`, "theirs\n");
+  const created = await open((await links(2))[0]);
+  assert.match(created.html, /created new\.md/);
+  assert.ok(!created.html.includes("theirs") && !created.html.includes("Undo this change"));
 });

@@ -33,6 +33,7 @@ export async function startConsole(more: readonly Section[] = []): Promise<Conso
     secrets: harness.secrets,
     clock: () => harness.time.now,
     warnings: () => warnings,
+    waiting: () => Promise.resolve(0),
     sections: [
       overviewSection({
         health: () => Promise.resolve([{ name: "Storage", state: "good", words: "Fine." }]),

@@ -57,7 +57,7 @@ Deno.test("a call that runs is seen, and cancelled from the page, by its person 
   }
   await owner.submit(page, {}, 'value="cancel"');
   assert.match(await running, /An administrator of this server stopped this call/);
-  await seen(owner, server.url, /<h2>Running now<\/h2><div id="running"><p class="quiet">Nothing runs/);
+  await seen(owner, server.url, /<h2>Running now<\/h2><div id="running"><p class="quiet">Nothing is running/);
   letGo();
 });
 

@@ -90,7 +90,14 @@ Deno.test("of many calls that wait, the oldest are shown, and the one that a lin
     };
     assert.ok(await putHeldCall(storage, call, { version: null }));
   }
-  const visitor = { userId: "owner", name: "owner", isAdministrator: true, signedInAt: clock(), csrf: "" };
+  const visitor = {
+    userId: "owner",
+    name: "owner",
+    isAdministrator: true,
+    signedInAt: clock(),
+    csrf: "",
+    seesOthers: false,
+  };
   const shown = async (query = ""): Promise<string> => {
     const visit = {
       visitor,

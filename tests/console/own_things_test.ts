@@ -16,7 +16,7 @@ async function inviteAda(desk: Desk, cookies: Map<string, string>): Promise<Pers
   await ada.submit(await ada.open(link), { passphrase: secretOfAda, confirmation: secretOfAda });
   const signIn = await ada.open(`${desk.server.url}/console`);
   const page = await ada.submit(signIn, { username: "ada", passphrase: secretOfAda });
-  assert.match(page.html, /Sign out ada/);
+  assert.match(page.html, /Signed in as ada/);
   return ada;
 }
 

@@ -107,7 +107,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
       const page = await pageWith(decides, "decisions", new RegExp(filename));
       assert.match(await asks.call("file_read", { filename }), /"isError":true/);
       const decided = await decides.owner.submit(page, { decision: "approve" }, 'value="decide"');
-      assert.match(decided.html, /Your decision was noted/);
+      assert.match(decided.html, /(?:Approved|Denied): /);
       assert.match(await waiting, /"isError":false/);
       assert.match(await decides.call("file_read", { filename }), /held/);
       assert.doesNotMatch((await asks.page("decisions")).html, new RegExp(filename));
@@ -121,7 +121,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
       a.owner.submit(pages[0] as Page, { decision: "approve" }, 'value="decide"'),
       b.owner.submit(pages[1] as Page, { decision: "deny" }, 'value="decide"'),
     ]);
-    const won = [approves, denies].map(({ html }) => /Your decision was noted/.test(html));
+    const won = [approves, denies].map(({ html }) => /(?:Approved|Denied): /.test(html));
     assert.equal(won.filter(Boolean).length, 1);
     assert.match((won[0] ? denies : approves).html, /no longer waits: it was decided/);
     assert.match(await waiting, won[0] ? /"isError":false/ : /A person refused this call/);
@@ -197,7 +197,7 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
     assert.equal(await status(a), 200);
     assert.equal(await status(b), 200);
     const page = await pageWith(a, "connections", /nightly/);
-    await a.owner.submit(page, {}, 'aria-label="End nightly"');
+    await a.owner.submit(page, {}, 'aria-label="Remove access of nightly"');
     assert.equal(await status(a), 401);
     assert.equal(await status(b), 401, "from the next request on");
     assert.doesNotMatch((await b.page("connections")).html, /nightly/);

@@ -2,7 +2,7 @@
 import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { Section, Visit } from "./section.ts";
-import { dataTable, duration, moment, outcomeBadge, plainName } from "./words.ts";
+import { ago, dataTable, duration, outcomeBadge, personColumn, plainName } from "./words.ts";
 
 /** Searches the stored audit, newest first. */
 export type SearchAudit = (
@@ -94,7 +94,7 @@ function filterForm(visit: Visit): Html {
     `;
   return html`
     <form method="get" action="${visit.href("audit")}" class="row" role="search">
-      ${visit.visitor.isAdministrator && field("person", "Person")}
+      ${visit.visitor.seesOthers && field("person", "Person")}
       ${field("client", "Client id")}
       ${field("tool", "Tool")}
       ${field("target", "File or record")}
@@ -107,10 +107,12 @@ function filterForm(visit: Visit): Html {
 
 function linesTable({ lines, cursor }: FoundPage, names: ReadonlyMap<string, string>, visit: Visit): Html {
   return dataTable({
-    caption: "Lines, newest first",
-    columns: ["Time", "Person", "Client", "What", "File or record", "Outcome", { number: "Took" }],
+    caption: "Newest first",
+    columns: ["Time", personColumn(visit), "Client", "Tool or event", "File or record", "Outcome", {
+      number: "Duration",
+    }],
     rows: lines.map((line) => [
-      moment(line.time),
+      ago(line.time, visit.now),
       filterLink("person", line.person, visit),
       filterLink("client", line.client, visit, names.get(line.client ?? "")),
       line.tool ?? plainName(line.event),
@@ -118,9 +120,7 @@ function linesTable({ lines, cursor }: FoundPage, names: ReadonlyMap<string, str
       outcomeBadge(line.outcome, line.code),
       line.durationMs === null ? null : duration(line.durationMs),
     ]),
-    whenEmpty: cursor === null
-      ? "Nothing was found."
-      : "Nothing was found so far. Older lines have not been searched yet.",
+    whenEmpty: cursor === null ? "No matches." : "No matches so far. Older lines have not been searched yet.",
   });
 }
 

@@ -13,6 +13,8 @@ interface ShownChange {
   /** What it did, with differences. */
   readonly text: string;
   readonly isUndone: boolean;
+  /** Why it cannot be undone now; `null` when it can. */
+  readonly whyNot: string | null;
 }
 
 /** The changes of everyone's files. */
@@ -40,14 +42,18 @@ export function changeSection(changes: Changes): Section {
       const person = personOf(visit);
       const change = await changes.show(id, person);
       const back = html`<p><a href="${visit.href("audit")}">Back to the audit</a></p>`;
-      if (change === null) return html`<p>This change is no longer kept, or there is none such.</p>${back}`;
+      if (change === null) return html`<p>This change is not kept any more, or does not exist.</p>${back}`;
       return html`
         <p><strong>${change.tool}</strong>, for ${person}, on ${moment(change.at)}.</p>
         ${differenceBlock(change.text, "What it changed")}
-        ${change.isUndone ? html`<p class="quiet">It was undone.</p>` : html`
-          <form method="post" action="${visit.href("change")}">${actFields(visit.visitor, "undo", { id, person })}
-            <button type="submit" class="small">Undo this change</button></form>
-        `}
+        ${change.isUndone
+          ? html`<p class="quiet">It was undone.</p>`
+          : change.whyNot !== null
+          ? html`<p class="quiet">${change.whyNot}</p>`
+          : html`
+            <form method="post" action="${visit.href("change")}">${actFields(visit.visitor, "undo", { id, person })}
+              <button type="submit" class="small">Undo this change</button></form>
+          `}
         ${back}
       `;
     },

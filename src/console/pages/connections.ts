@@ -3,7 +3,7 @@ import type { AccessList, Administration, ListedGrant, Vouching } from "../../oa
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, moment, nextLink, pageOf, timeCursor, withCode } from "./words.ts";
+import { ago, dataTable, nextLink, pageOf, personColumn, timeCursor, withCode } from "./words.ts";
 
 /** What a grant's calls came to in the last day. */
 export interface Usage {
@@ -52,28 +52,28 @@ export function connectionsSection(options: ConnectionsOptions): Section {
       const { grants, tokens } = await listsOf(visit);
       const person = visit.query.get("person");
       return html`
-        <p>What has access${visit.visitor.isAdministrator
-          ? ""
-          : " in your name"}. A connection that you end is refused from
-          its next request on. Calls and errors are those of the last day, or the latest of a busy one.</p>
+        <p>Applications with access${visit.visitor.isAdministrator ? "" : " in your name"}. Removing one takes effect
+          immediately. Calls and errors are those of the last 24 hours, or the latest of a busy day.</p>
         ${visit.visitor.isAdministrator && person !== null &&
-          html`<p>Only of <strong>${person}</strong>. <a href="${visit.href("connections")}">Show everyone's</a></p>`}
+          html`<p>Only those of <strong>${person}</strong>. <a href="${
+            visit.href("connections")
+          }">Show everyone's</a></p>`}
         ${ownAccount && html`<h2>Your ServiceNow account</h2>${await ownAccount(visit)}`}
         ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
         <div id="grants">${grants}</div>
-        <h2>Tokens made at the command line</h2>
+        <h2>Tokens from the command line</h2>
         <div id="tokens">${tokens}</div>
       `;
     },
     acts: {
       end: {
-        done: "The connection was ended.",
+        done: "Access removed.",
         async run({ visitor, form, address }) {
           const what = { grant: form.get("grant"), token: form.get("token") };
           return await administration.end(what, { ...visitor, address })
             ? "done"
-            : { problem: "This connection has already ended." };
+            : { problem: "This application no longer has access." };
         },
       },
       approve: {
@@ -146,7 +146,7 @@ function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string
     <form method="post"
       action="${visit.href("connections")}">${actFields(visit.visitor, "end", {
         [kind]: id,
-      })}<button type="submit" class="small danger" aria-label="End ${name}">End</button></form>
+      })}<button type="submit" class="small danger" aria-label="Remove access of ${name}">Remove access</button></form>
   `;
 }
 
@@ -160,15 +160,18 @@ function grantsTable(
     clientCell(grant, vouching.get(grant.clientId) ?? { by: "none" }),
     personCell(grant.subject, visit),
     scopesCell(grant.scopes, toolListTokens),
-    moment(grant.createdAt),
+    ago(grant.createdAt, visit.now),
     usedCell(used.get(grant.id)?.lastAt ?? grant.renewedAt, grant.address, visit),
     callsCell(used.get(grant.id)?.calls ?? 0, grant.clientId, visit),
     used.get(grant.id)?.errors ?? 0,
     endForm(visit, "grant", grant.id, grant.clientName),
   ]);
   const table = dataTable({
-    caption: "Clients that people have allowed, last used first",
-    columns: ["Client", "Person", "May use", "Allowed", "Last used", { number: "Calls" }, { number: "Errors" }, "End"],
+    caption: "Most recently used first",
+    columns: [
+      ...["Client", personColumn(visit), "Scopes", "Allowed", "Last used"],
+      ...[{ number: "Calls" }, { number: "Errors" }, "Actions"],
+    ],
     rows,
     whenEmpty: "No client has access.",
   });
@@ -177,7 +180,7 @@ function grantsTable(
       ...{ section: "connections", name: "after", next, words: "Used before these", kept: personOf(visit) },
     })
   }${
-    isCut && html`<p class="quiet">There are more than are shown here. Choose a person under
+    isCut && html`<p class="quiet">Not all are shown. Choose a person under
     People to see all of theirs.</p>`
   }`;
 }
@@ -191,11 +194,11 @@ function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouchin
   const badge = vouching.by === "none"
     ? html`<span class="badge warn">Name not verified</span>`
     : html`<span class="badge good">${
-      vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by you"
+      vouching.by === "domain" ? `Published by ${vouching.domain}` : "Added by the operator"
     }</span>`;
   return html`<strong>${clientName}</strong><br>${badge}${
     redirectHost !== null && html`
-      <span class="quiet">returns to ${redirectHost}</span>
+      <span class="quiet">redirects to ${redirectHost}</span>
     `
   }`;
 }
@@ -228,21 +231,30 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
     const name = token.name === "" ? "Unnamed token" : token.name;
     const lastAt = used.get(token.id)?.lastAt;
     return [
-      html`<strong>${name}</strong>`,
+      html`<strong>${name}</strong><br><code>${token.id.slice(0, 8)}</code>`,
       personCell(token.userId, visit),
       scopesCell(token.scopes, toolListTokens),
-      moment(token.createdAt),
-      moment(token.expiresAt),
-      lastAt === undefined ? "not in the last day" : ago(lastAt, visit.now),
+      ago(token.createdAt, visit.now),
+      ago(token.expiresAt, visit.now),
+      lastAt === undefined ? "not in the last 24 hours" : ago(lastAt, visit.now),
       used.get(token.id)?.calls ?? 0,
       endForm(visit, "token", token.id, name),
     ];
   });
   const table = dataTable({
-    caption: "Tokens, newest first",
-    columns: ["Token", "Person", "May use", "Made", "Ends", "Last used", { number: "Calls" }, "End"],
+    caption: "Newest first",
+    columns: [
+      "Token",
+      personColumn(visit),
+      "Scopes",
+      "Created",
+      "Expires",
+      "Last used",
+      { number: "Calls" },
+      "Actions",
+    ],
     rows,
-    whenEmpty: withCode("There are none. `portcullis token create` makes one."),
+    whenEmpty: withCode("None. Create one with `portcullis token create`."),
   });
   const words = "Made before these";
   return html`${table}${

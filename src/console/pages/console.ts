@@ -6,7 +6,7 @@ import type { SecretBox } from "../../lib/secrets.ts";
 import { equalInConstantTime } from "../../lib/random_secret.ts";
 import type { Clock } from "../../lib/time.ts";
 import { createPageStreams, createSharedRendering } from "./events.ts";
-import { consolePage } from "./frame.ts";
+import { consolePage, waitingCount } from "./frame.ts";
 import type { Act, Section, Visit } from "./section.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 
@@ -45,6 +45,8 @@ interface ConsoleOptions {
   readonly sections: readonly Section[];
   /** Said at the top of a section's page: that calls are stopped, for example. */
   warnings(section: string, visitor: Visitor): readonly string[];
+  /** How many calls wait for the visitor's decision. */
+  waiting(visitor: Visitor): Promise<number>;
 }
 
 /** The routes, and the end of the streams of open pages. */
@@ -64,13 +66,13 @@ interface Posted {
 }
 
 export function createConsole(options: ConsoleOptions): Console {
-  const { issuer, visits, secrets, clock, sections, warnings } = options;
+  const { issuer, visits, secrets, clock, sections, warnings, waiting } = options;
   const base = new URL(issuer).pathname.replace(/\/$/, "");
   const streams = createPageStreams();
   const rendering = createSharedRendering();
   const pathOf = (name: string): string => `${base}/console${name === "" ? "" : `/${name}`}`;
-  const markOf = (visitor: Visitor, act: string): string =>
-    secrets.authenticate("console-done", `${visitor.csrf} ${act}`);
+  const markOf = (visitor: Visitor, act: string, words: string): string =>
+    secrets.authenticate("console-done", `${visitor.csrf} ${act} ${words}`);
   const visitOf = (visitor: Visitor, query: URLSearchParams): Visit => ({
     visitor,
     query,
@@ -83,19 +85,20 @@ export function createConsole(options: ConsoleOptions): Console {
   const mayOpen = (visitor: Visitor) => ({ forAdministrators }: Pick<Section, "forAdministrators">): boolean =>
     visitor.isAdministrator || forAdministrators !== true;
 
-  const framed = (
+  const framed = async (
     section: Section,
     visit: Visit,
     page: { body: Html; problem?: string; done?: string; status?: number; cookies?: readonly string[]; alone?: true },
-  ): Response => {
+  ): Promise<Response> => {
     const { body, problem, done, alone, ...sent } = page;
-    const events = new URLSearchParams([...visit.query].filter(([name]) => name !== "done"));
+    const events = new URLSearchParams([...visit.query].filter(([name]) => name !== "done" && name !== "what"));
     events.set("section", section.name);
     return consolePage({
       section,
       sections: sections.filter((each) => each.unlisted !== true && mayOpen(visit.visitor)(each)),
       visit,
       body,
+      waiting: await waiting(visit.visitor),
       signOutPath: `${base}/oauth/sign-out`,
       eventsPath: section.live === undefined || alone ? null : `${base}/console/events?${events}`,
       notes: [
@@ -110,11 +113,13 @@ export function createConsole(options: ConsoleOptions): Console {
   const show = async (section: Section, visit: Visit): Promise<Response> => {
     const [name = "", mark = ""] = (visit.query.get("done") ?? "").split(".");
     const act = section.acts?.[name];
-    const isDone = act !== undefined && equalInConstantTime(mark, markOf(visit.visitor, name));
-    return framed(section, visit, { body: await section.show(visit), ...(isDone ? { done: act.done } : {}) });
+    const words = visit.query.get("what") ?? "";
+    const isDone = act !== undefined && equalInConstantTime(mark, markOf(visit.visitor, name, words));
+    const body = await section.show(visit);
+    return framed(section, visit, { body, ...(isDone ? { done: words === "" ? act.done : words } : {}) });
   };
 
-  const refuse = (section: Section, visit: Visit, words: string): Response =>
+  const refuse = (section: Section, visit: Visit, words: string): Promise<Response> =>
     framed(section, visit, { body: html`<p>${words}</p>`, status: 403, alone: true });
 
   /** Asks for the passphrase; `null` when it was given and right, with the cookie of the renewed session. */
@@ -126,45 +131,55 @@ export function createConsole(options: ConsoleOptions): Console {
   ): Promise<Response | { readonly cookies: readonly string[] }> => {
     if (clock() - visitor.signedInAt < confirmedMs) return { cookies: [] };
     if (visits.signInIsElsewhere) {
-      return refuse(section, visit, `To ${words}, sign out and in again: it was too long ago. Nothing was changed.`);
+      return await refuse(
+        section,
+        visit,
+        `To ${words}, sign out and in again: it was too long ago. Nothing was changed.`,
+      );
     }
     const passphrase = form.get("passphrase");
     const outcome = passphrase === null ? null : await visits.confirm(request, visitor, passphrase, peer);
     if (outcome?.ok) return { cookies: [outcome.value.cookie] };
     const body = confirmBody({ words, form, action: pathOf(section.name), problem: outcome?.error.words ?? null });
-    return framed(section, visit, { body, status: outcome?.error.status ?? 200, alone: true });
+    return await framed(section, visit, { body, status: outcome?.error.status ?? 200, alone: true });
   };
 
   const perform = async (section: Section, act: Act, name: string, posted: Posted): Promise<Response> => {
     const { visitor, form, peer } = posted;
     const visit = visitOf(visitor, new URLSearchParams());
-    if (!mayOpen(visitor)(act)) return refuse(section, visit, "Only the owner and administrators may do that.");
+    if (!mayOpen(visitor)(act)) return await refuse(section, visit, "Only the owner and administrators may do that.");
     const words = act.confirm?.(form) ?? null;
     const confirmation = words === null ? { cookies: [] } : await confirmed(section, visit, words, posted);
     if (confirmation instanceof Response) return confirmation;
     const { cookies } = confirmation;
     const outcome = await act.run({ ...visit, form, address: peer.address });
-    if (outcome === "done") {
+    if (outcome === "done" || "done" in outcome) {
+      const what = outcome === "done" ? "" : outcome.done;
       // A renewed session has the same browser cookie, so the form's token, and with it the mark, stay.
-      return seeOther(visit.href(section.name, { done: `${name}.${markOf(visitor, name)}` }), cookies);
+      const done = `${name}.${markOf(visitor, name, what)}`;
+      return seeOther(visit.href(section.name, what === "" ? { done } : { done, what }), cookies);
     }
-    return "problem" in outcome
-      ? framed(section, visit, { body: await section.show(visit), problem: outcome.problem, status: 422, cookies })
-      : framed(section, visit, { body: outcome, cookies, alone: true });
+    if (!("problem" in outcome)) return await framed(section, visit, { body: outcome, cookies, alone: true });
+    // With what was posted, so that nothing has to be typed again.
+    const query = new URLSearchParams([...form].filter(([field]) => field !== "csrf" && field !== "passphrase"));
+    const body = await section.show({ ...visit, query });
+    return await framed(section, visit, { body, problem: outcome.problem, status: 422, cookies });
   };
 
   const endpointOf = (section: Section): Endpoint => async (request, peer) => {
     const page = section.name === "" ? "console" as const : `console/${section.name}` as const;
     if (request.method === "POST") {
-      const posted = await visits.readForm(request, page);
+      const posted = await visits.readForm(request, page, peer);
       if (!posted.ok) return posted.error;
       const { visitor, form } = posted.value;
       const name = form.get("act") ?? "";
       const act = Object.hasOwn(section.acts ?? {}, name) ? section.acts?.[name] : undefined;
       if (act === undefined || !mayOpen(visitor)(section)) {
-        return refuse(section, visitOf(visitor, new URLSearchParams()), "This page cannot do that.");
+        return await refuse(section, visitOf(visitor, new URLSearchParams()), "This page cannot do that.");
       }
-      return await perform(section, act, name, { request, peer, visitor, form });
+      const response = await perform(section, act, name, { request, peer, visitor, form });
+      for (const cookie of posted.value.cookies) response.headers.append("set-cookie", cookie);
+      return response;
     }
     if (request.method !== "GET" && request.method !== "HEAD") {
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD, POST" } });
@@ -173,7 +188,7 @@ export function createConsole(options: ConsoleOptions): Console {
     if (!entered.ok) return entered.error;
     const visit = visitOf(entered.value, new URL(request.url).searchParams);
     if (!mayOpen(entered.value)(section)) {
-      return refuse(section, visit, "This page is for the owner and administrators.");
+      return await refuse(section, visit, "This page is for the owner and administrators.");
     }
     return visit.query.has("download") && section.download !== undefined
       ? section.download(visit, async () => {
@@ -202,8 +217,13 @@ export function createConsole(options: ConsoleOptions): Console {
       if (seen === null || !mayOpen(seen.visitor)(section)) return null;
       const { userId, csrf, isAdministrator } = seen.visitor; // what is rendered has the form's token of this browser
       const page = JSON.stringify([userId, csrf, isAdministrator, String(query)]);
-      return await rendering(page, opened, () => live(visitOf(seen.visitor, query)));
+      return await rendering(page, opened, async () => {
+        const [parts, count] = await Promise.all([live(visitOf(seen.visitor, query)), waiting(seen.visitor)]);
+        return { ...parts, "waiting-count": waitingCount(count) };
+      });
     });
+    const renewed = stream === null ? null : await visits.renew(request);
+    if (renewed !== null) stream?.headers.append("set-cookie", renewed);
     return stream ?? new Response(null, { status: 503, headers: { "retry-after": "10" } });
   };
 

@@ -1,7 +1,7 @@
-/** Decisions: calls that wait for a person, each with what it would do. */
+/** Approvals: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { ago, differenceBlock, nextLink, pageOf, timeCursor, timeOfDay } from "./words.ts";
+import { ago, differenceBlock, nextLink, pageOf, timeCursor } from "./words.ts";
 import { actFields } from "./frame.ts";
 import type { Section, Visit } from "./section.ts";
 
@@ -10,6 +10,8 @@ const extents: readonly Extent[] = ["once", "hour", "always"];
 const callsShown = 20;
 /** What the calls of a page would do, as characters of the page. */
 const charactersShown = 200_000;
+/** What is said of a decision, in the address of the page. */
+const maxDoneCharacters = 300;
 /** Of a line of a difference. */
 const markCharacters = 12;
 
@@ -32,13 +34,13 @@ export function decisionsSection(decisions: Decisions): Section {
   };
   return {
     name: "decisions",
-    title: "Decisions",
+    title: "Approvals",
     async live(visit) {
       return { waiting: await callsOf(visit) };
     },
     async show(visit) {
       return html`
-        <p>Calls that a rule holds wait here. Nothing of them has been done yet.</p>
+        <p>Calls that a rule holds until someone approves them. None of them has run yet.</p>
         <div id="waiting">${await callsOf(visit)}</div>
       `;
     },
@@ -46,8 +48,9 @@ export function decisionsSection(decisions: Decisions): Section {
       decide: {
         confirm: (form) =>
           form.get("decision") === "approve" && extentOf(form) !== "once" ? "approve more than this call" : null,
-        done: "Your decision was noted. The agent is told.",
+        done: "Decided.",
         async run({ visitor, form, address }) {
+          const call = (await decisions.waiting(visitor)).find(({ id }) => id === form.get("call"));
           const decided = await decisions.decide({
             id: form.get("call") ?? "",
             effectDigest: form.get("effect") ?? "",
@@ -55,7 +58,10 @@ export function decisionsSection(decisions: Decisions): Section {
             extent: extentOf(form),
             word: form.get("word") ?? "",
           }, { ...visitor, address });
-          return decided === "decided" ? "done" : { problem: problemWords[decided] };
+          if (decided !== "decided") return { problem: problemWords[decided] };
+          const places = call === undefined || call.places.length === 0 ? "" : ` on ${call.places.join(", ")}`;
+          const what = `${call?.tool ?? "a call"}${places}`.slice(0, maxDoneCharacters).toWellFormed();
+          return { done: `${form.get("decision") === "approve" ? "Approved" : "Denied"}: ${what}` };
         },
       },
     },
@@ -82,14 +88,15 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
   return html`
     <article class="held" aria-labelledby="call-${call.id}">
       <h2 id="call-${call.id}">${call.clientName}: ${call.tool}</h2>
-      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, waits until ${timeOfDay(
+      <p class="quiet">For <strong>${call.person}</strong>, asked ${ago(call.createdAt, now)}, expires ${ago(
         call.expiresAt,
+        now,
       )}.${call.places.length > 0 && html`
         About ${call.places.join(", ")}.
       `}</p>
       ${differenceBlock(call.effect, "What it would do")}
       <details id="arguments-${call.id}">
-        <summary>The arguments</summary>
+        <summary>Arguments</summary>
         <pre class="difference" tabindex="0" role="group" aria-label="The arguments">${call.arguments}</pre>
       </details>
       <form method="post" action="${href("decisions")}">
@@ -99,7 +106,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
           <label><input type="radio" name="extent" value="hour"> ${call.tool} by this connection for an hour</label>
           <label><input type="radio" name="extent" value="always"> ${call.tool} by this client from now on</label>
         </fieldset>
-        <label class="field" for="word-${call.id}">A word for the agent</label>
+        <label class="field" for="word-${call.id}">Message to the agent (optional)</label>
         <input type="text" id="word-${call.id}" name="word" maxlength="500" autocomplete="off">
         <div class="actions">
           <button type="submit" name="decision" value="approve">Approve</button>

@@ -8,6 +8,8 @@ const lookMs = 1_000;
 const beatMs = 15_000;
 const maxStreams = 100;
 const maxStreamsOfPerson = 8;
+/** Then the page opens another, whose answer renews the session; on plain http a session lasts ten minutes. */
+const maxStreamMs = 240_000;
 /** What one reader may leave unread before the stream skips a turn. */
 const maxWaitingChunks = 2;
 
@@ -106,8 +108,9 @@ async function send(
   const encoder = new TextEncoder();
   const sent = new Map<string, string>();
   let silentMs = 0;
+  const end = performance.now() + maxStreamMs;
   controller.enqueue(encoder.encode("retry: 2000\n\n"));
-  while (!signal.aborted) {
+  while (!signal.aborted && performance.now() < end) {
     const parts = await look();
     if (parts === null || signal.aborted) return;
     const changed = Object.entries(parts).map(([id, { markup }]) => [id, markup] as const)

@@ -2,6 +2,7 @@
 import type { Visitor } from "../../oauth/mod.ts";
 import { type Html, html, pageResponse } from "../../lib/page.ts";
 import type { Section, Visit } from "./section.ts";
+import { timeOfDay } from "./words.ts";
 
 // The one script of the console: puts what the server renders anew into the page that is open.
 
@@ -16,7 +17,11 @@ const consoleScript = `
   const address = document.querySelector("[data-events]")?.dataset.events;
   const state = document.getElementById("live-state");
   if (!address || !state) return;
-  const say = (words) => { if (state.textContent !== words) state.textContent = words; };
+  const say = (words) => {
+    if (state.textContent !== words) state.textContent = words;
+    state.classList.toggle("on", words === "Live");
+  };
+  const title = document.title.replace(/^\\(\\d+\\) /, "");
   const waiting = new Map();
   const movedAt = new WeakMap();
   const formsOf = (element) =>
@@ -26,12 +31,13 @@ const consoleScript = `
     if (element === null) return;
     if (element.contains(document.activeElement)) {
       waiting.set(id, markup);
-      return say("Changes wait while you are in the list.");
+      return say("Paused while you are in the list.");
     }
     const forms = formsOf(element);
     const open = Array.from(element.querySelectorAll("details[open][id]"), ({ id }) => id);
     const scrolled = Array.from(element.querySelectorAll(".scroll"), ({ scrollLeft }) => scrollLeft);
     element.innerHTML = markup;
+    if (id === "waiting-count") document.title = markup === "" ? title : "(" + element.textContent + ") " + title;
     for (const each of open) document.getElementById(each)?.setAttribute("open", "");
     element.querySelectorAll(".scroll").forEach((each, index) => { each.scrollLeft = scrolled[index] ?? 0; });
     if (!formsOf(element).startsWith(forms)) movedAt.set(element, performance.now());
@@ -47,21 +53,21 @@ const consoleScript = `
     if (waiting.size === 0) return;
     const changes = [...waiting];
     waiting.clear();
-    say("Updates live");
+    say("Live");
     for (const [id, markup] of changes) put(id, markup);
   }, 0));
   let refusals = 0;
   const connect = () => {
     const source = new EventSource(address);
-    source.onopen = () => { refusals = 0; say("Updates live"); };
+    source.onopen = () => { refusals = 0; say("Live"); };
     source.onmessage = (event) => {
       for (const [id, markup] of Object.entries(JSON.parse(event.data))) put(id, markup);
     };
     source.onerror = () => {
       const isRefused = source.readyState === EventSource.CLOSED;
       say(isRefused
-        ? "No longer live: you were signed out, or the server is away. Reload the page to go on."
-        : "Connecting again");
+        ? "Not live: you were signed out, or the server cannot be reached. Reload the page."
+        : "Reconnecting");
       if (isRefused && ++refusals <= 6) setTimeout(connect, 5000);
     };
   };
@@ -81,9 +87,14 @@ nav.console a { padding: .4rem .5rem; border-radius: .5rem; text-decoration: non
 nav.console a:hover { background: var(--soft); text-decoration: underline; }
 nav.console a[aria-current] { background: var(--accent); color: var(--accent-ink); }
 nav.console form { margin-left: auto; }
+nav.console .links { display: flex; flex-wrap: wrap; gap: .25rem; position: static; width: auto; height: auto; margin: 0; padding: 0; border: 0; background: none; color: inherit; }
+nav.console .menu { display: none; }
+.count:not(:empty) { margin-left: .35rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-line); color: #1a1d23; font-size: .8rem; }
 .wide h2 { font-size: 1.15rem; margin-top: 2rem; }
 .wide h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 .state { color: var(--quiet); font-size: .875rem; }
+.state::before { content: ""; display: inline-block; width: .55rem; height: .55rem; margin-right: .4rem; border-radius: 50%; background: var(--field); }
+.state.on::before { background: #2e8b57; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(15rem, 100%), 1fr)); gap: .75rem; margin: 0; padding: 0; list-style: none; }
 .tiles li { border: 1px solid var(--line); border-left: 4px solid var(--field); border-radius: .6rem; padding: .7rem .9rem; min-width: 0; }
 .tiles li.good { border-left-color: #2e8b57; }
@@ -99,6 +110,7 @@ caption { position: sticky; left: 0; max-width: min(100%, 100vw - 5rem); text-al
 th, td { text-align: left; vertical-align: top; padding: .45rem .6rem .45rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
 td { min-width: 6.5rem; }
 .titled caption { display: none; }
+.titled td { overflow-wrap: break-word; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; min-width: 3rem; white-space: nowrap; }
 td form { margin: 0; }
 th { font-weight: 600; white-space: nowrap; }
@@ -108,7 +120,10 @@ th { font-weight: 600; white-space: nowrap; }
 .badge.warn { border-color: var(--warn-line); background: var(--warn); color: var(--warn-ink); }
 .row { display: flex; flex-wrap: wrap; gap: .6rem; align-items: end; margin-bottom: 1rem; }
 .row > div { min-width: 0; max-width: 100%; }
-.row label { font-size: .875rem; font-weight: 600; }
+.row label { display: block; font-size: .875rem; font-weight: 600; white-space: nowrap; }
+.row input, .row select, .row button { height: 2.6rem; }
+td .row { align-items: start; margin: 0; }
+.scroll + p, .scroll + form { margin-top: 1rem; }
 .row input, .row select, textarea {
   display: block; max-width: 100%; padding: .45rem .6rem; font: inherit; font-weight: 400; color: inherit; background: var(--card);
   border: 1px solid var(--field); border-radius: .5rem;
@@ -117,6 +132,7 @@ th { font-weight: 600; white-space: nowrap; }
 figure { margin: .5rem 0 1rem; }
 rect.well { fill: var(--accent); }
 rect.bad { fill: var(--bad-line); }
+.axis { display: flex; justify-content: space-between; }
 figure svg { width: 100%; height: auto; max-height: 12rem; }
 pre.difference { max-height: 30rem; overflow: auto; }
 pre.difference ins { text-decoration: none; font-weight: 600; }
@@ -127,14 +143,28 @@ pre.difference del { color: var(--quiet); }
 .held .actions { max-width: 24rem; }
 input[type="radio"] { accent-color: var(--accent); }
 ul.rules li { padding: .4rem 0; }
-details > summary { cursor: pointer; padding: .3rem 0; }
 button.danger { background: transparent; border-color: var(--bad-line); color: var(--bad-ink); }
 @media (prefers-color-scheme: dark) { button.danger { color: var(--bad-ink); } }
 button.danger:hover { background: var(--bad); }
 @media print { nav.console, form, form.row, .skip { display: none; } main { border: 0; box-shadow: none; } }
-@media (max-width: 40rem) { td { min-width: 8rem; } }
+@media (max-width: 40rem) {
+  thead { display: none; }
+  table, tbody, tr, caption { display: block; }
+  tr { padding: .6rem 0; border-bottom: 1px solid var(--line); }
+  td, td.number { display: block; position: relative; min-width: 0; padding: .15rem 0 .15rem 7.5rem; border: 0; text-align: left; white-space: normal; }
+  td::before { content: attr(data-label); position: absolute; left: 0; color: var(--quiet); font-size: .875rem; }
+  td:empty { display: none; }
+  nav.console { justify-content: space-between; }
+  nav.console form { margin-left: 0; }
+  nav.console .menu { display: block; }
+  nav.console .links[popover] { display: none; }
+  nav.console .links[popover]:popover-open {
+    display: grid; position: fixed; inset: .75rem .75rem auto; max-height: calc(100vh - 1.5rem); overflow: auto;
+    padding: .75rem; border: 1px solid var(--line); border-radius: .9rem; background: var(--card); box-shadow: 0 10px 30px rgb(0 0 0 / .3);
+  }
+  .row > div, .row input[type="text"], .row select { width: 100%; }
+}
 @media (min-width: 40.01rem) { td time { white-space: nowrap; } }
-@media (max-width: 26rem) { nav.console form { margin-left: 0; } }
 `;
 
 /** What a page says at its top. */
@@ -153,14 +183,16 @@ interface FramedPage {
   /** Where the page's live parts come from; `null` where it has none. */
   readonly eventsPath: string | null;
   readonly notes: readonly Note[];
+  /** How many calls wait for the visitor's decision. */
+  readonly waiting: number;
   readonly status?: number;
   readonly cookies?: readonly string[];
 }
 
 export function consolePage(page: FramedPage): Response {
-  const { section, visit, body, notes, status, cookies, eventsPath } = page;
+  const { section, visit, body, notes, waiting, status, cookies, eventsPath } = page;
   return pageResponse({
-    title: section.title,
+    title: waiting === 0 ? section.title : `(${waiting}) ${section.title}`,
     ...(status === undefined ? {} : { status }),
     ...(cookies === undefined ? {} : { cookies }),
     wide: { navigation: navigation(page), css: consoleStylesheet, script: consoleScript },
@@ -169,10 +201,7 @@ export function consolePage(page: FramedPage): Response {
       <h1>${section.title}</h1>
       ${eventsPath !== null && html`
         <p class="state" role="status" id="live-state"
-          data-events="${eventsPath}">As of ${new Date(visit.now).toISOString().slice(
-            11,
-            19,
-          )} UTC. Reload the page to see more.</p>
+          data-events="${eventsPath}">As of ${timeOfDay(visit.now)}. Reload the page to update it.</p>
       `}
       ${body}
     `,
@@ -185,17 +214,27 @@ function noteOf(kind: Note["kind"], words: string): Html {
     : html`<p class="note ${kind}" role="status">${words}</p>`;
 }
 
-function navigation({ sections, section, visit, signOutPath }: FramedPage): Html {
-  const links = sections.map(({ name, title }) =>
-    name === section.name
-      ? html`<a href="${visit.href(name)}" aria-current="page">${title}</a>`
-      : html`<a href="${visit.href(name)}">${title}</a>`
-  );
+/** The number beside Approvals, in the menu of every page; nothing where none waits. */
+export function waitingCount(waiting: number): Html {
+  return waiting === 0 ? html`` : html`${waiting}`;
+}
+
+function navigation({ sections, section, visit, signOutPath, waiting }: FramedPage): Html {
+  const links = sections.map(({ name, title }) => {
+    const count = name === "decisions" && html`<span class="count" id="waiting-count">${waitingCount(waiting)}</span>`;
+    return name === section.name
+      ? html`<a href="${visit.href(name)}" aria-current="page">${title}${count}</a>`
+      : html`<a href="${visit.href(name)}">${title}${count}</a>`;
+  });
   return html`
     <a class="skip" href="#main">Skip to the content</a>
-    <nav class="console" aria-label="Console">${links}
+    <nav class="console"
+      aria-label="Console"><button type="button" class="menu plain small" popovertarget="menu">Menu${waiting > 0 &&
+        html`
+          (${waiting})
+        `}</button><div class="links" id="menu" popover>${links}</div>
       <form method="post" action="${signOutPath}"><input type="hidden" name="csrf" value="${visit.visitor.csrf}">
-        <button type="submit" class="plain small">Sign out ${visit.visitor.name}</button></form>
+        <button type="submit" class="plain small" title="Signed in as ${visit.visitor.name}">Sign out</button></form>
     </nav>
   `;
 }

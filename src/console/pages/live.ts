@@ -3,7 +3,7 @@ import type { Live } from "../live/live.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
 import type { Act, LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, duration, moment, outcomeBadge } from "./words.ts";
+import { ago, dataTable, duration, outcomeBadge, personColumn } from "./words.ts";
 
 interface LiveOptions {
   readonly live: Live;
@@ -54,7 +54,7 @@ export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Secti
         ${switches !== undefined && html`<div id="switches">${switches}</div>`}
         <div id="waiting">${waiting}</div>
         <h2>Running now</h2><div id="running">${running}</div>
-        <h2>Just ended</h2><div id="ended">${ended}</div>
+        <h2>Recent calls</h2><div id="ended">${ended}</div>
       `;
     },
     acts: {
@@ -120,8 +120,8 @@ type Ended = Awaited<ReturnType<Live["view"]>>["ended"];
 
 function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => string): Html {
   return dataTable({
-    caption: "Calls that run, the oldest first",
-    columns: ["Client", "Person", "Tool", "Arguments", "Since", "Actions"],
+    caption: "Running calls, oldest first",
+    columns: ["Client", personColumn(visit), "Tool", "Arguments", "Started", "Actions"],
     rows: calls.map(({ id, client, person, tool, arguments: given, since }) => [
       nameOf(client),
       person,
@@ -132,16 +132,16 @@ function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => stri
         visit.visitor.isAdministrator && actButton(visit, "pause", "Pause the client", { client }, nameOf(client))
       }</div>`,
     ]),
-    whenEmpty: "Nothing runs.",
+    whenEmpty: "Nothing is running.",
   });
 }
 
 function endedTable(calls: Ended, visit: Visit, nameOf: (id: string) => string): Html {
   return dataTable({
-    caption: "Calls that ended, the newest first",
-    columns: ["Time", "Client", "Person", "What", "File or record", "Outcome", { number: "Took" }],
+    caption: "Calls that ended, newest first",
+    columns: ["Time", "Client", personColumn(visit), "Tool", "File or record", "Outcome", { number: "Duration" }],
     rows: calls.map(({ time, client, person, tool, target, outcome, code, durationMs }) => [
-      moment(time),
+      ago(time, visit.now),
       client === null ? null : nameOf(client),
       person,
       tool,
@@ -149,6 +149,6 @@ function endedTable(calls: Ended, visit: Visit, nameOf: (id: string) => string):
       outcomeBadge(outcome, code),
       durationMs === null ? null : duration(durationMs),
     ]),
-    whenEmpty: `Nothing was called since this server started${visit.visitor.isAdministrator ? "" : ", by you"}.`,
+    whenEmpty: `No calls${visit.visitor.isAdministrator ? "" : " of yours"} since this server started.`,
   });
 }

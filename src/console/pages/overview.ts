@@ -1,7 +1,7 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
 import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, plainName, timeOfDay, withCode } from "./words.ts";
+import { ago, dataTable, personColumn, plainName, timeOfDay, withCode } from "./words.ts";
 import type { Decisions } from "../approvals/decisions.ts";
 import type { SearchAudit } from "./audit.ts";
 
@@ -18,7 +18,8 @@ interface OverviewPart {
   readonly id: string;
   readonly title: string;
   readonly forAdministrators?: true;
-  show(visit: Visit): Promise<Html>;
+  /** `null` where there is nothing to show: then its heading is not shown either. */
+  show(visit: Visit): Promise<Html | null>;
 }
 
 interface OverviewOptions {
@@ -33,24 +34,26 @@ export function overviewSection({ health, parts }: OverviewOptions): Section {
   ];
   const shownTo = (visit: Visit) =>
     all.filter(({ forAdministrators }) => visit.visitor.isAdministrator || forAdministrators !== true);
-  const live = async (visit: Visit): Promise<LiveParts> =>
-    Object.fromEntries(
-      await Promise.all(shownTo(visit).map(async (part) => [part.id, await part.show(visit)] as const)),
-    );
+  const live = async (visit: Visit): Promise<LiveParts> => {
+    const found = await Promise.all(shownTo(visit).map(async (part) => ({ ...part, content: await part.show(visit) })));
+    const isQuiet = found.every(({ id, content }) => id === "health" || content === null);
+    return {
+      ...Object.fromEntries(
+        found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
+      ),
+      quiet: isQuiet
+        ? html`<p>No client has called a tool in the last 24 hours. <a href="/">Connect a client</a></p>`
+        : html``,
+    };
+  };
   return {
     name: "",
     title: "Overview",
     live,
     async show(visit) {
       const now = await live(visit);
-      return html`${
-        shownTo(visit).map(({ id, title }) =>
-          html`
-            <h2>${title}</h2>
-            <div id="${id}">${now[id]}</div>
-          `
-        )
-      }`;
+      const ids = ["quiet", ...shownTo(visit).map(({ id }) => id)];
+      return html`${ids.map((id) => html`<div id="${id}">${now[id]}</div>`)}`;
     },
   };
 }
@@ -86,9 +89,9 @@ export function waitingPart(decisions: Decisions): OverviewPart {
     async show({ visitor, href }) {
       const { length } = await decisions.waiting(visitor);
       return length === 0
-        ? html`<p class="quiet">No call waits for your decision.</p>`
+        ? null
         : html`<p><a href="${href("decisions")}">${length} ${length === 1 ? "call waits" : "calls wait"}</a> for your
-          decision.</p>`;
+          approval.</p>`;
     },
   };
 }
@@ -110,19 +113,21 @@ export function connectedPart(
   return {
     id: "connected",
     title: "Connected now",
-    async show({ visitor, now, href }) {
+    async show(visit) {
+      const { visitor, now, href } = visit;
       const all = (await connected()).filter(({ person }) => visitor.isAdministrator || person === visitor.userId);
+      if (all.length === 0) return null;
       return html`${
         dataTable({
           caption: "Clients that called a tool in the last five minutes",
-          columns: ["Client", "Person", { number: "Calls" }, "Last"],
+          columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
           rows: all.slice(0, clientsShown).map((client) => [
             nameOfClient(client.clientId),
             client.person,
             client.calls,
             ago(client.lastAt, now),
           ]),
-          whenEmpty: "No client called a tool in the last five minutes.",
+          whenEmpty: "",
         })
       }${all.length > clientsShown && html`<p><a href="${href("live")}">${all.length - clientsShown} more</a></p>`}`;
     },
@@ -133,7 +138,7 @@ export function connectedPart(
 export function callsPart(readDay: () => Promise<readonly HourOfCalls[]>): OverviewPart {
   return {
     id: "calls",
-    title: "Calls of the last day",
+    title: "Calls, last 24 hours",
     forAdministrators: true,
     async show({ now }) {
       const found = new Map((await readDay()).map((each) => [each.hour, each.outcomes]));
@@ -143,7 +148,7 @@ export function callsPart(readDay: () => Promise<readonly HourOfCalls[]>): Overv
         return { hour, ...sumsOf(found.get(hour) ?? {}) };
       });
       const total = hours.reduce((sum, { well, bad }) => sum + well + bad, 0);
-      return total === 0 ? html`<p class="quiet">No tool was called.</p>` : html`${picture(hours)}${numbers(hours)}`;
+      return total === 0 ? null : html`${picture(hours)}${numbers(hours)}`;
     },
   };
 }
@@ -177,8 +182,10 @@ function picture(hours: readonly Bar[]): Html {
       <svg viewBox="0 0 ${whole} ${height + 2}" preserveAspectRatio="none" role="img"
         aria-label="Calls in each of the last ${hours.length} hours, at most ${most}; the table below has the numbers">
         ${bars}<line x1="0" y1="${height + 1}" x2="${whole}" y2="${height + 1}" stroke="currentColor" /></svg>
-      <figcaption class="quiet">One bar an hour, the last one on the right; at most ${most} calls.
-          <span class="badge good">went well</span> <span class="badge bad">refused or failed</span></figcaption>
+      <figcaption
+        class="quiet"><span class="axis"><span>24 hours ago</span><span>18</span><span>12</span><span>6</span><span>now</span></span>
+        Calls an hour; the tallest bar is ${most}. <span class="badge good">Succeeded</span>
+        <span class="badge bad">Failed</span></figcaption>
     </figure>
   `;
 }
@@ -186,10 +193,10 @@ function picture(hours: readonly Bar[]): Html {
 function numbers(hours: readonly Bar[]): Html {
   const rows = hours.filter(({ well, bad }) => well + bad > 0)
     .map(({ hour, well, bad }) => [timeOfDay(hour), well, bad]);
-  return html`<details id="numbers"><summary>The numbers</summary>${
+  return html`<details id="numbers"><summary>Numbers</summary>${
     dataTable({
       caption: "Calls by hour",
-      columns: ["Hour", { number: "Went well" }, { number: "Refused or failed" }],
+      columns: ["Hour", { number: "Succeeded" }, { number: "Failed" }],
       rows,
       whenEmpty: "",
     })
@@ -200,16 +207,19 @@ function numbers(hours: readonly Bar[]): Html {
 export function refusedPart(search: SearchAudit): OverviewPart {
   return {
     id: "refused",
-    title: "Refused lately",
-    async show({ visitor, now, href }) {
+    title: "Recent refusals",
+    async show(visit) {
+      const { visitor, now, href } = visit;
       const person = visitor.isAdministrator ? undefined : visitor.userId;
-      const { lines } = await search({ person, outcome: "refused", since: now - hoursShown * hourMs }, {
+      const { lines: found } = await search({ person, outcome: "refused", since: now - hoursShown * hourMs }, {
         limit: linesShown,
       });
+      const lines = found.filter(({ event }) => event !== "set_up"); // the owner's own link, opened again
+      if (lines.length === 0) return null;
       return html`${
         dataTable({
-          caption: "The last refusals of the day",
-          columns: ["When", "Person", "What", "Why"],
+          caption: "In the last 24 hours",
+          columns: ["Time", personColumn(visit), "Tool or event", "Reason"],
           rows: lines.map((
             line,
           ) => [
@@ -218,9 +228,9 @@ export function refusedPart(search: SearchAudit): OverviewPart {
             line.tool ?? plainName(line.event),
             plainName(line.code ?? line.outcome ?? ""),
           ]),
-          whenEmpty: "Nothing was refused.",
+          whenEmpty: "",
         })
-      }${lines.length > 0 && html`<p><a href="${href("audit", { outcome: "refused" })}">All refusals</a></p>`}`;
+      }<p><a href="${href("audit", { outcome: "refused" })}">All refusals</a></p>`;
     },
   };
 }

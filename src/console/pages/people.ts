@@ -2,7 +2,7 @@
 import type { Administration, UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
-import { dataTable, moment, nextLink, pageOf } from "./words.ts";
+import { ago, dataTable, nextLink, pageOf } from "./words.ts";
 import type { Act, Section, Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
@@ -51,9 +51,9 @@ export function peopleSection(
       if (!link.ok) return { problem: link.error.message };
       return html`
         <p>Give this link to <strong>${userId}</strong>. It is shown once, works once, and ends in three days.
-          Its holder chooses the passphrase.</p>
+          The holder chooses the passphrase.</p>
         <pre>${link.value}</pre>
-        <p><a href="${href("people")}">Back to the people</a></p>
+        <p><a href="${href("people")}">Back to People</a></p>
       `;
     },
   });
@@ -69,23 +69,33 @@ export function peopleSection(
       const rows = shown.map((user) => [
         html`<a href="${visit.href("connections", { person: user.id })}">${user.displayName ?? user.id}</a>`,
         stateOf(user),
-        moment(user.createdAt),
+        ago(user.createdAt, visit.now),
         actionsFor(user, visit, signInIsElsewhere),
       ]);
       return html`
         ${dataTable({
           caption: "People who may sign in",
-          columns: ["Person", "State", "Since", "Change"],
+          columns: ["Person", "State", "Since", "Actions"],
           rows,
           whenEmpty: "No one yet.",
         })}
         ${nextLink(visit, { section: "people", name: "after", next, words: "Further people" })}
         ${!signInIsElsewhere && inviteForm(visit)}
+        ${!signInIsElsewhere && pendingTable(await administration.invitations(), visit)}
       `;
     },
     acts: {
       invite: inviting("new"),
       reset: inviting("reset"),
+      withdraw: {
+        done: "The link was withdrawn.",
+        forAdministrators: true,
+        async run({ form, visitor, address }) {
+          return await administration.withdraw(form.get("invitation") ?? "", { ...visitor, address })
+            ? "done"
+            : { problem: "This link was used or withdrawn already, or has expired." };
+        },
+      },
       disable: changing(
         "disable",
         "disable",
@@ -105,7 +115,9 @@ function stateOf({ id, disabled, administrator }: User): Html {
 }
 
 function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInIsElsewhere: boolean): Html {
-  if (id === owner || id === visit.visitor.userId) return html`<span class="quiet">At the command line only</span>`;
+  if (id === owner || id === visit.visitor.userId) {
+    return html`<span class="quiet">Change this from the command line</span>`;
+  }
   const button = (act: string, label: string): Html =>
     html`
       <form method="post"
@@ -126,13 +138,37 @@ function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInI
 function inviteForm(visit: Visit): Html {
   return html`
     <h2>Invite a person</h2>
-    <p class="quiet">They get a link with which they choose a passphrase of their own.</p>
+    <p class="quiet">They choose their own passphrase.</p>
     <form method="post" action="${visit.href("people")}" class="row">
       ${actFields(visit.visitor, "invite")}
       <div><label for="user">User name</label>
-        <input type="text" id="user" name="user" required maxlength="32" autocapitalize="none" spellcheck="false"
+        <input type="text" id="user" name="user" value="${visit.query.get("act") === "invite"
+          ? visit.query.get("user") ?? ""
+          : ""}" required maxlength="32" autocapitalize="none" spellcheck="false"
           autocomplete="off"></div>
-      <button type="submit" class="small">Make a link</button>
+      <button type="submit" class="small">Create invite link</button>
     </form>
   `;
+}
+
+type Pending = Awaited<ReturnType<Administration["invitations"]>>;
+
+function pendingTable(pending: Pending, visit: Visit): Html | null {
+  if (pending.length === 0) return null;
+  return html`<h2>Pending invitations</h2>${
+    dataTable({
+      caption: "Links that have not been used",
+      columns: ["Person", "For", "From", "Expires", "Actions"],
+      rows: pending.map(({ id, userId, kind, by, expiresAt }) => [
+        ...[userId, kind === "new" ? "A new account" : "A new passphrase", by, ago(expiresAt, visit.now)],
+        html`
+          <form method="post"
+            action="${visit.href("people")}">${actFields(visit.visitor, "withdraw", {
+              invitation: id,
+            })}<button type="submit" class="small plain" aria-label="Withdraw the link of ${userId}">Withdraw</button></form>
+        `,
+      ]),
+      whenEmpty: "",
+    })
+  }`;
 }

@@ -94,7 +94,7 @@ export function rulesSection(options: RulesOptions): Section {
             return html`
               <p>${ruleWords(rule)}</p>
               <p>By itself it would have ${caughtWords[rule.verdict]} <strong>${caught.length}</strong> of ${calls
-                .length} calls: those of the last day, or the latest of a busy one.</p>
+                .length} calls: those of the last 24 hours, or the latest of a busy day.</p>
               <p>With the other rules, it would have changed what happened to <strong>${changed.length}</strong> of
                 them.${changed.length < caught.length && html`
                   For the others, a rule that comes before this one decides, or they are ${caughtWords[
@@ -203,11 +203,11 @@ function ruleForm(
       <div><label for="client">Client</label><select id="client" name="client">${option("", "Any client")}${clients.map(
         ({ id, name }) => option(id, name),
       )}</select></div>
-      <div><label for="approver">Who approves</label><select id="approver" name="approver">${option(
+      <div><label for="approver">Approver</label><select id="approver" name="approver">${option(
         "",
-        "The person themselves",
+        "The person it acts for",
       )}${option("administrator", "An administrator")}</select></div>
-      <button type="submit" name="trial" value="yes" class="small plain">Try it on the last day</button>
+      <button type="submit" name="trial" value="yes" class="small plain">Test on the last 24 hours</button>
       <button type="submit" class="small">Add</button>
     </form>
   `;

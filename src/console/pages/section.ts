@@ -19,8 +19,8 @@ interface ActVisit extends Visit {
   readonly address: string;
 }
 
-/** What an act did: a page of its own, for what is shown once; or why it did nothing. */
-type ActOutcome = "done" | Html | { readonly problem: string };
+/** What an act did: its words, or others; a page of its own, for what is shown once; or why it did nothing. */
+type ActOutcome = "done" | { readonly done: string } | Html | { readonly problem: string };
 
 /** Something that a form of a section does. */
 export interface Act {

@@ -2,7 +2,7 @@
 import { accountName, type LinkHealth, linkProblem } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import type { LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, moment } from "./words.ts";
+import { ago, dataTable, personColumn } from "./words.ts";
 
 interface ServicenowOptions {
   readonly origin: string;
@@ -35,7 +35,7 @@ export function servicenowSection(options: ServicenowOptions): Section {
     async show(visit) {
       const { own, links } = await live(visit);
       return html`
-        <p>Agents act at <strong>${new URL(origin).host}</strong> with the account that their person has linked.</p>
+        <p>Agents use <strong>${new URL(origin).host}</strong> with the account that each person has linked.</p>
         <div id="own">${own}</div>
         ${visit.visitor.isAdministrator && html`<h2>Linked accounts</h2>`}
         <div id="links">${links}</div>
@@ -47,12 +47,12 @@ export function servicenowSection(options: ServicenowOptions): Section {
 function linksTable(links: readonly LinkHealth[], visit: Visit): Html {
   return dataTable({
     caption: "One row a person. “Last used” is when the link was last renewed, which use does about every half hour.",
-    columns: ["Person", "Account", "State", "Linked", "Last used"],
+    columns: [personColumn(visit), "Account", "State", "Linked", "Last used"],
     rows: links.map((link) => [
       link.subject,
       accountName(link),
       stateCell(link, visit),
-      moment(link.linkedAt),
+      ago(link.linkedAt, visit.now),
       link.state === "linked" ? ago(link.renewedAt, visit.now) : "",
     ]),
     whenEmpty: "No one has linked an account.",

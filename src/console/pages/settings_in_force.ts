@@ -1,5 +1,6 @@
 /** Settings in force: what each is, and where it comes from. Changing one is the operator's, and needs a restart. */
-import { html } from "../../lib/page.ts";
+import { type Html, html } from "../../lib/page.ts";
+import { durationWords } from "../../lib/time.ts";
 import type { Section } from "./section.ts";
 import { dataTable } from "./words.ts";
 import { commandLine } from "../../lib/program_name.ts";
@@ -10,6 +11,18 @@ interface SettingRow {
   /** "set" for a secret. */
   readonly value: string;
   readonly source: string;
+}
+
+const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** A number of seconds or bytes as people read it, exact on hover; other values as they are. */
+function readable(name: string, value: string): Html {
+  const count = /^\d{1,15}$/.test(value) ? Number(value) : 0;
+  if (count > 0 && /_SECONDS$|_TTL$/.test(name)) return html`<span title="${value} s">${durationWords(count)}</span>`;
+  const [unit, size] = Object.entries(units).findLast(([, size]) => count >= size && count % size === 0) ?? ["", 1];
+  return count > 0 && unit !== "" && name.includes("BYTES")
+    ? html`<span title="${value} bytes">${count / size} ${unit}</span>`
+    : html`<code>${value}</code>`;
 }
 
 export function settingsSection(rows: readonly SettingRow[]): Section {
@@ -26,8 +39,8 @@ export function settingsSection(rows: readonly SettingRow[]): Section {
             caption: heading,
             columns: ["Setting", "Value", "Source"],
             rows: rows.filter((row) => row.heading === heading).map(({ name, value, source }) => [
-              html`<code>${name}</code>`,
-              html`<code>${value}</code>`,
+              html`<code>${name.split("_").map((part, index) => html`${index > 0 && html`_<wbr>`}${part}`)}</code>`,
+              readable(name, value),
               source,
             ]),
             whenEmpty: "",

@@ -1,4 +1,4 @@
-/** "Why does it not connect?": each client's attempt with its steps and a diagnosis, and tests of the server itself. */
+/** Troubleshooting: each client's attempt with its steps and a diagnosis, and tests of the server itself. */
 import { type AttemptReport, stepWords } from "../connections/report.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
@@ -28,20 +28,20 @@ export function whySection({ resource, attempts, examine }: WhyOptions): Section
   };
   return {
     name: "why",
-    title: "Why does it not connect?",
+    title: "Troubleshooting",
     live,
     async show(visit) {
       const { attempts: list } = await live(visit);
       return html`
-        <p>What clients did in the last day to connect, newest first. Ten seconds after an attempt has stopped, this page
-          says why.</p>
+        <p>Connection attempts of the last 24 hours, newest first. The reason appears ten seconds after an attempt
+          stops.</p>
         <div id="attempts">${list}</div>
         ${visit.visitor.isAdministrator && checklist(visit, resource)}
       `;
     },
     acts: {
       test: {
-        done: "The tests were run.",
+        done: "Tests finished.",
         forAdministrators: true,
         async run(visit) {
           return findingsPage(await examine(), visit);
@@ -53,8 +53,8 @@ export function whySection({ resource, attempts, examine }: WhyOptions): Section
 
 function checklist(visit: Visit, resource: string): Html {
   return html`
-    <h2>The client is not in the list</h2>
-    <p>Then none of its requests arrived. Go through this list:</p>
+    <h2>Don't see your client?</h2>
+    <p>Its requests never reached this server. Check:</p>
     <ol>
       <li>The address in the client is <code>${resource}</code>.</li>
       <li>Its name leads to this machine, with an IPv4 address that the client can reach. Clients in the cloud reach
@@ -77,8 +77,8 @@ const findingWords = { well: "OK", note: "Note", warning: "Needs attention", bro
 
 function findingsPage(findings: readonly Finding[], visit: Visit): Html {
   const table = dataTable({
-    caption: "What the server found out about itself",
-    columns: ["Part", "State", "Found", "What to do"],
+    caption: "Results",
+    columns: ["Check", "Result", "Details", "What to do"],
     rows: findings.map(({ name, state, text, remedy }) => [
       name,
       findingWords[state],
@@ -89,14 +89,14 @@ function findingsPage(findings: readonly Finding[], visit: Visit): Html {
   });
   return html`${table}
     <p>Whether the internet reaches this server is only seen from there: open its address on a phone without Wi-Fi.</p>
-    <p><a href="${visit.href("why")}">Back to the attempts</a></p>`;
+    <p><a href="${visit.href("why")}">Back to Troubleshooting</a></p>`;
 }
 
 function attemptList(reports: readonly AttemptReport[], { now, visitor }: Visit): Html {
   if (reports.length === 0) {
     return html`<p class="quiet">No client has tried to connect${
       visitor.isAdministrator ? "" : " in your name"
-    } in the last day.</p>`;
+    } in the last 24 hours.</p>`;
   }
   return html`${reports.map((report) => attemptArticle(report, now))}`;
 }
@@ -108,10 +108,10 @@ function attemptArticle(report: AttemptReport, now: number): Html {
     <article class="held">
       <h2>${name}</h2>
       <p class="quiet">${ago(lastAt, now)}${places !== "" && html`, from ${places}`}${redirectHost !== null &&
-        html`, returns to ${redirectHost}`}${people.length > 0 && html`, for ${people.join(", ")}`}</p>
+        html`, redirects to ${redirectHost}`}${people.length > 0 && html`, for ${people.join(", ")}`}</p>
       ${diagnosisParts(report)}
       <details id="steps-${startedAt}">
-        <summary>Its steps</summary>
+        <summary>Steps</summary>
         <ol>${steps.map((step) =>
           html`<li value="${steps.indexOf(step) + 1}"><span class="quiet">${seconds(step.time - startedAt)}</span> ${
             stepWords(step)

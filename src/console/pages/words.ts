@@ -9,8 +9,7 @@ const day = 24 * hour;
 
 /** A moment, exact in its attribute and title, in words by how long ago it was. */
 export function ago(time: number, now: number): Html {
-  const iso = new Date(time).toISOString();
-  return html`<time datetime="${iso}" title="${iso}">${agoWords(now - time)}</time>`;
+  return html`<time datetime="${new Date(time).toISOString()}" title="${exactly(time)}">${agoWords(now - time)}</time>`;
 }
 
 function agoWords(ms: number): string {
@@ -31,8 +30,12 @@ function lengthWords(ms: number): string {
 
 /** A date and a time in UTC. */
 export function moment(time: number): Html {
+  return html`<time datetime="${new Date(time).toISOString()}">${exactly(time)}</time>`;
+}
+
+function exactly(time: number): string {
   const iso = new Date(time).toISOString();
-  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC</time>`;
+  return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 }
 
 /** A time of today, to the minute. */
@@ -95,10 +98,10 @@ export function outcomeBadge(outcome: string | null, code: string | null): Html 
 
 type Cell = Html | string | number | null;
 
-/** A column's heading; numbers are aligned to the right. */
-type Column = string | { readonly number: string };
+/** A column's heading; numbers are aligned to the right. `null`: the column is not shown. */
+type Column = string | { readonly number: string } | null;
 
-/** A table that scrolls by itself in a narrow window, or `whenEmpty` in words. */
+/** A table, in a narrow window a card a row; or `whenEmpty` in words. */
 export function dataTable(
   { caption, columns, rows, whenEmpty }: {
     readonly caption: string;
@@ -108,15 +111,16 @@ export function dataTable(
   },
 ): Html {
   if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;
-  const headings = columns.map((column) =>
-    typeof column === "string"
-      ? html`<th scope="col">${column}</th>`
-      : html`<th scope="col" class="number">${column.number}</th>`
+  const shown = columns.flatMap((column, index) =>
+    column === null ? [] : [
+      typeof column === "string" ? { index, label: column, kind: "" } : { index, label: column.number, kind: "number" },
+    ]
   );
+  const headings = shown.map(({ label, kind }) => html`<th scope="col" class="${kind}">${label}</th>`);
   const lines = rows.map((cells) =>
     html`<tr>${
-      cells.map((cell, index) =>
-        typeof columns[index] === "object" ? html`<td class="number">${cell}</td>` : html`<td>${cell}</td>`
+      shown.map(({ index, label, kind }) =>
+        isNothing(cells[index]) ? html`<td></td>` : html`<td class="${kind}" data-label="${label}">${cells[index]}</td>`
       )
     }</tr>`
   );
@@ -131,6 +135,15 @@ export function dataTable(
       </table>
     </div>
   `;
+}
+
+function isNothing(cell: Cell | undefined): boolean {
+  return cell === null || cell === undefined || cell === "" || (typeof cell === "object" && cell.markup === "");
+}
+
+/** The column that says whose a row is; there is none where all that the visitor sees is one person's. */
+export function personColumn({ visitor }: Visit): "Person" | null {
+  return visitor.seesOthers ? "Person" : null;
 }
 
 // One page of a list that is in order, and where the next one begins.

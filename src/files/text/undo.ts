@@ -40,7 +40,7 @@ export async function passagesOf(before: string, after: string): Promise<readonl
 }
 
 /** The text with its places as they were before; `null` unless each is there exactly once. */
-function revertPassages(text: string, passages: readonly Passage[]): string | null {
+export function revertPassages(text: string, passages: readonly Passage[]): string | null {
   let reverted = text;
   for (const { before, after } of passages.toReversed()) {
     const find = after === "" ? () => -1 : createTextFinder(after);
@@ -78,11 +78,16 @@ export interface UndoFailure {
 type Undoing = Workspace & { readonly trash: Trash };
 type Way = () => Promise<Outcome<unknown>>;
 
-/** Undoes the change through a workspace that began a change for it; gives the paths, in their order. */
-export async function undoChange(workspace: Undoing, change: Change): Promise<Result<readonly string[], UndoFailure>> {
+interface UndoStep {
+  readonly path: string;
+  readonly way: Way;
+}
+
+/** How each step would be undone, in that order, or why the change cannot be. Nothing is changed. */
+export async function planUndo(workspace: Undoing, change: Change): Promise<Result<readonly UndoStep[], UndoFailure>> {
   if (change.undoneBy !== null) return failed({ reason: "undone", by: change.undoneBy });
   const steps = joinOwn(change.steps).toReversed();
-  const ways: { readonly path: string; readonly way: Way }[] = [];
+  const ways: UndoStep[] = [];
   const freed = new Set<string>();
   for (const step of steps) {
     const way = await wayBack(workspace, change, step, { isOnly: steps.length === 1, freed });
@@ -90,8 +95,15 @@ export async function undoChange(workspace: Undoing, change: Change): Promise<Re
     ways.push({ path: step.step.path, way: way.value });
     if (step.step.op === "move" || (step.step.op === "put" && step.step.created)) freed.add(step.step.path);
   }
+  return success(ways);
+}
+
+/** Undoes the change through a workspace that began a change for it; gives the paths, in their order. */
+export async function undoChange(workspace: Undoing, change: Change): Promise<Result<readonly string[], UndoFailure>> {
+  const planned = await planUndo(workspace, change);
+  if (!planned.ok) return planned;
   const undone: string[] = [];
-  for (const { path, way } of ways) {
+  for (const { path, way } of planned.value) {
     const back = await way();
     if (!back.ok) return failed({ reason: "refused", path, refusal: back.error }, undone);
     undone.push(path);
@@ -104,7 +116,7 @@ function failed(problem: UndoProblem, undone: readonly string[] = []): Result<ne
 }
 
 /** Further contents that the change has put in the place of its own are one step with the first. */
-function joinOwn(steps: readonly NumberedStep[]): NumberedStep[] {
+export function joinOwn(steps: readonly NumberedStep[]): NumberedStep[] {
   const joined: NumberedStep[] = [];
   for (const each of steps) {
     const { step } = each;
