@@ -87,7 +87,7 @@ export function notFoundPage(): Response {
   const title = "Page not found";
   const body = html`
     <h1>${title}</h1>
-    <p>Check the address for a typing mistake.</p>
+    <p>Check the address.</p>
     ${links}
   `;
   return pageResponse({ title, status: 404, body });

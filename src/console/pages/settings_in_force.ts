@@ -18,7 +18,9 @@ const units = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
 /** A number of seconds or bytes as people read it, exact on hover; other values as they are. */
 function readable(name: string, value: string): Html {
   const count = /^\d{1,15}$/.test(value) ? Number(value) : 0;
-  if (count > 0 && /_SECONDS$|_TTL$/.test(name)) return html`<span title="${value} s">${durationWords(count)}</span>`;
+  if (count > 0 && /_SECONDS$|_TTL$|_LIFETIME$/.test(name)) {
+    return html`<span title="${value} s">${durationWords(count)}</span>`;
+  }
   const [unit, size] = Object.entries(units).findLast(([, size]) => count >= size && count % size === 0) ?? ["", 1];
   return count > 0 && unit !== "" && name.includes("BYTES")
     ? html`<span title="${value} bytes">${count / size} ${unit}</span>`
