@@ -61,7 +61,9 @@ function tableNames(
   const named = typeof table === "string" && table.trim() !== "" ? table.trim() : null;
   const record = typeof id === "string" ? id.trim() : "";
   if (/^https?:/i.test(record)) return null;
-  const byNumber = recordNumber.test(record) ? tableOfNumber(record) : null;
+  const ofNumbers = new Set(record.split(/[\s,;|]+/).filter((each) => recordNumber.test(each)).map(tableOfNumber));
+  if (ofNumbers.size > 1) return null;
+  const [byNumber = null] = ofNumbers;
   if (/^(me|my profile)$/i.test(record)) return ["sys_user"];
   const given = named ?? byNumber;
   if (given === null) return null;

@@ -39,6 +39,28 @@ const lists = `
 /** States in which the base system takes work as done, and keeps it active until it is closed. */
 export const resolvedStates: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
 
+/** Where the base system lets people take a record on from a state: `table type: state>next,next; ...` */
+const moves = `
+  incident: 1>2,3,6,8; 2>3,6,8; 3>2,6,8; 6>2,7
+  problem: 101>102; 102>103,106; 103>104,106; 104>103,106; 106>103,107; 107>103
+  change_request normal: -5>-4,4; -4>-5,4; -3>-5,4; -2>-1,4; -1>0,4; 0>3,-1
+  change_request standard: -5>-2,4; -2>-1,4; -1>0,4; 0>3,-1
+  change_request emergency: -5>-3,4; -3>-5,4; -2>-1,4; -1>0,4; 0>3,-1
+`;
+
+/** The usual moves of a table's records, or of one of a type and state, in words; an instance may have its own models. */
+export function usualMoves(table: string, at?: { readonly type: string; readonly state: string }): readonly string[] {
+  const known = usualChoices([table], "state");
+  const label = (state = ""): string => known.find(({ value }) => value === state)?.label ?? state;
+  return moves.trim().split("\n").flatMap((line) => {
+    const [kind = "", all = ""] = line.trim().split(": ");
+    const [owner, type] = kind.split(" ");
+    if (owner !== table || (at !== undefined && type !== undefined && type !== at.type)) return [];
+    return all.split("; ").map((move) => move.split(">")).filter(([from]) => at === undefined || from === at.state)
+      .map(([from, next = ""]) => `${type ?? table}, from ${label(from)} to ${next.split(",").map(label).join(", ")}`);
+  });
+}
+
 const byField: ReadonlyMap<string, readonly UsualChoice[]> = new Map(
   lists.trim().split("\n").map((line) => {
     const [field = "", choices = ""] = line.trim().split(": ");

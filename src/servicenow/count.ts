@@ -3,7 +3,9 @@ import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
+import type { MeanTime, RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
+import { datesOf, wallClock } from "./dates.ts";
+import { storedValue } from "./field_values.ts";
 import { readOn } from "./read_on.ts";
 import { ignoredCondition, readSelection, select, type Selection, shownValue, withConditions } from "./selection.ts";
 import { columnsOf } from "./columns.ts";
@@ -14,10 +16,16 @@ const rowsPerRequest = 2_000;
 const maxRows = 10_000;
 const statistics = z.object({ stats: z.object({ count: z.coerce.number().int().nonnegative() }) });
 
+/** `unit`: the days, weeks or months of a date. */
+interface GroupField {
+  readonly path: string;
+  readonly unit: string | null;
+}
+
 /** Counts rows as the Table API shows them, since those alone have passed the rules of the instance. */
 export async function countRecords(
   parts: DeskParts,
-  { groupBy, ...request }: RecordCountRequest,
+  { groupBy, meanTime = [], ...request }: RecordCountRequest,
   person: Person,
 ): Promise<Result<RecordCount, ServicenowFailure>> {
   const selected = await select(parts, await withConditions(parts, request, person), person);
@@ -25,19 +33,22 @@ export async function countRecords(
   const { table } = selected.value;
   const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy, person);
   if (!grouped.ok) return grouped;
-  return await readSelection(selected.value, (each) => countSelected(parts, each, grouped.value, person));
+  const between = await timesBetween(parts, table, meanTime, person);
+  if (!between.ok) return between;
+  const by = { group: grouped.value, between: between.value };
+  return await readSelection(selected.value, (each) => countSelected(parts, each, by, person));
 }
 
 async function countSelected(
   parts: DeskParts,
   selected: Selection,
-  field: string | null,
+  { group, between }: { readonly group: GroupField | null; readonly between: readonly string[] },
   person: Person,
 ): Promise<Result<RecordCount, ServicenowFailure>> {
   const { table, query, understood, checked } = selected;
   const request = {
     query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
-    fields: [...field === null ? [] : [field], ...checked.map(({ path }) => path)],
+    fields: [...group === null ? [] : [group.path], ...between, ...checked.map(({ path }) => path)],
   };
   const reading = { wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest };
   const read = await readOn(parts.tableApi, table, request, reading, person);
@@ -45,8 +56,8 @@ async function countSelected(
   const { rows, next } = read.value;
   const ignored = ignoredCondition(selected, rows);
   if (ignored !== null) return ignored;
-  const groups = new Map<string, number>();
-  for (const row of rows) tally(groups, row, field);
+  const now = group === null || group.unit === null ? null : await datesOf(parts, "now", person);
+  const groups = Map.groupBy(group === null ? [] : rows, (row) => groupName(row, group, now?.zone ?? "UTC"));
   const isWhole = next === null;
   return success({
     table,
@@ -54,9 +65,11 @@ async function countSelected(
     count: rows.length,
     isWhole,
     ...(isWhole ? {} : { instanceCount: await statisticsOf(parts, { table, query }, person) }),
-    groups: field === null
+    mean: meanOf(rows, between),
+    groups: group === null
       ? null
-      : [...groups].map(([name, size]) => ({ name, size })).toSorted((a, b) => b.size - a.size),
+      : [...groups].map(([name, own]) => ({ name, size: own.length, mean: meanOf(own, between) }))
+        .toSorted((a, b) => group.unit === null ? b.size - a.size : a.name < b.name ? -1 : 1),
   });
 }
 
@@ -65,20 +78,60 @@ async function groupField(
   table: string,
   groupBy: string,
   person: Person,
-): Promise<Result<string, ServicenowFailure>> {
+): Promise<Result<GroupField, ServicenowFailure>> {
+  const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
-  const found = await findColumn(parts, columns.value, groupBy, person);
+  const found = await findColumn(parts, columns.value, name, person);
   if (!found.ok) return found;
-  return /^(journal|html|glide_date_time)/.test(found.value.column.type)
-    ? invalidInput(`${found.value.path} has a value of its own in each record: group by another field`)
-    : success(found.value.path);
+  const { path, column: { type } } = found.value;
+  const isDate = /date/.test(type);
+  if (unit !== null && !isDate) return invalidInput(`${path} is no date: group by it without "${unit}"`);
+  if (/^(journal|html)/.test(type)) {
+    return invalidInput(`${path} has a value of its own in each record: group by another field`);
+  }
+  return success({ path, unit: isDate ? unit?.toLowerCase() ?? "day" : null });
 }
 
-function tally(groups: Map<string, number>, row: RecordFields, field: string | null): void {
-  if (field === null) return;
-  const name = shownValue(row, field) || "(empty)";
-  groups.set(name, (groups.get(name) ?? 0) + 1);
+/** The two dates between which time is measured; none where that was not asked for. */
+async function timesBetween(
+  parts: DeskParts,
+  table: string,
+  names: readonly string[],
+  person: Person,
+): Promise<Result<readonly string[], ServicenowFailure>> {
+  if (names.length === 0) return success([]);
+  const columns = await columnsOf(parts, table, person);
+  if (!columns.ok) return columns;
+  const paths: string[] = [];
+  for (const name of names) {
+    const found = await findColumn(parts, columns.value, name, person);
+    if (!found.ok) return found;
+    if (/date/.test(found.value.column.type)) paths.push(found.value.path);
+  }
+  return paths.length === 2 ? success(paths) : invalidInput("mean_time takes two dates, such as opened_at,resolved_at");
+}
+
+function meanOf(rows: readonly RecordFields[], [from = "", until = ""]: readonly string[]): MeanTime | null {
+  const spans = rows.map((row) => momentIn(row, until) - momentIn(row, from)).filter((span) => !Number.isNaN(span));
+  if (spans.length === 0) return null;
+  return { hours: spans.reduce((sum, span) => sum + span, 0) / spans.length / 3_600_000, records: spans.length };
+}
+
+function momentIn(row: RecordFields, name: string): number {
+  return Date.parse(`${storedValue(row, name).replace(" ", "T")}Z`);
+}
+
+/** Days are those of the person's calendar; a week goes by its Monday. */
+function groupName(row: RecordFields, group: GroupField | null, zone: string): string {
+  if (group === null || group.unit === null) return (group === null ? "" : shownValue(row, group.path)) || "(empty)";
+  const stored = storedValue(row, group.path);
+  if (Number.isNaN(momentIn(row, group.path))) return "(empty)";
+  const day = (stored.length > 10 ? wallClock(stored, zone) : stored).slice(0, 10);
+  if (group.unit !== "week") return day.slice(0, group.unit === "month" ? 7 : 10);
+  const at = new Date(`${day}T00:00:00Z`);
+  at.setUTCDate(at.getUTCDate() - (at.getUTCDay() + 6) % 7);
+  return `week of ${at.toISOString().slice(0, 10)}`;
 }
 
 /** The Aggregate API's count, for more records than are counted one by one; `null` where it gives none. */

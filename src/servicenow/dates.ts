@@ -87,7 +87,7 @@ export function parseDates(text: string, now: number, zone: string): DatedSpan |
 }
 
 /** What a clock in the zone shows at a stored moment. */
-function wallClock(stored: string, zone: string): string {
+export function wallClock(stored: string, zone: string): string {
   const at = Date.parse(`${stored.replace(" ", "T")}Z`);
   return stamp(at + offsetMs(at, zone));
 }

@@ -9,11 +9,10 @@ import { findRecord } from "./find_record.ts";
 import { shownValue } from "./selection.ts";
 import { finishedReport, plannedReport } from "./change_report.ts";
 import { columnsOf } from "./columns.ts";
-import { datesOf } from "./dates.ts";
+import { delegatorsOf } from "./references.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;
-const maxDelegators = 100;
 
 /** An approval that the person may decide on. */
 interface Waiting {
@@ -47,8 +46,8 @@ async function waitingApproval(
   if (own.length > 0) return onlyOne(own, null);
   const others = await waiting("state=requested");
   const all = others.ok ? others.value : [];
-  const delegators = all.length === 0 ? new Set() : await delegatorsOf(parts, person);
-  const delegated = all.filter((row) => delegators.has(storedValue(row, "approver")));
+  const delegators = all.length === 0 ? [] : await delegatorsOf(parts, person);
+  const delegated = all.filter((row) => delegators.some(({ sysId }) => sysId === storedValue(row, "approver")));
   if (delegated.length > 0) return onlyOne(delegated, "approver");
   const names = new Set(all.map((row) => shownValue(row, "approver")));
   const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
@@ -64,25 +63,6 @@ function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Resul
     `${storedValue(row, "sys_id")} for ${shownValue(row, "approver")}, of ${shownValue(row, "sys_created_on")}`
   );
   return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
-}
-
-/** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
-async function delegatorsOf(parts: DeskParts, person: Person): Promise<ReadonlySet<unknown>> {
-  const now = (await datesOf(parts, "now", person))?.from ?? "";
-  const query = `delegate=${person.account.sysId}^approvals=true`;
-  const found = await parts.tableApi.rows(
-    "sys_user_delegate",
-    { query, fields: ["user", "delegate", "starts", "ends"], limit: maxDelegators },
-    person,
-  );
-  const rows = found.ok ? found.value.rows : [];
-  // An instance ignores conditions that it does not understand.
-  return new Set(
-    rows.filter((row) =>
-      storedValue(row, "delegate") === person.account.sysId && storedValue(row, "starts") <= now &&
-      storedValue(row, "ends") >= now
-    ).map((row) => storedValue(row, "user")),
-  );
 }
 
 export async function decideApproval(

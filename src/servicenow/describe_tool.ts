@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { defineTool, type Tool } from "../mcp/mod.ts";
 import type { CatalogItem, DescribedField, ItemQuestion, ServicenowRecords, TableDescription } from "./port.ts";
+import { usualMoves } from "./choices.ts";
 import { describeNames } from "./argument_names_tool.ts";
 import { answerWith, callerOf, given, toTextOutcome } from "./outcome_tool.ts";
 
@@ -39,6 +40,7 @@ export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
 }
 
 function tableLines({ table, writable, source, fields, fieldsLeft }: TableDescription): readonly string[] {
+  const moves = fields.length === 1 && fields[0]?.name === "state" ? usualMoves(table) : [];
   return [
     `${table}${writable ? "" : " (read only here)"}: name (label) type`,
     ...(source === "records"
@@ -46,6 +48,7 @@ function tableLines({ table, writable, source, fields, fieldsLeft }: TableDescri
       : []),
     ...fields.map(fieldLine),
     ...(fieldsLeft > 0 ? [`and ${fieldsLeft} more fields`] : []),
+    ...(moves.length === 0 ? [] : ["usual moves of the base system; this instance may have others:", ...moves]),
   ];
 }
 

@@ -4,7 +4,19 @@ import type { JournalEntry, RecordView, RelatedRecords, ServicenowRecords, Shown
 import { defineTool, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
 import { recordNames } from "./argument_names_tool.ts";
-import { answerWith, callerOf, contentWarning, given, idParameter, listOf, optionalTable } from "./outcome_tool.ts";
+import {
+  answerWith,
+  callerOf,
+  contentWarning,
+  given,
+  idParameter,
+  joinOutcomes,
+  listedIds,
+  listOf,
+  maxListedRecords,
+  optionalTable,
+  tooManyRecords,
+} from "./outcome_tool.ts";
 
 // Records as lines of text. No value can pass for a line of ours: further lines of a value are indented.
 
@@ -91,6 +103,7 @@ function answerLines(answers: NonNullable<RecordView["answers"]>): readonly stri
 function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly string[] {
   const more = [...isCut ? ["the first"] : [], ...note === undefined ? [] : [note]].join("; ");
   const heading = more === "" ? kind : `${kind} (${more})`;
+  if (kind === "history" && records.length === 0) return [`${kind}: ${note}`];
   if (records.length === 0) return [`${heading}: none that the user may see`];
   return [
     `${heading}:`,
@@ -106,7 +119,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_get_record",
     title: "Read a ServiceNow record",
-    description: `Reads one record; ${contentWarning}.`,
+    description: `Reads a record, or several by their numbers; ${contentWarning}.`,
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: recordNames,
@@ -115,15 +128,24 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       table: optionalTable(),
       fields: z.string().optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
       include: z.string().optional().describe(
-        "By commas: journal, attachments, tasks, items, answers, approvals, ci (with relations), slas, work, members, on_call",
+        "By commas: journal, history, attachments, tasks, items, answers, approvals, ci (with relations), similar, slas, work, members, on_call",
       ).meta({ written: "commas" }),
     }),
     async run({ id, table, fields, include }, context) {
       const names = listOf(fields);
-      const request = { id, table: given(table), fields: names, include: listOf(include) ?? [] };
+      const ids = listedIds(id);
+      if (ids.length > maxListedRecords) return tooManyRecords;
+      const request = { table: given(table), fields: names, include: listOf(include) ?? [] };
       const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
       const lines = (view: RecordView) => viewLines(view, isChosen ? maxChosenCharacters : undefined);
-      return await answerWith(servicenow, servicenow.desk.get(request, callerOf(context)), lines);
+      const [first, ...others] = await Promise.all(
+        ids.map((each) =>
+          answerWith(servicenow, servicenow.desk.get({ ...request, id: each }, callerOf(context)), lines)
+        ),
+      );
+      return first === undefined || others.length === 0
+        ? first ?? tooManyRecords
+        : joinOutcomes(ids, [first, ...others]);
     },
   });
 }

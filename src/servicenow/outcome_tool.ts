@@ -30,6 +30,35 @@ export function listOf(text: string | undefined): readonly string[] | undefined 
   return given(text)?.split(",").map((name) => name.trim()).filter((name) => name !== "");
 }
 
+/** Records of one call. */
+export const maxListedRecords = 10;
+
+export const tooManyRecords: ToolOutcome = {
+  ok: false,
+  code: "servicenow_invalid_input",
+  message: `id names at most ${maxListedRecords} records. Nothing was sent`,
+};
+
+/** Several numbers that a caller lists in the place of one; anything else is one name. */
+export function listedIds(id: string): readonly string[] {
+  const ids = [...new Set(id.split(/[\s,;|]+/).filter((each) => each !== ""))];
+  return ids.length > 1 && ids.every((each) => /^[A-Za-z]{2,10}\d{4,12}$/.test(each)) ? ids : [id];
+}
+
+/** The outcomes for several records as one, each under its number; it failed where one of them did. */
+export function joinOutcomes(ids: readonly string[], outcomes: readonly ToolOutcome[], heading = ""): ToolOutcome {
+  const texts = outcomes.map((outcome, at) =>
+    outcome.ok
+      ? outcome.content.map((block) => block.type === "text" ? block.text : "").join("\n")
+      : `${ids[at]}: ${outcome.message}`
+  );
+  const text = [...heading === "" ? [] : [heading], ...texts].join("\n\n");
+  const failed = outcomes.find((outcome) => !outcome.ok);
+  return failed === undefined || failed.ok
+    ? toTextOutcome([text], JSON.stringify(outcomes.map((outcome) => outcome.ok ? outcome.madeFrom : "")))
+    : { ok: false, code: failed.code, message: text };
+}
+
 /** The members that hold something. */
 export function present<Members extends object>(
   members: Members,

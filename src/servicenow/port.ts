@@ -135,7 +135,16 @@ export interface RecordPage {
 
 /** Which records to count, and by which fields. */
 export interface RecordCountRequest extends Pick<RecordSearch, "table" | "words" | "where"> {
+  /** A field; a date `by day`, `by week` or `by month`. */
   readonly groupBy?: string;
+  /** Two dates of each record, by a comma: the mean time between them is told. */
+  readonly meanTime?: readonly string[];
+}
+
+/** A mean over the records that have both dates. */
+export interface MeanTime {
+  readonly hours: number;
+  readonly records: number;
 }
 
 /** How many records there are, in all and by group. */
@@ -148,7 +157,8 @@ export interface RecordCount {
   readonly isWhole: boolean;
   /** The instance's own count where not all were counted. It may include records that the person may not see. */
   readonly instanceCount?: number | null;
-  readonly groups: readonly { readonly name: string; readonly size: number }[] | null;
+  readonly groups: readonly { readonly name: string; readonly size: number; readonly mean: MeanTime | null }[] | null;
+  readonly mean: MeanTime | null;
 }
 
 /** A record: a number, a link, or with `table` a sys_id or a name. */

@@ -5,6 +5,7 @@ import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
+import { datesOf } from "./dates.ts";
 import { readOn } from "./read_on.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";
 
@@ -16,6 +17,7 @@ export interface Reference {
 
 const maxCandidates = 6;
 const maxGroups = 200;
+const maxDelegators = 100;
 /** Words by which the nearest names are looked for. */
 const maxNearWords = 8;
 const maxDistinctionCharacters = 60;
@@ -127,6 +129,19 @@ export function myGroups(
         .filter(({ sysId }) => isStoredSysId(sysId)),
     );
   });
+}
+
+/** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
+export async function delegatorsOf(parts: DeskParts, person: Person): Promise<readonly Reference[]> {
+  const now = (await datesOf(parts, "now", person))?.from ?? "";
+  const query = `delegate=${person.account.sysId}^approvals=true`;
+  const fields = ["user", "delegate", "starts", "ends"];
+  const found = await parts.tableApi.rows("sys_user_delegate", { query, fields, limit: maxDelegators }, person);
+  // An instance ignores conditions that it does not understand.
+  return (found.ok ? found.value.rows : []).filter((row) =>
+    storedValue(row, "delegate") === person.account.sysId && isStoredSysId(storedValue(row, "user")) &&
+    storedValue(row, "starts") <= now && storedValue(row, "ends") >= now
+  ).map((row) => ({ sysId: storedValue(row, "user"), name: oneLine(displayValue(row, "user")) }));
 }
 
 async function lookUp(

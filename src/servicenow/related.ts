@@ -2,15 +2,18 @@
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import type { RecordFields, RelatedRecords } from "./port.ts";
+import type { RecordFields, RelatedRecords, ShownRecord } from "./port.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { displayValue, isStoredSysId, storedValue } from "./field_values.ts";
+import { displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
 import { toShownRecord } from "./selection.ts";
 import { askJson } from "./calls.ts";
 import { knownTable, namingFields } from "./known_tables.ts";
 import { tablesOfKind } from "./tables.ts";
-import { resolvedStates } from "./choices.ts";
+import { anyOf } from "./conditions.ts";
+import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
+import { columnsOf } from "./columns.ts";
+import { isSecretField } from "./table_access.ts";
 import { readOn } from "./read_on.ts";
 
 // Who is on call for a group at this moment, by the instance's own schedules.
@@ -48,6 +51,91 @@ async function readOnCall(
   return success({ kind: "on_call", records, isCut: ids.length > maxPeople, note });
 }
 
+// Which field was changed when, by whom: from the instance's audit, or from the history that it makes of that for a form.
+
+const maxChanges = 100;
+const histories = [
+  {
+    table: "sys_audit",
+    of: "documentkey",
+    at: "sys_created_on",
+    by: "user",
+    texts: ["fieldname", "oldvalue", "newvalue"],
+  },
+  { table: "sys_history_line", of: "set.id", at: "update_time", by: "user_name", texts: ["field", "old", "new"] },
+] as const;
+
+/** Changes of the fields that the person may read of the record, the newest first. */
+async function readHistory(
+  parts: DeskParts,
+  { table, sysId, record }: FoundRecord,
+  person: Person,
+): Promise<Result<RelatedRecords, ServicenowFailure>> {
+  for (const { table: history, of, at, by, texts } of histories) {
+    const query = `${of}=${sysId}^ORDERBYDESC${at}`;
+    const request = { query, fields: [of, at, by, ...texts], limit: maxChanges };
+    const found = await parts.tableApi.rows(history, request, person);
+    if (!found.ok && !["forbidden", "rejected", "not_found"].includes(found.error.reason)) return found;
+    const changes = (found.ok ? found.value.rows : []).filter((row) =>
+      // an instance ignores unknown conditions
+      storedValue(row, of) === sysId && storedValue(row, texts[0]) in record &&
+      !isSecretField(storedValue(row, texts[0]))
+    );
+    if (changes.length === 0) continue;
+    const names = await namesIn(
+      parts,
+      table,
+      changes.flatMap((row) => texts.map((text) => storedValue(row, text))),
+      person,
+    );
+    const entries = Map.groupBy(changes, (row) => `${storedValue(row, at)} UTC ${oneLine(storedValue(row, by))}`);
+    const records = [...entries].map(([name, rows]) => ({
+      ...{ table: history, sysId: name, name, namedBy: [], link: "" },
+      fields: rows.map((row) => {
+        const [field, ...values] = texts.map((text) => storedValue(row, text));
+        const [old, now] = values.map((value) =>
+          names.get(`${field} ${value}`) ?? names.get(value) ?? (value || "(empty)")
+        );
+        return { name: field ?? "", value: `${old} → ${now}` };
+      }),
+    }));
+    const note = "newest first; of the fields that the instance audits and the user may read";
+    return success({ kind: "history", records, isCut: changes.length >= maxChanges, note });
+  }
+  const note = `NOT known: ServiceNow shows this user no history of its fields. It was changed ${
+    storedValue(record, "sys_mod_count") || "an unknown number of"
+  } times, last by ${storedValue(record, "sys_updated_by")}; include=journal has what people wrote`;
+  return success({ kind: "history", records: [], isCut: false, note });
+}
+
+/** What people call the sys_ids and stored choices among these values. */
+async function namesIn(
+  parts: DeskParts,
+  table: string,
+  values: readonly string[],
+  person: Person,
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  const ids = [...new Set(values.filter(isStoredSysId))];
+  for (const named of ids.length === 0 ? [] : ["sys_user", "sys_user_group", "cmdb_ci"]) {
+    const query = `sys_idIN${ids.join(",")}`;
+    const found = await parts.tableApi.rows(named, { query, fields: ["name"], limit: maxChanges * 2 }, person);
+    for (const row of found.ok ? found.value.rows : []) {
+      names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
+    }
+  }
+  const columns = await columnsOf(parts, table, person);
+  if (!columns.ok) return names;
+  for (const column of columns.value.columns) {
+    if (column.choice === "none" || !values.includes(column.name)) continue;
+    const known = await choicesOfColumn(parts, columns.value, column, person);
+    for (const { value, label } of known.ok ? distinctChoices(known.value.choices) : []) {
+      names.set(`${column.name} ${value}`, label);
+    }
+  }
+  return names;
+}
+
 interface RelatedQuery {
   readonly table: string;
   /** `null` where the record has nothing of the kind. */
@@ -58,6 +146,8 @@ interface RelatedQuery {
 
 const maxRelated = 30;
 const maxRequests = 3;
+/** Words of a title by which similar ones are looked for. */
+const maxSimilarWords = 8;
 
 /** What a caller may include, by name: which tables hold it, and how they refer to the record. */
 const kinds: Readonly<Record<string, (found: FoundRecord) => readonly RelatedQuery[]>> = {
@@ -114,6 +204,13 @@ const kinds: Readonly<Record<string, (found: FoundRecord) => readonly RelatedQue
     const column = isCi(table) ? "cmdb_ci" : table === "sys_user_group" ? "assignment_group" : "assigned_to";
     return [{ table: "task", query: `${column}=${sysId}^active=true` }];
   },
+  similar: ({ table, sysId, record }) => {
+    const words = displayValue(record, "short_description").match(/[\p{L}\p{N}]{4,}/gu) ?? [];
+    const alike = [...new Set(words)].slice(0, maxSimilarWords).map((word) => `short_descriptionLIKE${word}`);
+    if (table !== "incident" || alike.length === 0) return [];
+    const query = `${anyOf(alike)}^stateIN6,7^sys_id!=${sysId}^ORDERBYDESCresolved_at`;
+    return [{ table, query, more: ["resolved_at", "close_notes"] }];
+  },
   slas: ({ sysId }) => [{ table: "task_sla", query: `task=${sysId}` }],
   members,
   groups: members,
@@ -143,6 +240,13 @@ function withoutHeading(row: RecordFields): RecordFields {
   return comments === "" ? row : { ...row, comments: comments.replace(/^\d[^\n]* - [^\n]*\([^\n]*\)\n/, "") };
 }
 
+/** How many words of the title another one has. */
+function inCommon({ fields }: ShownRecord, record: RecordFields): number {
+  const title = fields.find(({ name }) => name === "short_description")?.value.toLowerCase() ?? "";
+  const words = displayValue(record, "short_description").toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [];
+  return new Set(words.filter((word) => title.includes(word))).size;
+}
+
 function isResolved(row: RecordFields): boolean {
   return resolvedStates[storedValue(row, "sys_class_name")] === storedValue(row, "state");
 }
@@ -155,12 +259,15 @@ export async function readRelated(
   person: Person,
 ): Promise<Result<RelatedRecords, ServicenowFailure>> {
   const { access, tableApi, instance } = parts;
+  if (kind === "history") return await readHistory(parts, found, person);
   const queries = Object.hasOwn(kinds, kind)
     ? kinds[kind]?.(found).filter(({ table }) => tablesOfKind[kind]?.includes(table)) // the rules about calls judge these
     : undefined;
   if (queries === undefined) {
     return invalidInput(
-      `include takes journal, attachments, answers, ${Object.keys(kinds).join(", ")}, not ${kind.slice(0, 40)}`,
+      `include takes journal, attachments, answers, ${Object.keys(kinds).join(", ")}, history, not ${
+        kind.slice(0, 40)
+      }`,
     );
   }
   // Said to be none, it would be taken for the truth.
@@ -171,6 +278,7 @@ export async function readRelated(
     if (now.value !== null) return success(now.value);
   }
   const notes = new Set(kind === "on_call" ? ["the rota's order, not who is on shift now"] : []);
+  if (kind === "similar") notes.add("resolved, with one of the title's words, the most words in common first");
   const records: RelatedRecords["records"][number][] = [];
   let isCut = false;
   let done = 0;
@@ -196,6 +304,7 @@ export async function readRelated(
     done += rows.value.rows.length - shown.length;
     records.push(...shown.map((row) => toShownRecord(table, withoutHeading(row), own)));
   }
+  if (kind === "similar") records.sort((a, b) => inCommon(b, found.record) - inCommon(a, found.record));
   if (done > 0) notes.add(`${done} resolved and not yet closed left out`);
   return success({ kind, records, isCut, ...(notes.size === 0 ? {} : { note: [...notes].join("; ") }) });
 }

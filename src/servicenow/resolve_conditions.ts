@@ -14,7 +14,7 @@ import {
   valuesOfChoice,
 } from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
-import { myGroups, type Reference, resolveReference } from "./references.ts";
+import { delegatorsOf, myGroups, type Reference, resolveReference } from "./references.ts";
 import { findColumn, type FoundColumn } from "./columns_by_name.ts";
 import {
   anyOf,
@@ -204,7 +204,14 @@ async function referenceTerm(
         : groups;
     }
     const one = await resolveReference(parts, { table, text: part, field: path }, person);
-    return one.ok ? success([one.value]) : one;
+    if (!one.ok) return one;
+    const isOwnApproval = found.owner.table === "sysapproval_approver" && path === "approver" &&
+      /^(me|myself|@me)$/i.test(part);
+    const inPlaceOf = isOwnApproval ? await delegatorsOf(parts, person) : [];
+    return success([
+      one.value,
+      ...inPlaceOf.map((each) => ({ ...each, name: `${each.name} (the user is a delegate)` })),
+    ]);
   });
   if (!resolved.ok) return resolved;
   const names = resolved.value.map(({ name }) => name);

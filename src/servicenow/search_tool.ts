@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { callerOf, contentWarning, given, listOf, present, toFailureOutcome, toTextOutcome } from "./outcome_tool.ts";
 import { clamped, defineTool, type Tool } from "../mcp/mod.ts";
-import { maxSearchResults, type ServicenowRecords } from "./port.ts";
+import { maxSearchResults, type MeanTime, type ServicenowRecords } from "./port.ts";
 import { countNames, searchNames } from "./argument_names_tool.ts";
 import { listLines } from "./get_record_tool.ts";
 
@@ -130,25 +130,40 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
       table: z.string(),
       words: z.string().optional().meta({ written: "text" }),
       where: z.string().optional().meta({ written: "lines" }),
-      group_by: z.string().optional().describe("Field"),
+      group_by: z.string().optional().describe('Field; a date with "by day", "by week"'),
+      mean_time: z.string().optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
       ...conditionParameters,
     }),
     async run(input, context) {
       const request = {
         table: input.table,
-        ...present({ words: given(input.words), where: whereOf(input), groupBy: given(input.group_by) }),
+        ...present({
+          words: given(input.words),
+          where: whereOf(input),
+          groupBy: given(input.group_by),
+          meanTime: listOf(input.mean_time),
+        }),
       };
       const counted = await servicenow.desk.count(request, callerOf(context));
       if (!counted.ok) return toFailureOutcome(servicenow, counted.error);
-      const { table, understood, count, isWhole, instanceCount, groups } = counted.value;
+      const { table, understood, count, isWhole, instanceCount, groups, mean } = counted.value;
+      const asked = given(input.mean_time);
+      const meanWords = (each: MeanTime | null): string =>
+        asked === undefined
+          ? ""
+          : each === null
+          ? "; no record has both dates"
+          : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
       const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
       const more = instanceCount === undefined || instanceCount === null
         ? "How many more is not known"
         : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
       const shown = groups?.slice(0, maxGroups) ?? [];
       return toTextOutcome([
-        `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}`,
-        ...shown.map(({ name, size }) => `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}`),
+        `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
+        ...shown.map(({ name, size, mean: own }) =>
+          `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
+        ),
         ...(groups !== null && groups.length > maxGroups ? [`and ${groups.length - maxGroups} smaller groups`] : []),
         ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
       ]);

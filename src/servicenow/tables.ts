@@ -122,6 +122,7 @@ export const tablesOfKind: Readonly<Record<string, readonly string[]>> = {
   approvals: ["sysapproval_approver"],
   ci: ["cmdb_ci", "cmdb_rel_ci"],
   work: ["task"],
+  similar: ["incident"],
   slas: ["task_sla"],
   members: ["sys_user_grmember", "sys_user", "sys_user_group"],
   groups: ["sys_user_grmember", "sys_user", "sys_user_group"],

@@ -10,8 +10,12 @@ import {
   dryRunParameter,
   given,
   idParameter,
+  joinOutcomes,
+  listedIds,
+  maxListedRecords,
   optionalTable,
   toFailureOutcome,
+  tooManyRecords,
   toTextOutcome,
 } from "./outcome_tool.ts";
 import { createNames, noteNames, updateNames } from "./argument_names_tool.ts";
@@ -68,7 +72,7 @@ export async function answerWithReport(
   const lines = reportLines(made.value);
   return !dryRun && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
     ? { ok: false, code: "servicenow_not_taken", message: lines.join("\n") }
-    : toTextOutcome(lines);
+    : toTextOutcome(lines, made.value.madeFrom);
 }
 
 // Values of fields as parameters: lines in `values`, and fields that agents guess as parameters of their own.
@@ -157,15 +161,28 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
     async run(input, context) {
       const values = valuesOf(input);
       if (!values.ok) return { ok: false, code: "servicenow_invalid_input", message: values.error };
-      const { id, dry_run: dryRun } = input;
-      const request = {
-        id,
-        table: given(input.table),
-        values: values.value,
-        ifVersion: input.if_version,
-        dryRun,
-      };
-      return await answerWithReport(servicenow, servicenow.desk.update(request, callerOf(context)));
+      const { dry_run: dryRun, if_version: ifVersion } = input;
+      const request = { table: given(input.table), values: values.value, ifVersion };
+      const update = (id: string, isTrial: boolean) =>
+        answerWithReport(servicenow, servicenow.desk.update({ ...request, id, dryRun: isTrial }, callerOf(context)));
+      const ids = listedIds(input.id);
+      if (ids.length === 1) return await update(input.id, dryRun);
+      if (ids.length > maxListedRecords) return tooManyRecords;
+      if (ifVersion !== undefined) {
+        return {
+          ok: false,
+          code: "servicenow_invalid_input",
+          message: "if_version is of one record: make a call for each",
+        };
+      }
+      const trials = await Promise.all(ids.map((id) => update(id, true)));
+      const isClear = trials.every(({ ok }) => ok);
+      if (dryRun || !isClear) {
+        return joinOutcomes(ids, trials, isClear ? "" : "Nothing was sent: not all could be changed.");
+      }
+      const done: ToolOutcome[] = [];
+      for (const id of ids) done.push(await update(id, false));
+      return joinOutcomes(ids, done);
     },
   });
 }

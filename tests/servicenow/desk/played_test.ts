@@ -94,7 +94,9 @@ Deno.test("a person who has left is told as inactive, and a closed record as clo
   );
   const left = { table: "incident", where: "assigned_to=ada.left" };
   assert.match(await desk.text("servicenow_search", left), /assigned_to is Ada Lovelace \(ada\.left, inactive\)/);
-  assert.match(await update("INC0010037, INC0010027", "urgency=1"), /id names one record: make a call for each/);
+  assert.match(await update("INC0010037, INC0010027", "urgency=1"), /INC0010037 would get:[^]*INC0010027 would get:/);
+  const note = { id: "INC0010037, INC0010027", audience: "team", text: "x" };
+  assert.match(await desk.text("servicenow_add_note", note), /id names one record: make a call for each/);
   const [closed] = [...desk.instance.tables.get("incident")?.values() ?? []].filter((row) => row["state"] === "7");
   const id = closed?.["number"];
   for (
