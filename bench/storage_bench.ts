@@ -4,7 +4,6 @@
  */
 import process from "node:process";
 import { parseDatabaseUrl } from "../src/storage/database_url.ts";
-import { openDenoKvStorage } from "../src/storage/deno_kv_storage.ts";
 import type { Storage, StorageKey } from "../src/storage/port.ts";
 import { openPostgresStorage } from "../src/storage/postgres_storage.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
@@ -85,7 +84,6 @@ const cluster = "missing" in found ? null : await startPostgresCluster(found.pro
 try {
   const drivers: Driver[] = [
     { name: "sqlite", storage: openSqliteStorage({ path: `${directory}/portcullis.db`, clock: Date.now }) },
-    { name: "deno_kv", storage: await openDenoKvStorage({ path: `${directory}/portcullis.kv`, clock: Date.now }) },
   ];
   const location = cluster && parseDatabaseUrl(cluster.url);
   if (location?.ok && location.value.kind === "postgres") {

@@ -239,7 +239,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
 
 /** Where each start would void the link that another instance printed. */
 function mayHaveSeveralHosts({ onDeploy, storage: { database } }: Config): boolean {
-  return onDeploy || database?.kind === "postgres";
+  return onDeploy || database !== undefined;
 }
 
 function registrationOf(settings: Config["authorizationServer"]): Registration {

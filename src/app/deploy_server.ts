@@ -10,6 +10,9 @@ import type { Config } from "./config/config.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import { confineThisIsolate, giveUp } from "./sandbox/permissions.ts";
 
+/** Of PostgreSQL for each instance: the platform starts several, and its smallest plan has ten connections. */
+const connections = 3;
+
 /** Starts it, then confines the whole process: no code can read a file or a variable any more. */
 export async function startDeployServer(
   config: Config,
@@ -19,6 +22,7 @@ export async function startDeployServer(
     log,
     clock,
     extraTools,
+    bounds: { storage: { postgres: { connections } } },
     fetchDocument: createDocumentFetcher(createInternet(), () => performance.now()),
     onInstallationOpen: () => {
       confineThisIsolate();

@@ -179,7 +179,7 @@ function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */
 async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   const { well, broken } = checksOf("database");
-  const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
+  const found = await examineInstallation(config.storage, users.key(ownerId));
   const { database, dataDir } = config.storage;
   if (database === undefined && isFull(dataDir, loadKernel())) {
     const state = found.ok ? "nothing new can be stored" : found.error.problem;

@@ -297,7 +297,7 @@ export async function* examineServicenowInstance(config: Config): AsyncGenerator
       shakeHands: systemSurroundings.shakeHands,
       fetch: once.fetch,
       async linkedPerson(transport) {
-        const found = await examineInstallation(config.storage, { clock: systemClock, lookFor: users.key(ownerId) });
+        const found = await examineInstallation(config.storage, users.key(ownerId));
         if (!found.ok || found.value.kind === "absent") return null; // to open it would make it
         return await findLinkedPerson(config, { transport, serverUrl });
       },

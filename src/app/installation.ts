@@ -76,14 +76,13 @@ export async function openInstallation(
  */
 export async function examineInstallation(
   { database, dataDir, masterKey }: StorageSettings,
-  { clock, lookFor }: { readonly clock: Clock; readonly lookFor: StorageKey },
+  lookFor: StorageKey,
 ): Promise<Result<{ readonly kind: "sound"; readonly isFound: boolean } | AbsentStorage, Problem>> {
   const { examineStorage } = await loadExamineStorage();
   const examined = await examineStorage({
     ...(database === undefined ? {} : { location: database }),
     sqlitePath: pathBelow(dataDir, dataFiles.database),
-    lookFor: lookFor,
-    clock,
+    lookFor,
   });
   if (!examined.ok) return examined;
   if (examined.value.kind === "absent" || examined.value.mark === null) return success({ kind: "absent" });

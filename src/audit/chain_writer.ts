@@ -64,7 +64,6 @@ const maxAttempts = 20;
 const recorded = { key: recordedKey, value: true };
 /** Small batches are gathered when there are so many; two deletes each have to fit into one commit. */
 const maxTailBatches = 40;
-/** Within one value of Deno KV. */
 const segmentCharacters = 40_000;
 
 interface OwnChain {

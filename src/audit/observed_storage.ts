@@ -1,13 +1,13 @@
 /** The storage port, observed: its failures counted, a span for each operation. */
 import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../lib/tracer.ts";
-import type { Batch, DatabaseLocation, Storage, StorageKey } from "../storage/mod.ts";
+import type { Batch, PostgresLocation, Storage, StorageKey } from "../storage/mod.ts";
 
 interface StorageObservers {
   /** Called for each operation that the database failed, not of a caller's mistakes. */
   readonly onError?: () => void;
   readonly tracer?: Tracer;
   /** From `parseDatabaseUrl`; SQLite without it. */
-  readonly location?: DatabaseLocation | undefined;
+  readonly location?: PostgresLocation | undefined;
 }
 
 /** The same storage. Spans name a record's family, never its key: some keys are names, some are hashes of secrets. */
@@ -56,9 +56,8 @@ export function observeStorage(storage: Storage, observers: StorageObservers): S
 }
 
 /** By OpenTelemetry's conventions; the database's address, never its user or password. */
-function databaseAttributes(location: DatabaseLocation | undefined): SpanAttributes {
+function databaseAttributes(location: PostgresLocation | undefined): SpanAttributes {
   if (location === undefined) return { "db.system.name": "sqlite" };
-  if (location.kind === "deno_kv") return { "db.system.name": "deno_kv" };
   return { "db.system.name": "postgresql", "server.address": location.host, "server.port": location.port };
 }
 

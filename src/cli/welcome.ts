@@ -51,8 +51,7 @@ export function welcomeText(options: {
 
 /** Names no address, which could hold a password. */
 function dataPlace({ database, dataDir }: Config["storage"]): string {
-  if (database === undefined) return dataDir;
-  return database.kind === "postgres" ? "PostgreSQL" : "Deno KV";
+  return database === undefined ? dataDir : "PostgreSQL";
 }
 
 // Stop requests by signal.

@@ -3,8 +3,6 @@ import { parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 /** Where entries are kept when not in the data directory. */
-export type DatabaseLocation = PostgresLocation | DenoKvLocation;
-
 export interface PostgresLocation {
   readonly kind: "postgres";
   /** A name, an address, or the directory of a Unix socket. */
@@ -19,62 +17,61 @@ export interface PostgresLocation {
   readonly rootCertificatePath?: string;
 }
 
-/** Deno KV; without a URL the platform's own. */
-interface DenoKvLocation {
-  readonly kind: "deno_kv";
-  readonly url?: string;
-}
-
-const forms = "postgres://USER:PASSWORD@HOST/DATABASE?sslmode=verify-full, or deno-kv: on Deno Deploy";
+const applied = ["sslmode", "sslrootcert", "host", "port", "user", "password", "dbname"];
+/** What libpq knows besides: hosting platforms add some of them to their addresses. They change nothing here. */
+const passedOver = new Set(
+  ("hostaddr passfile require_auth channel_binding connect_timeout client_encoding options application_name " +
+    "fallback_application_name keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout " +
+    "replication gssencmode sslnegotiation sslcompression sslcert sslkey sslkeylogfile sslpassword sslcertmode sslcrl " +
+    "sslcrldir sslsni requirepeer ssl_min_protocol_version ssl_max_protocol_version min_protocol_version " +
+    "max_protocol_version krbsrvname gsslib gssdelegation service servicefile target_session_attrs load_balance_hosts")
+    .split(" "),
+);
+/** Stricter than libpq, where `require` takes any certificate, an attacker's too. */
 const verifying = ["require", "verify-ca", "verify-full"];
+/** libpq falls back to plain text there when a man in the middle asks for it: here the host decides. */
+const opportunistic = [null, "prefer", "allow"];
 const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 /** Gives the location, or a hint that says what would be accepted. */
-export function parseDatabaseUrl(text: string): Result<DatabaseLocation, string> {
+export function parseDatabaseUrl(text: string): Result<PostgresLocation, string> {
   const url = URL.parse(text);
-  if (url?.protocol === "postgres:" || url?.protocol === "postgresql:") return parsePostgresUrl(url);
-  if (url?.protocol === "deno-kv:") {
-    const address = text.slice("deno-kv:".length);
-    if (address === "") return success({ kind: "deno_kv" });
-    return address.startsWith("https://")
-      ? success({ kind: "deno_kv", url: address })
-      : failure("cannot be a file of Deno KV: leave it out to use SQLite; docs/upgrading.md says how to move a file");
+  if (url?.protocol !== "postgres:" && url?.protocol !== "postgresql:") {
+    return failure("must be of the form postgres://USER:PASSWORD@HOST/DATABASE");
   }
-  return failure(`must be of the form ${forms}`);
-}
-
-function parsePostgresUrl(url: URL): Result<PostgresLocation, string> {
-  const unknown = [...url.searchParams.keys()].filter((name) => !["sslmode", "sslrootcert", "host"].includes(name));
+  const parameter = (name: string): string | null => url.searchParams.get(name);
+  const unknown = [...url.searchParams.keys()].filter((name) => !applied.includes(name) && !passedOver.has(name));
   if (unknown.length > 0) return failure(`has parameters that are not known here: ${unknown.join(", ")}`);
-  const socket = url.searchParams.get("host");
-  const host = socket ?? url.hostname;
-  const [user, password, database] = [url.username, url.password, url.pathname.slice(1)].map(decode);
+  const host = parameter("host") ?? url.hostname;
+  const port = Number(parameter("port") ?? (url.port || 5_432));
+  if (!(Number.isInteger(port) && port > 0 && port < 65_536)) return failure("must have a port from 1 to 65535");
+  const user = parameter("user") ?? decode(url.username);
+  const password = parameter("password") ?? decode(url.password);
+  const database = parameter("dbname") ?? decode(url.pathname.slice(1));
   if (host === "" || !user || !database || password === undefined) {
     return failure("must name a user, a host (or ?host=/socket/directory) and a database");
   }
-  const sslmode = url.searchParams.get("sslmode");
-  if (sslmode !== null && sslmode !== "disable" && !verifying.includes(sslmode)) {
-    // `prefer` and `allow` fall back to plain text when a man in the middle asks for it.
+  const sslmode = parameter("sslmode");
+  const hostDecides = opportunistic.includes(sslmode);
+  if (!hostDecides && sslmode !== "disable" && !verifying.includes(sslmode ?? "")) {
     return failure("must have sslmode=verify-full, or sslmode=disable");
   }
   const isLocal = host.startsWith("/") || loopback.test(host);
-  if (sslmode === null && !isLocal) {
-    return failure("names another machine: add sslmode=verify-full, or sslmode=disable on a network that you trust");
-  }
-  const tls = sslmode !== null && sslmode !== "disable";
+  const tls = hostDecides ? !isLocal : sslmode !== "disable";
   const bareHost = host.replace(/^\[(.*)\]$/, "$1");
   if (tls && (parseIpAddress(bareHost) !== null || host.startsWith("/"))) {
-    return failure("must name the server as its certificate does, not by an address, when sslmode asks for one");
+    return failure(
+      "must name the server as its certificate does, not by an address; or have sslmode=disable on a network that you trust",
+    );
   }
-  const rootCertificatePath = url.searchParams.get("sslrootcert");
+  const rootCertificatePath = parameter("sslrootcert");
   return success({
     kind: "postgres",
     host: bareHost,
-    port: url.port === "" ? 5_432 : Number(url.port),
+    port,
     database,
     user,
     password,
-    // Stricter than libpq, where `require` takes any certificate, an attacker's too.
     tls,
     ...(rootCertificatePath === null || rootCertificatePath === "system" ? {} : { rootCertificatePath }),
   });

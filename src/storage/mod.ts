@@ -10,7 +10,7 @@ export {
   readDataDirectory,
   unfinishedChange,
 } from "./data_directory.ts";
-export type { DatabaseLocation } from "./database_url.ts";
+export type { PostgresLocation } from "./database_url.ts";
 export {
   type AbsentStorage,
   bindMasterKey,

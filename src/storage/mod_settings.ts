@@ -13,10 +13,9 @@ export const storageSettings = {
   }),
   database: optional({
     env: "DATABASE_URL",
-    defaultOnDeploy: "deno-kv:",
     parse: parseDatabaseUrl,
     secret: true,
-    help: "database instead of SQLite in DATA_DIR: PostgreSQL (postgres://...), or Deno KV (deno-kv: on Deno Deploy)",
+    help: "PostgreSQL database instead of SQLite in DATA_DIR; TLS to other machines unless sslmode=disable",
   }),
   masterKey: optional({
     env: "MASTER_KEY",

@@ -2,7 +2,7 @@
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import type { DatabaseLocation } from "./database_url.ts";
+import type { PostgresLocation } from "./database_url.ts";
 import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
 import type { WatchPresenceOptions } from "./sqlite_presence.ts";
@@ -12,7 +12,7 @@ import type { Storage, StorageKey } from "./port.ts";
 
 export interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
-  readonly location?: DatabaseLocation;
+  readonly location?: PostgresLocation;
   /** Where the SQLite file lies, or is made. */
   readonly sqlitePath: string;
   readonly clock: Clock;
@@ -43,25 +43,13 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
   const { location, sqlitePath, clock, log, watches, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
   const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
   try {
-    if (location?.kind === "postgres") {
+    if (location !== undefined) {
       const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
       const onWait = (): void =>
         log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
       const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
       const describe = (error: unknown): Problem => describePostgresFailure(error, location);
       return success(guardStorage(storage, { describe, log, hangMs }));
-    }
-    if (location?.kind === "deno_kv") {
-      const { openDenoKvStorage } = await import("./deno_kv_storage.ts");
-      const storage = await openDenoKvStorage({ path: location.url, clock, ...busy });
-      return success(guardStorage(storage, {
-        describe: (error) => ({
-          problem: `Deno KV cannot be used: ${error instanceof Error ? error.message : String(error)}`,
-          remedy: "check the database that DATABASE_URL names",
-        }),
-        log,
-        hangMs,
-      }));
     }
     return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log, watches));
   } catch (error) {

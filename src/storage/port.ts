@@ -1,5 +1,5 @@
 /**
- * The storage port: an ordered key-value store with versions, small enough for SQLite, Deno KV and PostgreSQL alike.
+ * The storage port: an ordered key-value store with versions, the same on SQLite and PostgreSQL.
  * Every implementation passes the one contract suite in tests/storage/contract.ts.
  */
 
@@ -90,8 +90,7 @@ export interface Storage {
 }
 
 /**
- * What a driver may be given. The same for all, so that whatever works on SQLite works on Deno KV, whose own limits
- * these stay within (100 checks, 2,048 bytes a key, 81,920 bytes of keys and 819,200 bytes in all for one commit).
+ * What a driver may be given, the same for both: it bounds how long one commit holds its locks.
  */
 export const storageLimits = {
   /** One key, escaped as key_text.ts does it: each part in UTF-8 plus one byte, characters up to `%` threefold. */
@@ -115,7 +114,7 @@ export function isOver(text: string, bytes: number): boolean {
 /** Of UTF-8, for one unit of UTF-16. */
 const maxBytesOfUnit = 3;
 
-/** How long an operation waits for a database file that another process writes (SQLite, Deno KV). */
+/** How long an operation waits for a database file that another process writes . */
 export const defaultBusyTimeoutMs = 5_000;
 
 // * How a {@link StorageKey} becomes one text whose order, byte by byte in UTF-8, is the order the port promises: part by

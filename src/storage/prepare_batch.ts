@@ -2,7 +2,7 @@
 import { type Batch, encodeKey, encodeKeyToRead, isOver, type StorageKey, storageLimits } from "./port.ts";
 
 /** A put whose value has become JSON. */
-export interface PreparedPut {
+interface PreparedPut {
   readonly key: StorageKey;
   readonly keyText: string;
   readonly json: string;
@@ -11,7 +11,7 @@ export interface PreparedPut {
 }
 
 /** A batch in which each key is written once. */
-export interface PreparedBatch {
+interface PreparedBatch {
   readonly checks: readonly { readonly key: StorageKey; readonly keyText: string; readonly version: string | null }[];
   readonly puts: readonly PreparedPut[];
   readonly deletes: readonly { readonly key: StorageKey; readonly keyText: string }[];

@@ -1,4 +1,3 @@
-import { openDenoKvStorage } from "../../src/storage/deno_kv_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { testStoredAudit } from "./audit_contract.ts";
@@ -14,4 +13,3 @@ async function filePlace(open: (path: string) => Promise<Storage> | Storage) {
 
 const clock = (): number => start;
 testStoredAudit("sqlite", () => filePlace((path) => openSqliteStorage({ path, clock })));
-testStoredAudit("deno_kv", () => filePlace((path) => openDenoKvStorage({ path, clock })));

@@ -130,16 +130,50 @@ Deno.test("loadConfig() takes a master key of 32 random bytes, in either base64,
   }
 });
 
-Deno.test("on Deno Deploy, the defaults are those that fit it: KV, the workspace in the database, an end within its 5 s", () => {
-  const env = { MASTER_KEY: randomKey, SERVER_URL: "https://mcp.example", DCR_AUTH_TOKEN: "0123456789abcdef" };
+Deno.test("on Deno Deploy, the defaults are those that fit it: the workspace in the database, an end within its 5 s", () => {
+  const env = {
+    MASTER_KEY: randomKey,
+    SERVER_URL: "https://mcp.example",
+    DCR_AUTH_TOKEN: "0123456789abcdef",
+    DATABASE_URL: "postgresql://u:p@db.prisma.io:5432/3ba03b-production",
+  };
   assert.equal(loaded(env).onDeploy, false);
   const config = loaded({ ...env, DENO_DEPLOY: "true" });
   assert.equal(config.onDeploy, true);
-  assert.deepEqual(config.storage.database, { kind: "deno_kv" });
   assert.equal(config.workspace.store, "storage");
   assert.equal(config.server.shutdownTimeoutSeconds, 3);
-  const chosen = loaded({ ...env, DENO_DEPLOY: "true", DATABASE_URL: "postgres://u:p@db/d?sslmode=verify-full" });
-  assert.equal(chosen.storage.database?.kind, "postgres");
+});
+
+Deno.test("on Deno Deploy, the database is the one that the platform names, by either of its ways", () => {
+  const env = {
+    DENO_DEPLOY: "true",
+    MASTER_KEY: randomKey,
+    SERVER_URL: "https://mcp.example",
+    DCR_AUTH_TOKEN: "0123456789abcdef",
+  };
+  const variables = {
+    PGHOST: "db.prisma.io",
+    PGPORT: "5432",
+    PGUSER: "u",
+    PGPASSWORD: "p/@ß",
+    PGDATABASE: "3ba03b--main",
+    PGSSLMODE: "require",
+  };
+  const expected = {
+    kind: "postgres",
+    host: "db.prisma.io",
+    port: 5432,
+    user: "u",
+    database: "3ba03b--main",
+    tls: true,
+  };
+  assert.deepEqual(loaded({ ...env, ...variables }).storage.database, { ...expected, password: "p/@ß" });
+  const url = "postgresql://u:other@db.prisma.io:5432/3ba03b--main";
+  assert.deepEqual(loaded({ ...env, ...variables, DATABASE_URL: url }).storage.database, {
+    ...expected,
+    password: "other",
+  });
+  assert.equal(loaded({ ...variables }).storage.database, undefined, "elsewhere PG* says nothing of Portcullis");
 });
 
 Deno.test("on Deno Deploy, what no instance can make for itself must be set, and the hint names the app's address", () => {
@@ -152,7 +186,12 @@ Deno.test("on Deno Deploy, what no instance can make for itself must be set, and
     },
   });
   assert.ok(!config.ok);
-  assert.deepEqual(config.error.map(({ field }) => field), ["MASTER_KEY", "SERVER_URL", "WORKSPACE_STORE"]);
+  assert.deepEqual(config.error.map(({ field }) => field), [
+    "MASTER_KEY",
+    "SERVER_URL",
+    "DATABASE_URL",
+    "WORKSPACE_STORE",
+  ]);
   assert.match(describeProblems(config.error), /https:\/\/files\.acme\.deno\.net/);
 });
 
@@ -254,13 +293,4 @@ Deno.test("a refused choice names the nearest one, and a URL with a name in it i
   const text = config.ok ? "" : describeProblems(config.error);
   assert.match(text, /must be one of: auto, spec, servicenow; did you mean servicenow\?/);
   assert.match(text, /SERVER_URL = "https:\/\/\$HOST": must be a URL such as/);
-});
-
-Deno.test("a file of Deno KV is no store: refused with what to do, and so is the platform's own database elsewhere", () => {
-  for (const text of ["deno-kv:/var/lib/portcullis.kv", "deno-kv:http://kv.example/", "deno-kv:"]) {
-    assert.deepEqual(problemFields({ DATABASE_URL: text }), ["DATABASE_URL"], text);
-  }
-  const config = load({ env: { DATABASE_URL: "deno-kv:/var/lib/portcullis.kv" } });
-  assert.match(config.ok ? "" : describeProblems(config.error), /leave it out to use SQLite; docs\/upgrading\.md/);
-  assert.deepEqual(problemFields({ DATABASE_URL: "deno-kv:https://kv.example/connect" }), []);
 });

@@ -218,12 +218,6 @@ async function testPair(
 
 const name = (driver: string): string => `the console of two instances on ${driver} is one picture`;
 
-Deno.test(
-  name("Deno KV"),
-  (test) =>
-    testPair(test, (directory) => ({ DATABASE_URL: "deno-kv:", DENO_KV_DEFAULT_PATH: `${directory}/portcullis.kv` })),
-);
-
 const found = findPostgres();
 if ("missing" in found) {
   Deno.test({ name: `SKIPPED ${name("PostgreSQL")}: ${found.missing}`, ignore: true, fn: () => {} });

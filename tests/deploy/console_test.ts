@@ -4,7 +4,7 @@ import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { createPerson, decodeEntities, type Page, type Person } from "../fixtures/person.ts";
 import { until } from "../fixtures/until.ts";
-import { createDeployApp, startDeployInstance } from "./deploy_instance.ts";
+import { createDeployApp, createDeployDatabase, startDeployInstance } from "./deploy_instance.ts";
 import { signIn } from "./sign_in.ts";
 
 interface Desk {
@@ -111,41 +111,37 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
 };
 
 Deno.test("Deno Deploy: the console's pages answer and act, and what they did outlives the instance", async (test) => {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-kv-" });
-  try {
-    const app = createDeployApp({ DENO_KV_DEFAULT_PATH: `${directory}/kv`, OAUTH_RATE_LIMIT: "1000000" });
-    const masterKey = app.env["MASTER_KEY"] ?? assert.fail("no key");
-    const url = app.serverUrl;
-    const owner = createPerson(url);
-    const page = (section: string) => openSignedIn(owner, `${url}/console${section && `/${section}`}`);
-    const pageWith = (section: string, pattern: RegExp): Promise<Page> =>
-      until(`${section} shows ${pattern}`, async () => {
-        const found = await page(section);
-        return pattern.test(found.html) ? found : null;
-      });
-    {
-      await using server = await startDeployInstance(app);
-      await setUpOwner(owner, server);
-      const { accessToken: token } = await signIn(url, owner, "files:write");
-      const call = async (tool: string, input: Record<string, unknown>): Promise<string> =>
-        JSON.stringify(await (await postMcp(url, toolCall(tool, input), { token })).json());
-      const desk: Desk = { url, owner, masterKey, page, pageWith, call };
-      for (const [name, run] of Object.entries(steps)) await test.step(name, () => run(desk));
-      await owner.submit(await page("live"), {}, 'value="stop"');
-      assert.equal((await server.stop("SIGINT")).code, 0);
-    }
-    await using _server = await startDeployInstance(app);
-    await test.step("switches, audit and people are there after the instance", async () => {
-      assert.match((await page("live")).html, /Stopped by owner/);
-      assert.match((await page("audit")).html, /seen\.txt/);
-      assert.match((await page("people")).html, /ada/);
+  await using database = await createDeployDatabase();
+  const app = createDeployApp({ ...database.env, OAUTH_RATE_LIMIT: "1000000" });
+  const masterKey = app.env["MASTER_KEY"] ?? assert.fail("no key");
+  const url = app.serverUrl;
+  const owner = createPerson(url);
+  const page = (section: string) => openSignedIn(owner, `${url}/console${section && `/${section}`}`);
+  const pageWith = (section: string, pattern: RegExp): Promise<Page> =>
+    until(`${section} shows ${pattern}`, async () => {
+      const found = await page(section);
+      return pattern.test(found.html) ? found : null;
     });
-    await test.step("a connection is ended", async () => {
-      const ended = await owner.submit(await page("connections"), {}, 'value="end"');
-      assert.match(ended.html, /The connection was ended/);
-      assert.match(ended.html, /No client has access/);
-    });
-  } finally {
-    await Deno.remove(directory, { recursive: true });
+  {
+    await using server = await startDeployInstance(app);
+    await setUpOwner(owner, server);
+    const { accessToken: token } = await signIn(url, owner, "files:write");
+    const call = async (tool: string, input: Record<string, unknown>): Promise<string> =>
+      JSON.stringify(await (await postMcp(url, toolCall(tool, input), { token })).json());
+    const desk: Desk = { url, owner, masterKey, page, pageWith, call };
+    for (const [name, run] of Object.entries(steps)) await test.step(name, () => run(desk));
+    await owner.submit(await page("live"), {}, 'value="stop"');
+    assert.equal((await server.stop("SIGINT")).code, 0);
   }
+  await using _server = await startDeployInstance(app);
+  await test.step("switches, audit and people are there after the instance", async () => {
+    assert.match((await page("live")).html, /Stopped by owner/);
+    assert.match((await page("audit")).html, /seen\.txt/);
+    assert.match((await page("people")).html, /ada/);
+  });
+  await test.step("a connection is ended", async () => {
+    const ended = await owner.submit(await page("connections"), {}, 'value="end"');
+    assert.match(ended.html, /The connection was ended/);
+    assert.match(ended.html, /No client has access/);
+  });
 });

@@ -5,6 +5,7 @@
 import { randomBytes } from "node:crypto";
 import { freePort } from "../fixtures/free_port.ts";
 import { type RunningServer, startServer } from "../fixtures/running_server.ts";
+import { findPostgres, startPostgresCluster } from "../storage/postgres_cluster.ts";
 
 /** An app of the platform: what its instances share. */
 export interface DeployApp {
@@ -15,6 +16,40 @@ export interface DeployApp {
 
 /** Neither root nor anybody else can make a directory here. */
 const noDisk = { dataDir: "/proc/none/data", workspaceDir: "/proc/none/workspace" };
+
+/** What a database of the platform is here. */
+export interface DeployDatabase extends AsyncDisposable {
+  /** What tells an app of it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What tells a command on the operator's machine of it. */
+  readonly atHome: Readonly<Record<string, string>>;
+  /** A directory of the test's own, on SQLite with the database in it. */
+  readonly directory: string;
+}
+
+/** PostgreSQL where this machine has it, described as the platform describes it; else SQLite, in a directory that stays. */
+export async function createDeployDatabase(): Promise<DeployDatabase> {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-deploy-" });
+  const found = findPostgres();
+  const cluster = "missing" in found ? null : await startPostgresCluster(found.programs);
+  const { hostname, port, username, password, pathname } = new URL(cluster?.url ?? "postgres://none");
+  return {
+    env: cluster === null ? { DATA_DIR: directory } : {
+      PGHOST: hostname,
+      PGPORT: port,
+      PGUSER: username,
+      PGPASSWORD: password,
+      PGDATABASE: pathname.slice(1),
+      PGSSLMODE: "prefer",
+    },
+    atHome: cluster === null ? { DATA_DIR: directory } : { DATABASE_URL: cluster.url },
+    directory,
+    async [Symbol.asyncDispose]() {
+      await cluster?.[Symbol.asyncDispose]();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}
 
 /** Makes an app whose database the variables name. */
 export function createDeployApp(database: Readonly<Record<string, string>>): DeployApp {

@@ -7,7 +7,7 @@ import { root } from "../../scripts/bundle.ts";
 import { startProcess } from "../fixtures/forms/server_process.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { runCommand } from "../fixtures/running_server.ts";
-import { createDeployApp } from "./deploy_instance.ts";
+import { createDeployApp, createDeployDatabase } from "./deploy_instance.ts";
 
 const platformDeno = Deno.env.get("PLATFORM_DENO");
 
@@ -50,18 +50,18 @@ onPlatform("Deno Deploy's Deno: what the build installs is all that the app load
 onPlatform(
   "Deno Deploy's Deno: reads what this Deno wrote into its database, and the other way round",
   async (directory, deno) => {
-    const path = `${directory}/kv`;
+    await using database = await createDeployDatabase();
     const hashed = await runCommand(["hash-password", "--scrypt"], { stdin: "correct horse battery staple\n" });
-    const app = createDeployApp({ DENO_KV_DEFAULT_PATH: path, OWNER_PASSWORD_HASH: hashed.stdout.trim() });
+    const app = createDeployApp({ ...database.env, OWNER_PASSWORD_HASH: hashed.stdout.trim() });
     const atHome = {
-      DATABASE_URL: "deno-kv:",
-      DENO_KV_DEFAULT_PATH: path,
+      DATA_DIR: `${directory}/data`,
+      ...database.atHome,
       MASTER_KEY: app.env["MASTER_KEY"] ?? "",
       SERVER_URL: app.serverUrl,
     };
     const create = async (): Promise<string> => {
       const made = await runCommand(["token", "create", "--scope", "files:write"], {
-        env: { ...atHome, REGISTRATION: "off", DATA_DIR: `${directory}/data`, WORKSPACE_STORE: "storage" },
+        env: { ...atHome, REGISTRATION: "off", WORKSPACE_STORE: "storage" },
       });
       assert.equal(made.code, 0, made.stderr);
       return made.stdout.trim();

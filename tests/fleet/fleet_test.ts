@@ -202,11 +202,6 @@ async function testFleet(
 const name = (driver: string): string => `two instances on ${driver} are one server to their clients`;
 
 Deno.test(name("SQLite"), (test) => testFleet(test, () => ({})));
-Deno.test(
-  name("Deno KV"),
-  (test) =>
-    testFleet(test, (directory) => ({ DATABASE_URL: "deno-kv:", DENO_KV_DEFAULT_PATH: `${directory}/portcullis.kv` })),
-);
 
 const found = findPostgres();
 if ("missing" in found) {

@@ -10,7 +10,7 @@ import { whyMissing } from "../fixtures/forms/prepare_form.ts";
 const forms = [
   ["bundle", "the bundle, under the compiled program's permissions"],
   ["binary", "the compiled program"],
-  ["deploy", "two instances as on Deno Deploy, on one Deno KV, without a disk"],
+  ["deploy", "two instances as on Deno Deploy, on one database, without a disk"],
   ["fleet", "two instances on one PostgreSQL behind a round-robin proxy"],
 ] as const;
 

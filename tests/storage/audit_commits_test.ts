@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { openDenoKvStorage } from "../../src/storage/deno_kv_storage.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 const drivers: Readonly<Record<string, (path: string) => Storage | Promise<Storage>>> = {
   sqlite: (path) => openSqliteStorage({ path, clock: Date.now }),
-  "deno kv": (path) => openDenoKvStorage({ path, clock: Date.now }),
 };
 
 for (const [driver, open] of Object.entries(drivers)) {

@@ -18,15 +18,37 @@ const accepted: readonly (readonly [string, unknown])[] = [
     tls: true,
     rootCertificatePath: "/ca",
   }],
-  ["deno-kv:", { kind: "deno_kv" }],
-  ["deno-kv:https://kv.example/connect", { kind: "deno_kv", url: "https://kv.example/connect" }],
+  ["postgres://u:p@db/d", { ...local, host: "db", tls: true }],
+  ["postgresql://u:p@db.prisma.io:5432/3ba03b--main", {
+    ...local,
+    host: "db.prisma.io",
+    database: "3ba03b--main",
+    tls: true,
+  }],
+  ["postgres://u:p@db/d?sslmode=prefer", { ...local, host: "db", tls: true }],
+  ["postgres://u:p@localhost/d?sslmode=prefer", { ...local, host: "localhost" }],
+  ["postgres://u:p@db/d?sslmode=require&channel_binding=require&application_name=app&connect_timeout=10&sslsni=1", {
+    ...local,
+    host: "db",
+    tls: true,
+  }],
+  ["postgres:///?host=/run/postgresql&port=5433&user=u&password=p%26&dbname=d", {
+    ...local,
+    host: "/run/postgresql",
+    port: 5433,
+    password: "p&",
+  }],
 ];
 
 const refused: readonly (readonly [string, RegExp])[] = [
   ["", /of the form/],
   ["mysql://u:p@127.0.0.1/d", /of the form/],
-  ["postgres://u:hunter2@db/d", /another machine/],
-  ["postgres://u:hunter2@db/d?sslmode=prefer", /verify-full/],
+  ["deno-kv:", /of the form/],
+  ["postgres://u:hunter2@db/d?sslmode=on", /verify-full/],
+  ["postgres://u:hunter2@192.0.2.1/d", /name the server/],
+  ["postgres://u:hunter2@192.0.2.1/d?sslmode=allow", /name the server/],
+  ["postgres://u:hunter2@127.0.0.1/d?port=0", /a port/],
+  ["postgres://u:hunter2@db/d?pgbouncer=true", /pgbouncer$/],
   ["postgres://u:hunter2@127.0.0.1/d?sslmode=verify-full", /name the server/],
   ["postgres://u:hunter2@[2001:db8::1]/d?sslmode=verify-full", /name the server/],
   ["postgres://u:hunter2@127.0.0.1/d?sslmod=disable", /sslmod$/],
@@ -35,7 +57,7 @@ const refused: readonly (readonly [string, RegExp])[] = [
   ["postgres://u:hunter2%@127.0.0.1/d", /a user/],
 ];
 
-Deno.test("parseDatabaseUrl() takes servers, sockets and Deno KV, and asks for TLS to other machines", () => {
+Deno.test("parseDatabaseUrl() takes servers, sockets and what libpq knows, and verifies other machines by TLS", () => {
   for (const [text, location] of accepted) {
     assert.deepEqual(parseDatabaseUrl(text), { ok: true, value: location }, text);
   }

@@ -31,11 +31,6 @@ const name = (driver: string): string =>
   `instances on ${driver}: a token made beside them works at once, and revoked is refused by every next request`;
 
 Deno.test(name("SQLite"), () => testInstances(() => ({})));
-Deno.test(
-  name("Deno KV"),
-  () =>
-    testInstances((directory) => ({ DATABASE_URL: "deno-kv:", DENO_KV_DEFAULT_PATH: `${directory}/portcullis.kv` })),
-);
 
 const found = findPostgres();
 if ("missing" in found) {

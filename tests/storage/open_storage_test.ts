@@ -14,17 +14,13 @@ async function withDirectory(run: (directory: string) => Promise<void>): Promise
 Deno.test("openStorage() keeps entries in the SQLite file unless a location says otherwise", () =>
   withDirectory(async (directory) => {
     const sqlitePath = `${directory}/portcullis.db`;
-    Deno.env.set("DENO_KV_DEFAULT_PATH", `${directory}/portcullis.kv`);
-    for (const location of [undefined, { kind: "deno_kv" }] as const) {
-      const opened = await openStorage({ ...(location && { location }), sqlitePath, clock: Date.now });
-      assert.ok(opened.ok);
-      assert.equal(await opened.value.get(["k"]), null);
-      await put(opened.value, ["k"], 1);
-      await opened.value.close();
-    }
-    Deno.env.delete("DENO_KV_DEFAULT_PATH");
+    const opened = await openStorage({ sqlitePath, clock: Date.now });
+    assert.ok(opened.ok);
+    assert.equal(await opened.value.get(["k"]), null);
+    await put(opened.value, ["k"], 1);
+    await opened.value.close();
     const made = Array.from(Deno.readDirSync(directory), ({ name }) => name).sort();
-    assert.deepEqual(made.filter((name) => !/-(wal|shm)$/.test(name)), ["portcullis.db", "portcullis.kv"]);
+    assert.deepEqual(made.filter((name) => !/-(wal|shm)$/.test(name)), ["portcullis.db"]);
   }));
 
 Deno.test("openStorage() says what is wrong and what to do, whichever the driver", () =>
@@ -42,7 +38,6 @@ Deno.test("openStorage() says what is wrong and what to do, whichever the driver
     } as const;
     const cases = [
       [{ sqlitePath }, /is not a database/],
-      [{ sqlitePath, location: { kind: "deno_kv", url: "https://127.0.0.1:1/" } }, /cannot be opened/],
       [
         { sqlitePath, location: postgres, bounds: { postgres: { startTimeoutMs: 50 } } },
         /port 1, cannot be used/,

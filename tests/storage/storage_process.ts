@@ -3,14 +3,12 @@ import { writeSync } from "node:fs";
 import process from "node:process";
 import { parseDatabaseUrl } from "../../src/storage/database_url.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { openDenoKvStorage } from "../../src/storage/deno_kv_storage.ts";
 import { openPostgresStorage } from "../../src/storage/postgres_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 
 const say = (line: string | number): void => void writeSync(process.stdout.fd, `${line}\n`);
 
 const openers: Readonly<Record<string, (location: string) => Storage | Promise<Storage>>> = {
-  deno_kv: (path) => openDenoKvStorage({ path, clock: Date.now }),
   postgres: async (location) => {
     const [url = "", schema = ""] = location.split("#");
     const parsed = parseDatabaseUrl(url);

@@ -1,13 +1,12 @@
 /**
  * What an earlier version stored works with this one: people, grants, tokens, sessions, links, tasks and files, out of a
- * data directory, a Deno KV database and a PostgreSQL dump that commit 4668edf made (made_at_4668edf/). The clock
+ * data directory and a PostgreSQL dump that commit 4668edf made (made_at_4668edf/). The clock
  * stands half an hour after the making, so that nothing is too old by the time the test runs.
  */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../src/app/config/config.ts";
-import { moveKvFile } from "../../scripts/move_kv_file.ts";
 import { startServer } from "../../src/app/running_server.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { createPerson } from "../fixtures/person.ts";
@@ -60,8 +59,6 @@ async function serveStore(directory: string, facts: Facts, settings: Readonly<Re
     readFile: (path) => readFileSync(path, "utf8"),
   });
   assert.ok(config.ok, JSON.stringify(config));
-  // Deno's own variable: where `Deno.openKv()` leads.
-  if (settings["DENO_KV_DEFAULT_PATH"]) Deno.env.set("DENO_KV_DEFAULT_PATH", settings["DENO_KV_DEFAULT_PATH"]);
   const began = Date.now();
   const started = await startServer(config.value, {
     log: { write: () => {}, flush: () => {} },
@@ -194,23 +191,6 @@ async function assertUpgrades(
 
 Deno.test("a data directory of 4668edf works: people, grants, tokens, sessions, links, tasks and files", async () => {
   await assertUpgrades("sqlite", () => ({}));
-});
-
-Deno.test("a Deno KV database of 4668edf works: people, grants, sessions, links, tasks and files", async () => {
-  await assertUpgrades("deno_kv", (directory) => ({
-    WORKSPACE_STORE: "storage",
-    DATABASE_URL: "deno-kv:",
-    DENO_KV_DEFAULT_PATH: `${directory}/kv.db`,
-  }));
-});
-
-Deno.test("a Deno KV file of 4668edf, moved into SQLite, works: people, grants, sessions, links, tasks and files", async () => {
-  await assertUpgrades("deno_kv", async (directory, { madeAt }) => {
-    const moved = await moveKvFile(`${directory}/kv.db`, `${directory}/data`, () => madeAt + halfAnHour);
-    assert.ok(moved > 10, `${moved} entries`);
-    await assert.rejects(moveKvFile(`${directory}/kv.db`, `${directory}/data`, Date.now), /is there already/);
-    return { WORKSPACE_STORE: "storage" };
-  });
 });
 
 const postgres = "a PostgreSQL dump of 4668edf works: people, grants, tokens, sessions, links, tasks and files";

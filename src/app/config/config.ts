@@ -36,7 +36,7 @@ export function freezeConfig<Configuration extends object>(config: Configuration
 
 /** Reports what is absent or cannot be. */
 function requireForDeploy(
-  { http: { serverUrl }, server: { workers }, storage: { masterKey }, workspace: { store } }: SettingValues,
+  { http: { serverUrl }, server: { workers }, storage: { database, masterKey }, workspace: { store } }: SettingValues,
   env: ConfigSources["env"],
   problems: ConfigProblem[],
 ): void {
@@ -55,6 +55,13 @@ function requireForDeploy(
       value: "(not set)",
       hint:
         `must be set on Deno Deploy to the address that clients type: https://${app}.${organization}.deno.net, or the app's own domain`,
+    });
+  }
+  if (database === undefined && !env["DATA_DIR"]) {
+    problems.push({
+      field: "DATABASE_URL",
+      value: "(not set)",
+      hint: "must be set on Deno Deploy: assign a PostgreSQL database to the app, and the platform sets it",
     });
   }
   if (workers > 1) {
@@ -170,14 +177,25 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
 }
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
-export function loadConfig(sources: ConfigSources): Result<Config, readonly ConfigProblem[]> {
+export function loadConfig(given: ConfigSources): Result<Config, readonly ConfigProblem[]> {
   const problems: ConfigProblem[] = [];
+  const sources = { ...given, env: withPlatformDatabase(given.env) };
   const values = Object.fromEntries(
     Object.entries(settingTables).map(([part, table]) => [part, readTable(table, sources, problems)]),
   );
   if (problems.length > 0) return failure(problems);
   const config = completeConfig(values as unknown as SettingValues, sources, problems);
   return problems.length > 0 ? failure(problems) : success(freezeConfig(config));
+}
+
+/** Deno Deploy describes the database of an app by DATABASE_URL, and by libpq's variables: one of the two is enough. */
+function withPlatformDatabase(env: ConfigSources["env"]): ConfigSources["env"] {
+  if (!isDeploy(env) || env["DATABASE_URL"] || env["DATABASE_URL_FILE"] || !env["PGHOST"]) return env;
+  const [user, password, database, mode] = ["PGUSER", "PGPASSWORD", "PGDATABASE", "PGSSLMODE"]
+    .map((name) => encodeURIComponent(env[name] ?? ""));
+  const address = `${user}:${password}@${env["PGHOST"]}:${env["PGPORT"] || 5_432}/${database}`;
+  const url = `postgres://${address}${mode ? `?sslmode=${mode}` : ""}`;
+  return new Proxy(env, { get: (variables, name: string) => name === "DATABASE_URL" ? url : variables[name] });
 }
 
 function readTable(
@@ -215,15 +233,6 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       value: "(not set)",
       hint:
         `must be set when the server listens on ${http.host}: it is the address that clients type, such as https://mcp.example.com`,
-    });
-  }
-  const { database } = values.storage;
-  // DENO_KV_DEFAULT_PATH is Deno's own: the platform's database where the platform is simulated.
-  if (database?.kind === "deno_kv" && database.url === undefined && !onDeploy && !env["DENO_KV_DEFAULT_PATH"]) {
-    problems.push({
-      field: "DATABASE_URL",
-      value: '"deno-kv:"',
-      hint: "names Deno Deploy's own database, which is there only: leave it out to use SQLite",
     });
   }
   const storage = { ...values.storage, dataDir: placeOf("DATA_DIR", values.storage.dataDir, sources, problems) };
@@ -298,7 +307,7 @@ function requireSeparatePaths(
     .map(({ env: name }) => [`${name}_FILE`, variables[`${name}_FILE`] || undefined] as const);
   const paths: Readonly<Record<string, string | undefined>> = {
     ...Object.fromEntries(secretFiles),
-    DATABASE_URL: database?.kind === "postgres" ? database.rootCertificatePath : undefined,
+    DATABASE_URL: database?.rootCertificatePath,
     TLS_CERT_FILE: http.tlsCertificateFile,
     TLS_KEY_FILE: http.tlsKeyFile,
     DATA_DIR: dataDir,

@@ -119,7 +119,7 @@ export const variableNames: readonly string[] = [...settingNames, ...formerSetti
 export function warnOfMistypedNames(names: readonly string[]): string | null {
   const known = new Set(variableNames);
   const mistyped = names.slice(0, maxNamesCompared)
-    .filter((name) => !known.has(name))
+    .filter((name) => !known.has(name) && !/^PG[A-Z]+$/.test(name)) // PGPORT and its like are libpq's
     .flatMap((name) => {
       // The first letter is seldom mistyped, and SSL_CERT_FILE and its like belong to others.
       const closest = closestWord(name, settingNames.filter((each) => each[0] === name[0]));

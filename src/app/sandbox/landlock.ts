@@ -131,7 +131,7 @@ export const startFlags: readonly string[] = [
   libraryFlag,
 ];
 /** What deno.json asks for, which a bundle has none of; kept the same by a test. */
-export const unstableFlags: readonly string[] = ["no-legacy-abort", "kv", "net", "worker-options"].map(
+export const unstableFlags: readonly string[] = ["no-legacy-abort", "net", "worker-options"].map(
   (feature) => `--unstable-${feature}`,
 );
 

@@ -34,7 +34,7 @@ const question = z.lazy(() =>
   z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
 );
 const questions = z.lazy(() => z.array(question));
-/** How long the asker waits: Deno KV notices a question after a second, other storages sooner. */
+/** How long the asker waits for the slowest instance. */
 const answerMs = 1_400;
 /** How often it waits that long for instances that it does not know; otherwise until those have answered that did. */
 const searchEveryMs = 10_000;

@@ -4,9 +4,9 @@ import { parseStored } from "../../lib/system_fault.ts";
 import type { StorageKey } from "../../storage/mod.ts";
 import { authorRecord, mirrorTime, stepRecord } from "../workspace/change.ts";
 
-/** Bytes in a chunk: with base64 and quotes it stays below the 65,536 bytes of a Deno KV value. */
+/** Bytes in a chunk. */
 export const chunkBytes = 45_000;
-/** With keys and base64 below the 819,200 bytes of a Deno KV atomic operation. */
+/** With keys and base64 below the bytes of one batch (`storageLimits`). */
 export const chunksPerBatch = 8;
 /** The id of the root directory. */
 export const rootId = "root";
