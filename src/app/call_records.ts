@@ -1,5 +1,4 @@
 /** What is kept of calls: the log with its stored audit, those that run now, and how clients connect. */
-import { loadLogExport, type LogExport } from "../audit/mod.ts";
 import {
   type AttemptRecorder,
   createAttemptRecorder,
@@ -14,7 +13,6 @@ import { isLoopbackHost } from "../lib/settings.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { TakeAudit } from "../mcp/mod.ts";
 import type { Storage } from "../storage/mod.ts";
-import { version } from "../lib/version.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Installation } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
@@ -29,8 +27,6 @@ interface CallRecords {
   readonly recordRequest: TakeAudit;
   readonly attempts: AttemptRecorder;
   readonly steps: StepLog;
-  /** The audit's way to a collector; `null` where it stays here. */
-  readonly logExport: LogExport | null;
   close(): Promise<void>;
 }
 
@@ -47,12 +43,10 @@ export async function openCallRecords(
   },
 ): Promise<CallRecords> {
   const createId = (): string => crypto.randomUUID();
-  const { log: given, timers } = parts;
-  const { logs } = config.telemetry;
-  const logExport = logs === null ? null : (await loadLogExport()) // hardly ever needed
-    .createLogExport({ target: logs, version, instance: createId(), fetch, timers, log: given });
+  const { timers } = parts;
   const audit = startStoredAudit(config.audit, {
-    ...{ ...parts, createId, logExport },
+    ...parts,
+    createId,
     onRequest: (line) => live.noteEnd(line),
   });
   const summarised = summariseStrangers(audit.log, { ...parts.bounds.log, timers: parts.timers });
@@ -81,7 +75,6 @@ export async function openCallRecords(
     },
     attempts,
     steps,
-    logExport,
     async close() {
       live.close();
       summarised.close();

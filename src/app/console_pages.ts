@@ -34,7 +34,7 @@ import {
 } from "../console/later.ts";
 import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
 import { describeModels, type LocalModel } from "../llm/mod.ts";
-import { callEvent, type ExportState, type LogExport, readCallsOfDay } from "../audit/mod.ts";
+import { callEvent, readCallsOfDay } from "../audit/mod.ts";
 import { searchAudit } from "../audit/later.ts";
 import { confinementWords, type Installation } from "./installation.ts";
 import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
@@ -59,7 +59,6 @@ interface HealthParts {
   readonly model: LocalModel;
   readonly kernel?: KernelAccess | undefined;
   readonly timers: Timers;
-  readonly logExport: LogExport | null;
 }
 
 function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
@@ -73,7 +72,6 @@ function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<
       ...examineDisks(config, parts.kernel),
       ...examineCertificate(config.http.tls, { serverUrl: parts.serverUrl, clock: systemClock }),
     ].map(factOf),
-    ...parts.logExport === null ? [] : [exportFact(parts.logExport.state)],
   ];
   return () => {
     if (last === null || timers.elapsed() - last.at > keptMs) last = { at: timers.elapsed(), facts: look() };
@@ -127,16 +125,6 @@ function factOf({ name, state, text, remedy }: Check): HealthFact {
     state: state === "well" ? "good" : "warn",
     words: remedy === undefined ? text : `${text}: ${remedy}`,
   };
-}
-
-/** Of this process since its start. */
-function exportFact({ collector, sent, lost, waiting, problem }: ExportState): HealthFact {
-  const name = "Audit export";
-  const counts = `${sent} lines sent to ${collector}, ${lost} lost, ${waiting} wait.`;
-  if (problem !== null) {
-    return { name, state: "bad", words: `The collector does not take lines: ${problem}. ${counts}` };
-  }
-  return { name, state: lost === 0 ? "good" : "warn", words: counts };
 }
 
 // The tool calls of the last day, from the audit: for the use of each connection, and to try rules on.
@@ -256,7 +244,6 @@ export interface ConsoleParts extends Installation {
   readonly clock: Clock;
   readonly timers: Timers;
   readonly steps: StepLog;
-  readonly logExport: LogExport | null;
 }
 
 const loadExamination = loadOnce(() => import("./arrival.ts")); // hardly ever needed

@@ -4,12 +4,9 @@ import {
   type AuditLine,
   type AuditParts,
   createAuditRecorder,
-  decodeLines,
-  exportedLines,
   limitStrangers,
   lineOfLog,
   lineOfRequest,
-  type LogExport,
   trimAudit,
 } from "../audit/mod.ts";
 import { systemTimers, type Timers } from "../lib/time.ts";
@@ -35,8 +32,6 @@ export function startStoredAudit(
     readonly createId: () => string;
     /** Is given the lines of requests too, stored or not. */
     readonly onRequest?: (line: AuditLine) => void;
-    /** Is given what was stored, for a collector. */
-    readonly logExport: LogExport | null;
     /** The time by which what is too old may be removed, where the wall clock can be trusted. */
     readonly steadyNow?: () => number | null;
   },
@@ -67,8 +62,7 @@ export function startStoredAudit(
   const recorder = createAuditRecorder({
     ...parts,
     holder: parts.createId(),
-    onStored({ bytes, lines, head }) {
-      parts.logExport?.add(exportedLines(decodeLines(lines), head));
+    onStored(bytes) {
       written += bytes;
       if (written > settings.maxBytes * trimShare) trim();
     },
@@ -86,7 +80,6 @@ export function startStoredAudit(
     async close() {
       await stop();
       await recorder.close();
-      await parts.logExport?.close();
     },
   };
 }

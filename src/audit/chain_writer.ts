@@ -24,7 +24,6 @@ import {
   sealHead,
   segmentKey,
 } from "./chain.ts";
-import type { KeptHead } from "./verify.ts";
 import {
   addOutcomeCounts,
   countsKey,
@@ -45,8 +44,8 @@ export interface NewBatch {
 }
 
 interface ChainWriter {
-  /** Rejects when the storage is lost; the same batch can then be given again. */
-  add(batch: NewBatch): Promise<{ readonly bytes: number; readonly head: KeptHead }>;
+  /** The bytes stored. Rejects when the storage is lost; the same batch can then be given again. */
+  add(batch: NewBatch): Promise<number>;
   /** Leaves the chain to the next process. */
   release(): Promise<void>;
 }
@@ -168,8 +167,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
         if (own === null) continue;
         const { head } = own;
         const bytes = await extend(own, batch);
-        const { name: chain, head: { seq, hash } } = own;
-        if (bytes !== null) return { bytes, head: { chain, seq, hash } };
+        if (bytes !== null) return bytes;
         // Retention changes the chain beside us; anything else means that it is ours no more.
         const found = parseChain((await storage.get(chainKey(own.name)))?.value);
         if (found === null || found.holder !== holder || found.hash !== head.hash) own = null;

@@ -1,19 +1,16 @@
 /** What other parts use of audit. */
 
 export type { AuditParts } from "./chain_writer.ts";
-export { type AuditLine, callEvent, decodeLines, touchedBy } from "./line.ts";
+export { type AuditLine, callEvent, touchedBy } from "./line.ts";
 export { lineOfLog, lineOfRequest } from "./lines_of_log.ts";
-export type { ExportState, LogExport } from "./log_export.ts";
 export type { Counts, LimitName, Metrics } from "./metrics.ts";
 export { observeStorage } from "./observed_storage.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";
 export { trimAudit } from "./retention.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
 export { readCallsOfDay } from "./stored_batches.ts";
-export { exportedLines } from "./verify.ts";
 export { findTelemetry, startTelemetry, type Telemetry } from "./telemetry.ts";
 
-export const loadLogExport = (): Promise<typeof import("./log_export.ts")> => import("./log_export.ts");
 export const loadMetrics = (): Promise<typeof import("./metrics.ts")> => import("./metrics.ts");
 export const loadObservedStorage = (): Promise<typeof import("./observed_storage.ts")> =>
   import("./observed_storage.ts");

@@ -36,12 +36,3 @@ export const telemetrySettings = {
     help: "port, or HOST:PORT, on which Prometheus reads /metrics without a token; without it there are no metrics",
   }),
 };
-
-/** A collector's endpoint for logs (OTLP/HTTP). */
-export interface LogsTarget {
-  /** May hold a key, as the headers may. */
-  readonly url: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly serviceName: string;
-  readonly timeoutMs: number;
-}

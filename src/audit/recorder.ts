@@ -6,7 +6,6 @@ import { gatherText } from "../lib/json_log.ts";
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
 import { type AuditLine, type BatchEncoder, callEvent, createBatchEncoder, emptyLine } from "./line.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
-import type { KeptHead } from "./verify.ts";
 
 // * Lines on their way to the storage, in batches that one commit can hold. A line is encoded as it comes: kept as an
 // object until its batch is written, it would cost the collector of garbage more than it costs to write.
@@ -84,20 +83,12 @@ export interface AuditRecorder {
   close(): Promise<void>;
 }
 
-/** Lines that were stored together. */
-interface StoredLines {
-  readonly bytes: number;
-  /** Their text; see {@link decodeLines}. */
-  readonly lines: string;
-  /** Where the chain ends now. */
-  readonly head: KeptHead;
-}
-
 interface RecorderOptions extends AuditParts {
   readonly timers?: Timers | undefined;
   /** Names this process, so that no two add to one chain. */
   readonly holder: string;
-  readonly onStored?: (stored: StoredLines) => void;
+  /** Is told how many bytes were stored. */
+  readonly onStored?: (bytes: number) => void;
   readonly maxWaitingLines?: number;
 }
 
@@ -143,8 +134,8 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
   const store = async (batch: NewBatch): Promise<boolean> => {
     for (let isLast = false;; isLast = closing.signal.aborted) {
       try {
-        const added = await writer.add(batch);
-        onStored?.({ ...added, lines: batch.lines });
+        const bytes = await writer.add(batch);
+        onStored?.(bytes);
         isFailing = false;
         return true;
       } catch (error) {

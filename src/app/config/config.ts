@@ -24,7 +24,6 @@ import { environmentHasProxy } from "../../lib/network.ts";
 import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
-import { readTelemetryRequest, type TelemetryRequest } from "./telemetry_config.ts";
 
 /** Freezes a configuration with its parts; a copy that another thread was sent is no longer frozen. */
 export function freezeConfig<Configuration extends object>(config: Configuration): Configuration {
@@ -165,7 +164,12 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
     readonly missing: readonly string[];
   };
   /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
-  readonly telemetry: SettingValues["telemetry"] & TelemetryRequest;
+  readonly telemetry: SettingValues["telemetry"] & {
+    /** Whether Deno's telemetry was asked for. Deno reads its variables by itself; this is for `doctor`. */
+    readonly isAsked: boolean;
+    /** Scheme, name and port of the collector; its URL may hold a key. */
+    readonly collector: string;
+  };
   /** What has a value, for the owner to see: secrets as "set". */
   readonly inForce: readonly SettingInForce[];
   /** Variables that are set and have no effect any more. */
@@ -175,6 +179,9 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
   readonly onDeploy: boolean;
 }
+
+/** Where Deno exports without OTEL_EXPORTER_OTLP_ENDPOINT. */
+const defaultCollector = "http://localhost:4318";
 
 /** Reads every setting, then the rules between settings. All problems are reported together. */
 export function loadConfig(given: ConfigSources): Result<Config, readonly ConfigProblem[]> {
@@ -251,7 +258,12 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
       missing: instance === undefined || access !== null ? [] : ["SERVICENOW_CLIENT_ID", "SERVICENOW_CLIENT_SECRET"],
     },
     storage,
-    telemetry: { ...values.telemetry, ...readTelemetryRequest(env, { onDeploy }) },
+    telemetry: {
+      ...values.telemetry,
+      isAsked: env["OTEL_DENO"]?.toLowerCase() === "true",
+      collector: URL.parse(env["OTEL_EXPORTER_OTLP_ENDPOINT"] || defaultCollector)?.origin ??
+        "an address that is no URL",
+    },
     workspace,
     inForce: settingsInForce(sources),
     formerSettings: formerSettingsIn(variables),

@@ -79,11 +79,10 @@ export function listenAddresses(
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { ollama, servicenow: { access }, storage: { database }, telemetry: { logs } } = settings;
+  const { ollama, servicenow: { access }, storage: { database } } = settings;
   const urls = [
     ollama.host.baseUrl,
     ...access === undefined ? [] : [access.instance],
-    ...logs === null ? [] : [logs.url],
   ];
   const hosts = urls.map((text) => {
     const { hostname, port, protocol } = new URL(text);
