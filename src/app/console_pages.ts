@@ -146,6 +146,8 @@ const settledMs = 30_000;
 const wholeMs = 600_000;
 
 interface Call extends JudgedCall {
+  /** Of a tool; other requests only use a connection. */
+  readonly isCall: boolean;
   readonly time: number;
   readonly isWell: boolean;
 }
@@ -177,8 +179,9 @@ function createDayOfCalls(
       const { lines, cursor: next } = await search({ since }, { limit, cursor });
       seen += Math.max(leastLines, lines.length); // a page may be empty, and the next one not
       for (const { time, event, person, client, grant, tool, target, outcome } of lines) {
-        if (event !== callEvent || tool === null) continue;
+        if ((event !== callEvent && event !== "request") || tool === null) continue;
         found.push({
+          isCall: event === callEvent,
           time,
           person: person ?? "",
           clientId: client ?? "",
@@ -204,20 +207,21 @@ function createDayOfCalls(
     return last.calls;
   };
   return {
-    calls,
+    calls: async () => (await calls()).filter(({ isCall }) => isCall),
     async usage() {
       const byGrant = new Map<string, Usage>();
-      for (const { grantId, time, isWell } of await calls()) {
+      for (const { grantId, time, isWell, isCall } of await calls()) {
         const { calls: count = 0, errors = 0, lastAt = time } = byGrant.get(grantId) ?? {};
-        byGrant.set(grantId, { calls: count + 1, errors: errors + (isWell ? 0 : 1), lastAt });
+        byGrant.set(grantId, { calls: count + (isCall ? 1 : 0), errors: errors + (isCall && !isWell ? 1 : 0), lastAt });
       }
       return byGrant;
     },
     async connected() {
       const since = clock() - connectedMs;
       const found = new Map<string, ConnectedClient>();
-      for (const { clientId, person, time } of await calls()) {
+      for (const { clientId, person, time, isCall } of await calls()) {
         if (time < since) break;
+        if (!isCall) continue;
         const key = JSON.stringify([clientId, person]);
         const { calls: count = 0, lastAt = time } = found.get(key) ?? {};
         found.set(key, { clientId, person, calls: count + 1, lastAt });

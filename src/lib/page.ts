@@ -81,7 +81,7 @@ body {
   margin: 0; min-height: 100vh; background: var(--ground); color: var(--ink);
   font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif;
 }
-.frame { max-width: 32rem; margin: 0 auto; padding: clamp(1rem, 4vh, 4.5rem) 1rem 2.5rem; }
+.frame { max-width: 38rem; margin: 0 auto; padding: clamp(1rem, 4vh, 4.5rem) 1rem 2.5rem; }
 .brand { display: flex; align-items: center; gap: .55rem; margin: 0 .25rem 1.1rem; color: var(--quiet); font-weight: 600; }
 .brand svg { width: 1.5rem; height: 1.5rem; color: var(--accent); flex: none; }
 main {

@@ -46,7 +46,7 @@ function scopeChoice(scope: ScopeDefinition, { scopes, ticked = scopes }: Consen
     <label class="${including === undefined ? "scope" : "scope included"}">
       <input type="checkbox" name="scope" value="${scope.name}" ${checked}>
       <span>${scope.words}</span>
-      ${including !== undefined && html`<small>Included whenever “${including.words}” is allowed.</small>`}
+      ${including !== undefined && html`<small>Included whenever the next one is allowed.</small>`}
     </label>
   `;
 }

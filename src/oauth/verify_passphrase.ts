@@ -39,6 +39,8 @@ interface Bucket {
 }
 
 const forgetAfterMs = 3_600_000;
+/** Records expire by the wall clock, which may jump: well after their counts end by the agreed clock. */
+const keptMs = 24 * forgetAfterMs;
 const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
@@ -74,7 +76,7 @@ export function createPasswordThrottle(
       }),
       puts: buckets.map((bucket, index) => {
         const next = change(attemptsOf(before[index] ?? null, now), bucket);
-        return signInAttempts.put(bucket.id, next, clock() + forgetAfterMs);
+        return signInAttempts.put(bucket.id, next, clock() + keptMs);
       }),
     });
   };

@@ -117,8 +117,22 @@ Deno.test("a restart forgets no failure, and everything stored about attempts en
   const entries = await storage.list(["sign_in_attempts"], { limit: 10 });
   assert.equal(entries.length, 2);
   assert.ok(!JSON.stringify(entries).includes("192.0.2.1"), "no address is stored");
-  time.now += 3_600_000;
+  time.now += 24 * 3_600_000;
   assert.equal(await storage.sweep(time.now), 2);
+});
+
+Deno.test("a wall clock that jumps an hour or half a day ahead resets no count", async () => {
+  for (const jump of [3_600_000, 12 * 3_600_000]) {
+    await using place = await open();
+    const { time, storages: [storage] } = place;
+    assert.ok(storage !== undefined);
+    const steady = time.now;
+    const agreedClock = createAgreedClock(() => steady, { elapsed: () => 0 });
+    const throttle = createPasswordThrottle({ storage, secrets, clock: () => time.now, agreedClock });
+    for (let count = 0; count < 6; count++) await throttle.begin("a", false);
+    time.now += jump;
+    assert.ok(!(await throttle.begin("a", false)).ok);
+  }
 });
 
 const jumps = { "an hour back": -3_600_000, "half an hour back": -1_800_000, "400 days ahead": 400 * 86_400_000 };

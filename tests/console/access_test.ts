@@ -235,3 +235,38 @@ async function holdClient(harness: Harness, name: string): Promise<string> {
   assert.ok(await harness.storage.commit({ puts }));
   return id;
 }
+
+Deno.test("an open page renews its session, for eight hours at most; a form of someone signed out goes through the sign-in", async () => {
+  await using harness = await startConsole();
+  const owner = await signInTo(harness);
+  const page = await (await owner.get("/console/people")).text();
+  for (let minutes = 0; minutes < 60; minutes += 8) {
+    harness.time.now += 8 * 60_000;
+    const stream = await owner.get("/console/events?section=connections");
+    assert.equal(stream.status, 200, `after ${minutes} minutes`);
+    const reader = stream.body?.getReader();
+    for (let chunks = 0; chunks < 2; chunks++) await reader?.read(); // then it pauses
+    await reader?.cancel();
+  }
+  harness.time.now += 9 * 3_600_000;
+  assert.equal((await owner.get("/console/events?section=connections")).status, 401);
+
+  const fields = { csrf: hiddenField(page, "csrf"), act: "invite", user: "Anna!!" };
+  const asked = await (await owner.post("/console/people", fields)).text();
+  assert.match(asked, /You were signed out/);
+  assert.match(asked, /name="user" value="Anna!!"/);
+  const wrong = await owner.post("/console/people", { ...fields, username: "owner", passphrase: "no" });
+  assert.equal(wrong.status, 403);
+  const refused = await owner.post("/console/people", { ...fields, username: "owner", passphrase });
+  assert.equal(refused.status, 422);
+  const kept = await refused.text();
+  assert.match(kept, /value="Anna!!"/, "the name that was refused stays in its field");
+  const made = await (await owner.post("/console/people", { ...fields, user: "anna" })).text();
+  const code = /\/invitation\?code=([A-Za-z0-9_-]+)/.exec(made)?.[1] ?? "";
+  const listed = await (await owner.get("/console/people")).text();
+  assert.match(listed, /Pending invitations/);
+  const invitation = /name="invitation" value="([^"]+)"/.exec(listed)?.[1] ?? "";
+  await owner.post("/console/people", { csrf: fields.csrf, act: "withdraw", invitation });
+  assert.equal((await owner.get(`/invitation?code=${code}`)).status, 403);
+  assert.doesNotMatch(await (await owner.get("/console/people")).text(), /Pending invitations/);
+});

@@ -150,7 +150,7 @@ export const callCauses: readonly Cause[] = [
     isNoFault: true,
     reasons: ["approval_pending", "denied_by_rule", "denied_by_person"],
     words: "The client is connected, and its call waits for a person's approval, or was refused by a rule or a person.",
-    remedy: "The Decisions page of the console has what waits, the Rules page what is refused.",
+    remedy: "The Approvals page of the console has what waits, the Rules page what is refused.",
   },
   {
     id: "body_refused",
