@@ -200,7 +200,7 @@ async function namingOwnServer(error: UnusableError, { host, port, tls }: Config
   const health = await askHealth({ host, port, usesTls: tls !== undefined, signal });
   if (typeof health === "string" || !isHealthBody(health.body)) return error;
   return {
-    problem: `a Portcullis server already runs on ${host} port ${port}`,
+    problem: `cannot listen on ${host} port ${port}: a Portcullis server already runs there`,
     remedy: "use that one, end it, or choose another address with --port or --host",
   };
 }

@@ -7,30 +7,30 @@ export const version: string = manifest.version;
 /** `deno task compile` writes the commit over this text; it stays as it is when the program runs from source. */
 const stamp = "@PORTCULLIS_COMMIT@";
 
+const builtCommit = /^[0-9a-f]{7,40}$/.exec(stamp)?.[0];
+
 /**
- * The version with the commit of a built program. From source, with the commit that is checked out, where there is a
- * repository, and a digest of the sources: two states never call themselves alike. Needs no git, and no right but to read.
+ * The version with the commit: that of a built program, or the one that is checked out. Where git may run, changes of the
+ * sources since are told by a digest, so that two states never call themselves alike.
  */
 export async function describeVersion(root: URL = new URL("../../", import.meta.url)): Promise<string> {
-  if (/^[0-9a-f]{7,40}$/.test(stamp)) return `${version} (${stamp})`;
+  if (builtCommit !== undefined) return `${version} (${builtCommit})`;
   const mayRead = Deno.permissions.querySync({ name: "read", path: root }).state === "granted";
   if (!mayRead || !import.meta.url.endsWith("/src/lib/version.ts")) return version; // a bundle without a stamp
-  const files = ["main.ts", "deno.json", "deno.lock", ...filesBelow(root, "src")];
-  const digests = await Promise.all(files.map(async (file) => sha256(await Deno.readFile(new URL(file, root)))));
-  const digest = await sha256(new TextEncoder().encode(files.map((file, at) => `${digests[at]} ${file}\n`).join("")));
   const commit = checkedOutCommit(root);
-  return `${version} (${commit === null ? "" : `${commit.slice(0, 12)}, `}sources ${digest.slice(0, 12)})`;
+  if (commit === null) return version;
+  const changes = await changesSince(root);
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", changes)).toHex();
+  return `${version} (${commit.slice(0, 12)}${changes.length === 0 ? "" : `, changed: ${digest.slice(0, 12)}`})`;
 }
 
-async function sha256(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
-}
-
-function filesBelow(root: URL, directory: string): string[] {
-  return [...Deno.readDirSync(new URL(directory, root))].sort((a, b) => a.name < b.name ? -1 : 1).flatMap((entry) => {
-    const path = `${directory}/${entry.name}`;
-    return entry.isDirectory ? filesBelow(root, path) : [path];
-  });
+/** Nothing, too, where git is not there or may not run. */
+async function changesSince(root: URL): Promise<Uint8Array<ArrayBuffer>> {
+  const none = new Uint8Array(0);
+  if (Deno.permissions.querySync({ name: "run", command: "git" }).state !== "granted") return none;
+  const args = ["diff", "--no-ext-diff", "--binary", "HEAD", "--", "main.ts", "deno.json", "deno.lock", "src"];
+  return await new Deno.Command("git", { args, cwd: root, stderr: "null" }).output()
+    .then(({ success, stdout }) => success ? stdout : none, () => none);
 }
 
 /** As git's files have it, those of another work tree included (gitrepository-layout). */

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { commonFlags } from "../../src/cli/arguments.ts";
 import { commands } from "../../src/cli/commands.ts";
-import { describeVersion } from "../../src/lib/version.ts";
+import { describeVersion, version } from "../../src/lib/version.ts";
 import { loadCommands } from "../../src/cli/load_commands.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
@@ -38,52 +38,57 @@ Deno.test("help settings lists the flags that every command takes, help users sa
   for (const verb of verbs) assert.match(explained, new RegExp(`(^|; )${verb} +[a-z]`, "m"));
 });
 
-Deno.test("--version from source names the commit and the state of the sources, in each way to ask", async () => {
-  const { success, stdout } = await new Deno.Command("git", { args: ["rev-parse", "HEAD"], stderr: "null" }).output()
+async function git(cwd: URL, ...args: string[]): Promise<string | null> {
+  const named = ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args];
+  const { success, stdout } = await new Deno.Command("git", { args: named, cwd, stderr: "null" }).output()
     .catch(() => ({ success: false, stdout: new Uint8Array() }));
-  const commit = success ? `${new TextDecoder().decode(stdout).slice(0, 12)}, ` : "";
-  const said = await Promise.all(
-    [["--version"], ["version"], ["token", "--version"]].map(async (args) => (await runCommand(args)).stdout),
-  );
-  assert.match(said[0] ?? "", new RegExp(`^portcullis \\d+\\.\\d+\\.\\d+ \\(${commit}sources [0-9a-f]{12}\\)\n$`));
-  assert.equal(new Set(said).size, 1);
+  return success ? new TextDecoder().decode(stdout).trim() : null;
+}
+
+Deno.test("--version from source names the commit, in each way to ask", async () => {
+  const commit = await git(new URL("../..", import.meta.url), "rev-parse", "HEAD");
+  const expected = `portcullis ${version}${commit === null ? "" : ` (${commit.slice(0, 12)})`}\n`;
+  for (const args of [["--version"], ["version"], ["token", "--version"]]) {
+    assert.equal((await runCommand(args)).stdout, expected, "run without the right to start git");
+  }
 });
 
-Deno.test("describeVersion() reads loose, packed and detached heads and other work trees, and tells any change", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-version-" });
-  const root = new URL(`file://${directory}/tree/`);
-  const write = async (path: string, text: string): Promise<void> => {
-    const url = new URL(path, root);
-    await Deno.mkdir(new URL(".", url), { recursive: true });
-    await Deno.writeTextFile(url, text);
-  };
-  try {
-    for (const file of ["main.ts", "deno.json", "deno.lock", "src/a/b.ts"]) await write(file, file);
-    const seen = [await describeVersion(root)];
-    assert.match(seen[0] ?? "", /^[\d.]+ \(sources [0-9a-f]{12}\)$/);
-    await write(".git/HEAD", "ref: refs/heads/main\n");
-    await write(
-      ".git/packed-refs",
-      `# pack-refs\n${"1".repeat(40)} refs/heads/mains\n${"2".repeat(40)} refs/heads/main\n`,
-    );
-    assert.match(seen[1] = await describeVersion(root), /\(2{12}, sources/);
-    await write(".git/refs/heads/main", `${"3".repeat(40)}\n`);
-    assert.match(await describeVersion(root), /\(3{12}, sources/);
-    await write(".git/HEAD", `${"4".repeat(40)}\n`);
-    assert.match(await describeVersion(root), /\(4{12}, sources/);
-    await Deno.rename(new URL(".git", root), new URL("../main.git", root));
-    await write("../main.git/worktrees/tree/HEAD", "ref: refs/heads/main\n");
-    await write("../main.git/worktrees/tree/commondir", "../..\n");
-    await write(".git", `gitdir: ${directory}/main.git/worktrees/tree\n`);
-    assert.match(await describeVersion(root), /\(3{12}, sources/);
-    await write("src/a/c.ts", "");
-    seen.push(await describeVersion(root));
-    await write("src/a/b.ts", "changed");
-    seen.push(await describeVersion(root));
-    assert.equal(new Set(seen.map((text) => text.match(/sources .*/)?.[0])).size, 3);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+const hasGit = await git(new URL(import.meta.url.replace(/[^/]*$/, "")), "--version") !== null;
+Deno.test({
+  name: `describeVersion() reads every kind of head and work tree, and tells changed sources${
+    hasGit ? "" : " (skipped: no git)"
+  }`,
+  ignore: !hasGit,
+  async fn() {
+    const directory = await Deno.makeTempDir({ prefix: "portcullis-version-" });
+    const root = new URL(`file://${directory}/tree/`);
+    const said = async (at: URL): Promise<string> => (await describeVersion(at)).slice(version.length);
+    try {
+      await Deno.mkdir(new URL("src", root), { recursive: true });
+      for (const file of ["main.ts", "deno.json", "deno.lock", "src/a.ts"]) {
+        await Deno.writeTextFile(new URL(file, root), file);
+      }
+      assert.equal(await said(root), "", "no repository");
+      await git(root, "init", "-q");
+      await git(root, "add", ".");
+      await git(root, "commit", "-qm", "a");
+      const commit = ` (${(await git(root, "rev-parse", "HEAD"))?.slice(0, 12)})`;
+      assert.equal(await said(root), commit, "a loose head");
+      await git(root, "pack-refs", "--all");
+      assert.equal(await said(root), commit, "a packed head");
+      await git(root, "worktree", "add", "-q", "../other");
+      assert.equal(await said(new URL("../other/", root)), commit, "another work tree");
+      await git(root, "checkout", "-q", "--detach");
+      assert.equal(await said(root), commit, "a detached head");
+      await Deno.writeTextFile(new URL("src/a.ts", root), "one");
+      const one = await said(root);
+      await Deno.writeTextFile(new URL("src/a.ts", root), "two");
+      assert.match(one, /^ \([0-9a-f]{12}, changed: [0-9a-f]{12}\)$/);
+      assert.notEqual(one, await said(root));
+    } finally {
+      await Deno.remove(directory, { recursive: true });
+    }
+  },
 });
 
 Deno.test("help COMMAND shows the command's flags, how it is called, and where the flags of settings are", async () => {
