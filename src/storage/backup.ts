@@ -1,4 +1,4 @@
-/** A copy of the data directory that is of one moment, taken while the server runs. */
+/** Copies the data directory as of one moment, while the server runs. */
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
@@ -69,7 +69,7 @@ export async function backupDataDirectory(
   }
 }
 
-/** Leaves the first error as the one that is told. */
+/** Errors here are ignored, so that the first one is reported. */
 function removeUnfinished(aside: string): void {
   try {
     rmSync(aside, { recursive: true, force: true });
@@ -106,11 +106,11 @@ function leaveWriteAheadLog(path: string): void {
   }
 }
 
-// The way back from {@link ./backup_data_directory.ts}.
+// Restores such a copy.
 
 /**
  * Checks a backup and copies it to `to`, the data directory, which must not exist or be empty. What was revoked, used
- * up or changed since the backup was made is as it was then.
+ * up or changed since the backup was made is undone.
  */
 export function restoreDataDirectory(
   options: { readonly from: string; readonly to: string },
@@ -140,7 +140,7 @@ export function restoreDataDirectory(
   }
 }
 
-/** Leaves the first error as the one that is told. */
+/** Errors here are ignored, so that the first one is reported. */
 function restoreRemoveUnfinished(directory: string, files: readonly string[]): void {
   try {
     for (const name of files) rmSync(join(directory, `${name}.restoring`), { force: true });
@@ -149,7 +149,7 @@ function restoreRemoveUnfinished(directory: string, files: readonly string[]): v
   }
 }
 
-/** What keeps a backup from being used, or `null`. */
+/** Why a backup cannot be used, or `null`. */
 function findProblem(from: string): DataDirectoryProblem | null {
   const path = join(from, dataFiles.database);
   const keyPath = join(from, dataFiles.masterKey);
@@ -157,7 +157,7 @@ function findProblem(from: string): DataDirectoryProblem | null {
   for (const file of [path, keyPath]) {
     if (!exists(file)) return { path: file, problem: "does not exist", remedy: "name the directory of a backup" };
   }
-  // The copy of a running server's directory, say: part of its data is in the log, and would be lost.
+  // For example a plain copy of a running server's directory: part of its data is in the write-ahead log.
   if (exists(`${path}-wal`)) {
     return {
       path: from,

@@ -9,7 +9,7 @@ import { randomBytes, randomId } from "../lib/random_secret.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 
-// Files for their owner alone that are whole and on the disk before they have their name.
+// Files with mode 0600 that are complete and synced before they get their name.
 
 /** Copies to a new file, 0600, and waits for the disk. */
 export function copyDurably(from: string, to: string): void {
@@ -19,12 +19,12 @@ export function copyDurably(from: string, to: string): void {
   syncFile(to);
 }
 
-/** Waits until what was written to the file is on the disk. */
+/** Syncs the file to the disk. */
 export function syncFile(path: string): void {
   sync(Deno.openSync(path, { read: true, write: true }));
 }
 
-/** Gives a file or directory its name for good. */
+/** Renames a file or directory, and syncs the directory. */
 export function renameDurably(from: string, to: string): void {
   Deno.renameSync(from, to);
   if (Deno.build.os === "windows") return; // directories cannot be opened there
@@ -39,7 +39,7 @@ function sync(file: Deno.FsFile): void {
   }
 }
 
-/** What lies in the directory. */
+/** The directory's contents. */
 interface DataDirectory {
   readonly databasePath: string;
   /** 32 random bytes, made once. */
@@ -53,12 +53,12 @@ export interface DataDirectoryProblem {
   readonly remedy: string;
 }
 
-/** The key that takes the place of the master key, while everything is sealed anew under it. */
+/** The next master key, while everything is sealed anew under it. */
 const nextMasterKeyFile = "master.key.next";
 
 export const masterKeyBytes = 32;
 
-/** Makes what is absent (directory 0700, key 0600), checks what is there. */
+/** Creates what is missing (directory 0700, key 0600) and checks what exists. */
 export function openDataDirectory(path: string): Result<DataDirectory, DataDirectoryProblem> {
   const found = readDataDirectory(path);
   if (!found.ok || found.value.masterKey !== null) return found as Result<DataDirectory, DataDirectoryProblem>;
@@ -70,7 +70,7 @@ export function openDataDirectory(path: string): Result<DataDirectory, DataDirec
   return openDataDirectory(path);
 }
 
-/** The same, but makes no key: `null` where there is none. A lost key must not be replaced by one that opens nothing. */
+/** The same without creating a key: `null` if there is none. A new key would open nothing of an existing database. */
 export function readDataDirectory(
   path: string,
   { changesMasterKey = false }: { readonly changesMasterKey?: boolean } = {},
@@ -105,7 +105,7 @@ export function peekMasterKey(directory: string): Result<Uint8Array | null, Data
   }
 }
 
-/** A database without the key that it was written with. */
+/** The database exists, and its master key does not. */
 export function missingMasterKey(directory: string): DataDirectoryProblem {
   return {
     path: pathBelow(directory, dataFiles.masterKey),
@@ -149,7 +149,7 @@ export function exposure(path: string, mode: "600" | "700"): DataDirectoryProble
   return { path, problem: "can be read or changed by other users", remedy };
 }
 
-/** The server's worker may not ask who it is. */
+/** The server's worker has no permission to ask for its user. */
 function ownUserId(): number | null {
   try {
     return Deno.uid();
@@ -158,14 +158,14 @@ function ownUserId(): number | null {
   }
 }
 
-/** The key that is to be the next one; made, unless an interrupted change left one. */
+/** The next key: what an interrupted rotation left, or a new one. */
 export function prepareNextMasterKey(directory: string): Uint8Array {
   const path = pathBelow(directory, nextMasterKeyFile);
   if (!exists(path)) makeMasterKey(path);
   return Deno.readFileSync(path);
 }
 
-/** Makes the next key the master key, in one step. The one before is gone then. */
+/** Replaces the master key by the next one, in one step. */
 export function adoptNextMasterKey(directory: string): void {
   renameDurably(pathBelow(directory, nextMasterKeyFile), pathBelow(directory, dataFiles.masterKey));
 }

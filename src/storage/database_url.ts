@@ -2,7 +2,7 @@
 import { parseIpAddress } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
-/** Where entries are kept when not in the data directory. */
+/** A PostgreSQL database in place of the data directory's. */
 export interface PostgresLocation {
   readonly kind: "postgres";
   /** A name, an address, or the directory of a Unix socket. */
@@ -33,7 +33,7 @@ const verifying = ["require", "verify-ca", "verify-full"];
 const opportunistic = [null, "prefer", "allow"];
 const loopback = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
-/** Gives the location, or a hint that says what would be accepted. */
+/** Returns the location, or a hint at what is accepted. */
 export function parseDatabaseUrl(text: string): Result<PostgresLocation, string> {
   const url = URL.parse(text);
   if (url?.protocol !== "postgres:" && url?.protocol !== "postgresql:") {

@@ -1,4 +1,4 @@
-/** What `doctor` finds out about a storage, without making or changing anything. */
+/** Examines a storage for `doctor`, without creating or changing anything. */
 import { lstatSync } from "node:fs";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
@@ -6,7 +6,7 @@ import type { PostgresLocation } from "./database_url.ts";
 import type { StorageKey } from "./port.ts";
 import type { AbsentStorage, SoundStorage } from "./open_storage.ts";
 
-/** Opens what is there, looks for damage and for one entry, and tries to write where that can be undone. */
+/** Opens an existing storage, looks for damage and for one entry, and tries a write where it can be rolled back. */
 export async function examineStorage(
   { location, sqlitePath, lookFor }: {
     readonly location?: PostgresLocation;
@@ -28,7 +28,7 @@ export async function examineStorage(
   }
 }
 
-/** A path out of reach is no absent file: the start would not make it. */
+/** An unreachable path is not a missing file: the start would not create it. */
 function exists(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;

@@ -1,7 +1,7 @@
 /**
  * A driver behind two circuits, one for reads and one for writes: a full disk is no reason to refuse what only reads.
- * What the database fails rejects with `StorageUnavailableError`, soon; the log says once that it is away, why, and
- * what to do, and once that it is back.
+ * Failed operations reject fast with `StorageUnavailableError`. The log says once that the database is unavailable, why,
+ * and what to do, and once that it is back.
  */
 import { createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
@@ -13,15 +13,15 @@ import type { Storage, StorageKey } from "./port.ts";
 // succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
 // caller after the recovery, and nothing runs without calls.
 
-/** From one failed probe to the next. */
+/** Pause between a failed probe and the next. */
 const probePauseMs = 200;
 /** How long a call waits for a probe. */
 const probeMs = 1_000;
 
 interface CircuitOptions {
-  /** Does what the calls do, at little cost. */
+  /** A cheap operation of the same kind. */
   readonly probe: () => Promise<unknown>;
-  /** What a call rejects with in place of the driver's error. */
+  /** The error that replaces the driver's. */
   readonly toFailure: (error: unknown) => StorageUnavailableError;
   readonly timers: Timers;
   /** A call without an answer for so long is a reason to probe; without an answer to that either, all calls fail. */
@@ -31,11 +31,11 @@ interface CircuitOptions {
 }
 
 export interface Circuit {
-  /** Whether the last that is known is a failure. */
+  /** Whether the last known outcome is a failure. */
   readonly isOpen: boolean;
-  /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) passes as it is. */
+  /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) is passed on unchanged. */
   run<T>(step: () => Promise<T>): Promise<T>;
-  /** Fails every call from here on: no probe can tell that this has been put right. */
+  /** Fails every later call: no probe can tell that this was repaired. */
   breakForGood(failure: StorageUnavailableError): void;
 }
 
@@ -44,7 +44,7 @@ function isCallersMistake(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** One record that cannot be read says nothing of the others. */
+/** One unreadable record does not mean that the others are. */
 function isUnreadable(error: unknown): boolean {
   return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
 }
@@ -100,7 +100,7 @@ export function createCircuit(options: CircuitOptions): Circuit {
     const found = open(toFailure(new Error("the database does not answer")));
     for (const reject of [...unanswered]) reject(found);
   };
-  /** As `step`, but rejected when the database turns out to hang. */
+  /** Like `step`, but rejects when the database hangs. */
   const unlessHanging = <T>(step: () => Promise<T>, milliseconds: number): Promise<T> => {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const stopTimer = timers.every(milliseconds, () => void suspectHang());
@@ -133,13 +133,13 @@ export function createCircuit(options: CircuitOptions): Circuit {
   };
 }
 
-/** Written to find out whether anything can be written. */
+/** The entry that a write probe writes. */
 const probeKey: StorageKey = ["health", "write"];
-/** Until an operator has put it right. */
+/** Until an operator has repaired it. */
 const lostRetryAfterSeconds = 60;
 
 interface GuardOptions {
-  /** Puts a driver's error into words. */
+  /** Describes a driver's error. */
   readonly describe: (error: unknown) => Problem;
   readonly log?: Log | undefined;
   readonly timers?: Timers;
@@ -149,7 +149,7 @@ interface GuardOptions {
 
 /** A storage that fails fast. */
 export interface GuardedStorage extends Storage {
-  /** Refuses all writes from here on: what is written now would be lost. */
+  /** Refuses all later writes: they would be lost. */
   refuseWrites(problem: Problem): void;
 }
 

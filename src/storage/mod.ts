@@ -1,4 +1,4 @@
-/** What other parts use of storage. */
+/** The storage: open it by the settings, then read, commit and watch entries through its port. */
 export {
   adoptNextMasterKey,
   type DataDirectoryProblem,

@@ -1,4 +1,4 @@
-/** What the server keeps, and where. */
+/** Settings of the storage, and the names of its files. */
 import { parseDatabaseUrl } from "./database_url.ts";
 import { optional, parseMasterKey, parseText, required, type ValuesOf } from "../lib/settings.ts";
 

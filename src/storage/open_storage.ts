@@ -16,29 +16,29 @@ export interface OpenStorageOptions {
   /** Where the SQLite file lies, or is made. */
   readonly sqlitePath: string;
   readonly clock: Clock;
-  /** Is told when the database is lost and when it is back; for those that go on meanwhile. */
+  /** Notified when the database is lost and when it is back. */
   readonly log?: Log | undefined;
   readonly bounds?: StorageBounds;
   readonly watches?: DatabaseWatches | undefined;
 }
 
-/** What the kernel's port knows of a SQLite file. */
+/** The kernel port's view of a SQLite file. */
 interface DatabaseWatches {
   readonly watchCommits?: SqliteStorageOptions["watchCommits"];
   readonly watchPlace?: WatchPresenceOptions["watchPlace"];
 }
 
-/** Bounds of the drivers; what is left out keeps its default. */
+/** Bounds of the drivers, each with a default. */
 export interface StorageBounds {
-  /** How long an operation waits for a file that another process writes. */
+  /** How long an operation waits for another process's lock. */
   readonly busyTimeoutMs?: number;
   readonly postgres?: Partial<PostgresLimits>;
 }
 
-/** A network's database without an answer for so long is asked whether it is there at all. */
+/** A network database that has not answered for this long is probed. */
 const hangMs = 1_000;
 
-/** Drivers are loaded when they are asked for: most installations need one. */
+/** Loads a driver on demand: an installation needs one. */
 export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, Problem>> {
   const { location, sqlitePath, clock, log, watches, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
   const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
@@ -58,7 +58,7 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
   }
 }
 
-/** With a log, the database is a server's: it is looked for damage, and its files are watched. */
+/** With a log the caller is a server: the database is checked for damage, and its files are watched. */
 async function openGuardedSqlite(
   options: SqliteStorageOptions,
   log: Log | undefined,
@@ -101,17 +101,17 @@ export const wrongMasterKey: Problem = {
   remedy: "give every instance the same master key: copy master.key from the first one, or from the backup",
 };
 
-/** What shows which master key it is, and does not reveal it. */
+/** Identifies the master key without revealing it. */
 export function masterKeyMark(secrets: SecretBox): string {
   return secrets.authenticate("master-key-mark", "v1");
 }
 
-/** The mark of the key that the database is bound to; `null` before the first start. */
+/** The mark of the database's master key; `null` before the first start. */
 export async function boundMark(storage: Storage): Promise<unknown> {
   return (await storage.get(markKey))?.value ?? null;
 }
 
-/** Binds the database to another key: the last step of its change. */
+/** Binds the database to another key: the last step of a rotation. */
 export async function rebindMasterKey(storage: Storage, mark: string): Promise<void> {
   await storage.commit({ puts: [{ key: markKey, value: mark }] });
 }
@@ -133,16 +133,16 @@ export async function bindMasterKey(storage: Storage, mark: string): Promise<Res
   }
 }
 
-/** A storage that can be used. */
+/** A usable storage. */
 export interface SoundStorage {
   readonly kind: "sound";
-  /** Of the master key that it is bound to; `null` when no server has used it yet. */
+  /** The mark of its master key; `null` before the first start. */
   readonly mark: unknown;
-  /** Whether the entry that was looked for is there. */
+  /** Whether the requested entry exists. */
   readonly isFound: boolean;
 }
 
-/** Nothing is there yet: the first start makes it. */
+/** Nothing exists yet: the first start creates it. */
 export interface AbsentStorage {
   readonly kind: "absent";
 }

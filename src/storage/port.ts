@@ -45,7 +45,7 @@ export interface Batch {
   readonly deletes?: readonly StorageKey[];
 }
 
-/** Where {@link Storage.list} starts and stops. */
+/** The range of {@link Storage.list}. */
 export interface RangeOptions {
   /** At most this many entries; at least 1. */
   readonly limit: number;
@@ -65,7 +65,7 @@ export interface Storage {
   list(prefix: StorageKey, options: RangeOptions): Promise<StoredEntry[]>;
   /** Applies the batch if every check holds; `false` and no change otherwise. Batches have one order, as if in turn. */
   commit(batch: Batch): Promise<boolean>;
-  /** Takes the entry out; of any number of callers, in any number of processes, exactly one gets it. */
+  /** Removes and returns the entry. Of several callers, in any processes, exactly one gets it. */
   consume(key: StorageKey): Promise<StoredEntry | null>;
   /**
    * A number that differs from an earlier one of this instance whenever anything but the audit was committed between
@@ -83,9 +83,9 @@ export interface Storage {
    * Only the families of watched_families.ts can be watched; `TypeError` for others. Fit for thousands of keys.
    */
   watch(key: StorageKey, onChange: () => void): () => void;
-  /** Deletes the entries that had expired at `now`, in milliseconds, and says how many. */
+  /** Deletes the entries that had expired at `now` (milliseconds), and returns their number. */
   sweep(now: number): Promise<number>;
-  /** Ends the connection and all watches; the store is not used afterwards. */
+  /** Closes the connection and all watches. */
   close(): Promise<void>;
 }
 
@@ -169,16 +169,16 @@ function decodePart(text: string): string {
   return text.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-// What {@link RangeOptions} mean, the same for every driver.
+// The range of a listing, the same for every driver.
 
-/** Where a listing runs: both ends are left out. */
+/** Both ends are exclusive. */
 interface ListRange {
   readonly startKey: StorageKey;
   readonly start: string;
   readonly end: string;
 }
 
-/** The range of a listing, or `null` when nothing can lie in it. Throws `RangeError` for a limit below 1. */
+/** The range of a listing, or `null` if it is empty. Throws `RangeError` for a limit below 1. */
 export function listRange(prefix: StorageKey, { limit, after }: RangeOptions): ListRange | null {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError("A listing takes at least one entry");
   const below = encodeKeyToRead(prefix);
@@ -191,12 +191,12 @@ export function listRange(prefix: StorageKey, { limit, after }: RangeOptions): L
   return compareBytes(start, whole.end) < 0 ? { ...whole, startKey: after, start } : null;
 }
 
-/** The order of the databases. JavaScript's own differs beyond U+FFFF. */
+/** Compares as the databases do; JavaScript's own order differs beyond U+FFFF. */
 function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-// Makes a database's file before the database does, so that no other user can ever read it.
+// Creates a database's file with mode 0600 before the database would.
 
 /**
  * Makes an empty file of mode 0600 where there is none. Never opens one that is there: closing any descriptor of a file

@@ -1,13 +1,13 @@
-/** A pool of connections to PostgreSQL that comes back after a loss, and whose every wait has an end. */
+/** A pool of connections to PostgreSQL: it reconnects, and bounds every wait. */
 import postgres from "postgres";
 import type { Sql } from "postgres";
 import { readFileSync } from "node:fs";
 import { pause } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 
-// Hears what PostgreSQL's NOTIFY says on a channel, over a connection of its own that is made anew when it was lost.
+// LISTEN on its own connection, with reconnect.
 
-/** What the listener's connection calls. */
+/** Callbacks of the listener. */
 interface ListenerHandlers {
   readonly onnotify: (channel: string, payload: string) => void;
   readonly onclose: () => void;
@@ -16,10 +16,10 @@ interface ListenerHandlers {
 interface PostgresListenerOptions {
   /** A pool of one connection. */
   readonly connect: (handlers: ListenerHandlers) => Sql;
-  /** An identifier that needs no escaping. */
+  /** The channel: an identifier that needs no escaping. */
   readonly channel: string;
   readonly onPayload: (payload: string) => void;
-  /** From here on nothing is missed; what was said before, in a loss of the connection too, was not heard. */
+  /** Called once listening: earlier notifications, such as those during a reconnect, were missed. */
   readonly onStanding: () => void;
   /** How long the server may take to answer before the connection counts as lost. */
   readonly answerTimeoutMs: number;
@@ -68,11 +68,11 @@ export function listenToPostgres(options: PostgresListenerOptions): () => Promis
 export interface PostgresLimits {
   readonly connections: number;
   readonly connectTimeoutSeconds: number;
-  /** How long the server works on one statement, waiting for locks included. */
+  /** Statement timeout, waiting for locks included. */
   readonly statementTimeoutMs: number;
-  /** How long a start waits for a server that is starting too. */
+  /** How long a start waits for the server. */
   readonly startTimeoutMs: number;
-  /** How long a request waits for a server that has been lost, before it is rejected. */
+  /** How long a request waits for a lost server before it is rejected. */
   readonly outageTimeoutMs: number;
 }
 
@@ -103,7 +103,7 @@ interface QueryResult<Row> {
 
 const noAnswer = "NO_ANSWER";
 const retryMs = 50;
-/** How long a stop waits for statements that a server which hangs may never answer. */
+/** How long a stop waits for pending statements. */
 const closeMs = 2_000;
 /**
  * Nothing was done: the server was not reached, or refused to begin (57P03: it is starting; 53300: no slot is free), or
