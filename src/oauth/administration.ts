@@ -1,4 +1,4 @@
-/** What the console's pages see and change of people and of what has access. */
+/** People and their connections, as the console shows and changes them. */
 import type { Log } from "../lib/log.ts";
 import type { Result } from "../lib/result.ts";
 import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./grants.ts";
@@ -29,11 +29,11 @@ interface Doer {
   readonly address: string;
 }
 
-/** What can be done to a user. */
+/** The actions on a user. */
 export type UserChange = "disable" | "enable" | "promote" | "demote";
 
 export interface Administration {
-  /** What has access: in the name of one user, or of everyone (`null`). */
+  /** The connections of one user, or of everyone (`null`). */
   access(userId: string | null): Promise<AccessList>;
   /** Who vouches for the names of these clients, by their ids. */
   vouchingFor(clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>>;

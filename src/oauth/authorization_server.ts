@@ -14,12 +14,12 @@ import { issueSetUpLink } from "./set_up_link.ts";
 import { createUserDirectory } from "./manage_users.ts";
 import { createLivenessCheck, createVerifier, type Verifier } from "./verifier.ts";
 
-/** A route, and what limits its requests by address. */
+/** A route, and its rate limit by address. */
 export interface AuthorizationRoute extends Route {
   readonly limit: "none" | "attempts" | "registrations";
 }
 
-/** The endpoints, and what the resource server and the router ask of them. */
+/** The endpoints, and what the resource server and the router need. */
 export interface AuthorizationServer {
   readonly routes: readonly AuthorizationRoute[];
   readonly verifier: Verifier;
@@ -27,7 +27,7 @@ export interface AuthorizationServer {
   forConsole(): Promise<{ readonly visits: Visits; readonly administration: Administration }>;
   /** Who holds the credential in a request, for rate limits. */
   readonly credentialKey: CredentialKey;
-  /** What a client calls itself, and the hosts that it may be redirected to; `null` when there is no such client. */
+  /** A client's name and redirect hosts; `null` if it is unknown. */
   describeClient(
     clientId: string,
   ): Promise<{ readonly name: string; readonly redirectHosts: readonly string[] } | null>;

@@ -49,12 +49,12 @@ function locationOf(issuer: string, target: ResponseTarget, parameters: Record<s
   return `${target.redirectUri}${target.redirectUri.includes("?") ? "&" : "?"}${query}`;
 }
 
-/** Sends the browser back with a code; 303, since the consent form was posted. */
+/** Redirects the browser with a code; 303, since the consent form was posted. */
 export function codeResponse(issuer: string, target: ResponseTarget, code: string): Response {
   return redirectResponse(303, locationOf(issuer, target, { code }));
 }
 
-/** Where an error is told to the client. */
+/** Where the client receives errors. */
 function errorLocation(
   issuer: string,
   target: ResponseTarget,
@@ -63,7 +63,7 @@ function errorLocation(
   return locationOf(issuer, target, { error, error_description: description });
 }
 
-/** Sends the browser back with an error. */
+/** Redirects the browser with an error. */
 export function errorResponse(
   issuer: string,
   target: ResponseTarget,
@@ -85,7 +85,7 @@ interface ValidAuthorizationRequest extends ResponseTarget {
   readonly withoutPages: boolean;
 }
 
-/** What can be wrong with a request whose client may be told: its error (RFC 6749 §4.1.2.1) and the text for it. */
+/** Faults that are reported to the client: the error (RFC 6749 §4.1.2.1) and its description. */
 const authorizationProblems = {
   // RFC 9101 objects would override what was checked here.
   request_object: ["request_not_supported", "request is not supported"],
@@ -116,7 +116,7 @@ type AuthorizationVerdict =
     readonly problem: AuthorizationProblem;
   };
 
-/** What a request is judged by. */
+/** What a request is checked against. */
 interface AuthorizationRules {
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
   readonly offeredScopes: readonly string[];

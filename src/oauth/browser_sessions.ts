@@ -14,7 +14,7 @@ import { readForm } from "./request_body.ts";
 
 /** Reads and writes the cookies of one installation. */
 interface Cookies {
-  /** What the browser is known by, the lasting cookie first. */
+  /** Hashes of the browser's cookies, the lasting one first. */
   readBrowsers(request: Request): readonly string[];
   readSession(request: Request): string | null;
   /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
@@ -73,9 +73,9 @@ const tabCookieSeconds = 3_600;
 
 /** A browser, new or seen before. */
 export interface Browser {
-  /** SHA-256 of its cookie: what new records are bound to. */
+  /** SHA-256 of its cookie: new records are bound to it. */
   readonly hash: string;
-  /** And what records of its other tabs may be bound to. */
+  /** Hashes that records of its other tabs may be bound to. */
   readonly hashes: readonly string[];
   /** It sent none of our cookies. */
   readonly isNew: boolean;
@@ -187,7 +187,7 @@ export function createBrowsers(options: {
 
 // Forms of our own pages: another site can neither post one nor make one.
 
-/** Reads a posted form. Browsers say where a form came from: another site's is refused unread. */
+/** Reads a posted form. A form from another site (`Sec-Fetch-Site`) is refused unread. */
 export async function readBrowserForm(request: Request, limits?: Limits): Promise<Result<URLSearchParams, DeadEnd>> {
   const site = request.headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none") {

@@ -25,7 +25,7 @@ const keySetFreshMs = 600_000;
 /** Keys that fit no signature are fetched again after this long at the earliest. */
 const keySetRetryMs = 60_000;
 const maxKeySets = 200;
-/** While a jwks_uri cannot be read, what was last read there counts for so long. */
+/** How long the last keys of an unreachable jwks_uri count. */
 const unreadableMs = 86_400_000;
 
 interface KeySet {
@@ -220,7 +220,7 @@ export function createClientAuthenticator(options: {
   };
 }
 
-/** What a request says about its client; proves nothing yet. */
+/** A request's claim about its client, not yet verified. */
 export function readCredentials(request: Request, parameters: Parameters): Result<Credentials, RefusalReason> {
   const header = request.headers.get("authorization");
   const bodyId = parameters.get("client_id");

@@ -44,7 +44,7 @@ const unreachableMs = 86_400_000;
 /** That a document still says the same is noted no oftener than this. */
 const noteSeenMs = 3_600_000;
 
-/** For a document whose headers do not say. */
+/** Lifetime of a document whose headers name none. */
 const usualDocumentSeconds = 300;
 const maxDocumentSeconds = 3_600;
 const maxDocuments = 500;

@@ -1,4 +1,4 @@
-/** What a client says of itself when it registers (RFC 7591 §2), read as leniently as its security allows. */
+/** Client metadata (RFC 7591 §2), parsed as leniently as security allows. */
 import * as z from "zod";
 import { hasMoreParts } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -11,7 +11,7 @@ import { knownScopes, parseScope } from "./scope.ts";
 /** Values in one registration; clients send some fifty. */
 const maxMetadataParts = 5_000;
 
-/** Without the members that are `null`, "" or []: clients serialise what they leave out so. Anything but an object stays. */
+/** Drops members that are `null`, "" or []: clients serialise absent values like that. Non-objects stay as they are. */
 function withoutEmptyMembers(json: unknown): unknown {
   if (typeof json !== "object" || json === null || Array.isArray(json)) return json;
   const isEmpty = (value: unknown): boolean =>

@@ -44,10 +44,10 @@ const lookalikes: Readonly<Record<string, string>> = {
   "!": "i",
 };
 const minDistinctCharacters = 5;
-/** Longer ones are judged by their beginning: the work stays small, and what is that long is hardly common. */
+/** Longer passphrases are judged by their beginning, which bounds the work. */
 const maxJudgedCharacters = 128;
 
-/** Whether a passphrase is among those that are guessed first. */
+/** Whether a passphrase is a common one. */
 export function isCommonPassphrase(passphrase: string): boolean {
   const text = passphrase.slice(0, maxJudgedCharacters).normalize("NFKC").toLowerCase();
   if (new Set(text).size < minDistinctCharacters || isRepetition(text)) return true;

@@ -41,13 +41,13 @@ import { logStep } from "./refusal.ts";
 // * Between consent and the way back to a client that may use ServiceNow: the offer to link an account there first. The
 // approval waits in the request, and the code is made when the person goes on, so that its short life begins then.
 
-/** What this person has allowed already, with the credential that they still have. */
+/** The scopes that this person approved in this request, if their credential is still the same. */
 function approvedScopes({ request: { approved } }: Pending, { account }: SignedIn): readonly string[] | null {
   if (approved?.userId !== account.id || approved.credentialHash !== account.credentialHash) return null;
   return approved.scopes;
 }
 
-/** Whether a client with these scopes would be told to come back with a linked account. */
+/** Whether these scopes need a linked account that the person lacks. */
 async function needsLink(
   { servicenow }: InteractionOptions,
   scopes: readonly string[],
@@ -83,7 +83,7 @@ function showOffer(options: InteractionOptions, pending: Pending, signedIn: Sign
   });
 }
 
-/** Sends the browser to the instance; the way back leads to the request again. */
+/** Redirects the browser to the instance, which returns it to this request. */
 async function visitInstance(
   { servicenow }: Required<Pick<InteractionOptions, "servicenow">>,
   { handle, request: { browserHash } }: Pending,
@@ -124,7 +124,7 @@ function decisionResponse(
     : errorResponse(issuer, target, "access_denied", { description: "The user denied access", status: 303 });
 }
 
-/** What a commit that uses a request up stores, so that the same decision can be answered again. */
+/** The record of a decision, so that sending it again gets the same answer. */
 function rememberDecision(
   { handle, request, form, isAllowed }: {
     readonly handle: string;
@@ -257,7 +257,7 @@ async function decide(
   }
 }
 
-/** Uses the request up and sends the browser back; without `scopes` the user denied. */
+/** Consumes the request and redirects the browser; without `scopes` the user denied. */
 async function answer(
   options: InteractionOptions,
   { pending, signedIn, peer }: Decision,

@@ -11,7 +11,7 @@ import { messagePage } from "./error_page.ts";
 export interface ConsentPage {
   readonly action: string;
   readonly grantsPath: string;
-  /** Where the user can switch accounts and come back. */
+  /** Where the user can switch accounts. */
   readonly otherAccountPath: string;
   readonly handle: string;
   /** Ties the page to the user it was shown to. */

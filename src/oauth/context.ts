@@ -6,7 +6,7 @@ import type { Storage } from "../storage/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { ServicenowUse } from "./servicenow_port.ts";
 
-/** What the operator's commands work on. */
+/** What the operator's commands need. */
 export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
 
 /** How long tokens live, from the settings. */
@@ -57,7 +57,7 @@ export interface AuthorizationServerOptions {
   readonly workspaceOf?: (userId: string) => string;
   /** The ServiceNow instance where users link accounts, or sign in. */
   readonly servicenow?: ServicenowUse;
-  /** A PHC string that takes the place of set-up. */
+  /** A PHC string that replaces set-up. */
   readonly ownerPasswordHash?: string;
   /** Fetches client ID metadata documents; without it, clients have to register. */
   readonly fetchDocument?: FetchDocument;

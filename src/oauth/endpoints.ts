@@ -1,4 +1,4 @@
-/** What people and clients ask of the authorization server: its endpoints, and what the console's pages use of it. */
+/** The authorization server's endpoints, and what the console uses of it. */
 import { type Administration, createAdministration } from "./administration.ts";
 import {
   createAuthorizationCodeGrant,
@@ -44,7 +44,7 @@ export interface Endpoints {
   readonly administration: Administration;
 }
 
-/** What they share with the verifier, and so with the calls. */
+/** Shared with the verifier. */
 interface SharedParts extends AuthorizationServerOptions {
   readonly timers: Timers;
   readonly agreedClock: AgreedClock;

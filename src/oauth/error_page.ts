@@ -7,7 +7,7 @@ interface MessagePage {
   readonly status: number;
   readonly title: string;
   readonly paragraphs: readonly string[];
-  /** What follows, a link for example. */
+  /** Further content, such as a link. */
   readonly more?: Html;
 }
 
@@ -20,7 +20,7 @@ export function messagePage({ status, title, paragraphs, more }: MessagePage): R
   return pageResponse({ title, status, body });
 }
 
-/** What a page says where a request ends, and its status. */
+/** The texts and status of an error page. */
 export function deadEnd(
   title: string,
   advice: string,

@@ -1,4 +1,4 @@
-/** `/oauth/grants` and `/oauth/sign-out`: what has access in a signed-in user's name, revoking it, and leaving. */
+/** `/oauth/grants` and `/oauth/sign-out`: lists and revokes a signed-in user's grants, and signs out. */
 import { dateAndTime } from "../lib/page.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
@@ -45,7 +45,7 @@ export function idIn(text: string | null): string | null {
   return text !== null && /^[0-9a-f]{32}$/.test(text) ? text : null;
 }
 
-/** What is alive of a user, or of everyone (`null`), newest first. */
+/** Live grants and tokens of a user, or of everyone (`null`), newest first. */
 export async function listAccess(
   { storage, users }: { readonly storage: Storage; readonly users: UserDirectory },
   userId: string | null,
@@ -115,7 +115,7 @@ async function tokensOf(
     .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
 }
 
-/** What to end, and who asks; `of` is whose things they may end, `null` for anyone's. */
+/** What to revoke, and who asks; `of` is the user whose connections they may revoke, `null` for anyone's. */
 interface EndRequest {
   readonly grantId: string | null;
   readonly tokenId: string | null;
@@ -154,7 +154,7 @@ interface GrantsPage {
   readonly signOutAction: string;
   readonly homePath: string;
   /** `null` where there is no console. */
-  /** The link page and what it would say; `null` where there is no instance. */
+  /** The link page and its state; `null` without an instance. */
   readonly servicenow: { readonly path: string; readonly status: ServicenowStatus } | null;
   readonly csrf: string;
   readonly userName: string;

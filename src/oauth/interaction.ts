@@ -10,7 +10,7 @@ import { usesServicenow } from "../lib/scopes.ts";
 import { refreshIdleLifetimeSeconds } from "./refresh_token.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 
-/** What the browser endpoints share. */
+/** Shared by the browser endpoints. */
 export interface InteractionOptions extends
   Pick<
     AuthorizationServerOptions,
@@ -125,7 +125,7 @@ export function pathOfRequest(issuer: string, handle: string): string {
   return `${pathsOf(issuer).consent}?${new URLSearchParams({ request: handle })}`;
 }
 
-/** What a user signs in for: a waiting request, or a page about their account. */
+/** Why a user signs in: a waiting request, or a page about their account. */
 export type SignInPurpose =
   | { readonly kind: "request"; readonly waiting: Waiting }
   | { readonly kind: "account"; readonly browser: Browser; readonly next: AccountPage };

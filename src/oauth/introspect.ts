@@ -19,7 +19,7 @@ interface IntrospectOptions
   readonly isLiveToken: LivenessCheck;
 }
 
-/** RFC 7662 §2.2: nothing is said about a token that is not active, nor about one that is none of the caller's business. */
+/** RFC 7662 §2.2: an inactive token, or one that the caller may not ask about, is reported as inactive and no more. */
 const inactive = { active: false } as const;
 
 export function createIntrospectEndpoint(options: IntrospectOptions): Endpoint {

@@ -22,7 +22,7 @@ import {
 } from "./records.ts";
 import { allScopes, knownScopes, parseScope } from "./scope.ts";
 
-/** What `clients create` asks for. */
+/** The arguments of `clients create`. */
 export interface ClientRequest {
   readonly name: string;
   /** `client_credentials` is for machines; `authorization_code` (with refresh) for programs that users sign in from. */
@@ -38,7 +38,7 @@ export interface ClientRequest {
   readonly secretLifetimeSeconds?: number;
 }
 
-/** A request that cannot be met: which field, and what to do, for the terminal. */
+/** A refused request: the field and the remedy, for the terminal. */
 export interface ClientProblem {
   readonly field: "id" | "name" | "grant" | "scope" | "redirect-uri" | "auth-method" | "jwks" | "secret-ttl";
   readonly message: string;

@@ -19,7 +19,7 @@ import {
 } from "./records.ts";
 import type { Storage, VersionCheck } from "../storage/mod.ts";
 
-/** A command that cannot be carried out: which argument, and what to do, for the terminal. */
+/** A refused command: the argument and the remedy, for the terminal. */
 export interface UserProblem {
   readonly field: "name" | "passphrase";
   readonly message: string;
@@ -180,7 +180,7 @@ export async function isLiveGrant(users: Pick<UserDirectory, "find">, grant: Gra
   return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
 }
 
-/** Users in storage; `ownerPasswordHash` takes the place of the owner's stored passphrase. */
+/** Users in storage; `ownerPasswordHash` replaces the owner's stored passphrase. */
 export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined): UserDirectory {
   const isGiven = (id: string): boolean => id === ownerId && ownerPasswordHash !== undefined;
   const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => ({

@@ -20,7 +20,7 @@ import { allScopes, knownScopes, parseScope } from "./scope.ts";
 /** The `clientId` of principals that come from operator tokens. */
 export const operatorClientId = "portcullis-cli";
 
-/** What `token create` asks for. */
+/** The arguments of `token create`. */
 export interface OperatorTokenRequest {
   /** Names separated by spaces or commas. */
   readonly scope: string;
@@ -30,7 +30,7 @@ export interface OperatorTokenRequest {
   readonly userId?: string;
 }
 
-/** A request that cannot be met: which field, and what to do, for the terminal. */
+/** A refused request: the field and the remedy, for the terminal. */
 export interface OperatorTokenProblem {
   readonly field: "scope" | "ttl" | "name" | "user";
   readonly message: string;

@@ -64,7 +64,7 @@ export const conflict: unique symbol = Symbol("conflict");
 
 const maxAttempts = 50;
 
-/** Repeats `attempt` until it gives anything but {@link conflict}; throws when the contention never ends. */
+/** Repeats `attempt` until it returns anything but {@link conflict}; throws after too many tries. */
 export async function retryOnConflict<T>(attempt: () => Promise<T | typeof conflict>): Promise<T> {
   for (let count = 0; count < maxAttempts; count++) {
     const outcome = await attempt();
@@ -216,12 +216,12 @@ export function isHeldClient({ origin, grantTypes, usedAt }: Client): boolean {
   return origin === "registered" && usedAt === null && grantTypes.includes("client_credentials");
 }
 
-/** The list that a client without approval stands in. */
+/** The waiting list of an unapproved client. */
 export function waitingListOf(client: Client): typeof unusedClients {
   return isHeldClient(client) ? heldClients : unusedClients;
 }
 
-/** Where a client without approval stands in {@link waitingListOf} it. */
+/** An unapproved client's key in its {@link waitingListOf}. */
 export function unusedClientId(client: Pick<Client, "id" | "registeredAt">): [string, string] {
   return [String(client.registeredAt).padStart(15, "0"), client.id];
 }
@@ -288,7 +288,7 @@ export function putsOfGrant(grant: Grant, expiresAt: number): NonNullable<Batch[
   ];
 }
 
-/** Ends a grant and with it all its tokens. Gives the grant, or `null` when there was none. */
+/** Revokes a grant and all its tokens. Returns the grant, or `null` if there was none. */
 export async function revokeGrant(storage: Storage, grantId: string): Promise<Stored<Grant> | null> {
   const stored = await grants.read(storage, grantId);
   if (stored === null) return null;
@@ -298,7 +298,7 @@ export async function revokeGrant(storage: Storage, grantId: string): Promise<St
 
 const grantsPerCommit = 40; // two deletes each, within the storage port's limit of writes
 
-/** Ends many grants, some at a time; for what no longer counts anyway, or will be asked for again. */
+/** Revokes many grants in batches, not atomically. */
 export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant, "id" | "subject">[]): Promise<void> {
   for (let start = 0; start < doomed.length; start += grantsPerCommit) {
     const batch = doomed.slice(start, start + grantsPerCommit);

@@ -77,7 +77,7 @@ function isPort(port: string | undefined): boolean {
   return port === undefined || (Number(port) >= 1 && Number(port) <= 65_535);
 }
 
-/** What stands after host and port; an empty path is `/` (RFC 3986 §6.2.3). */
+/** The part after host and port; an empty path is `/` (RFC 3986 §6.2.3). */
 function pathOf(rest: string | undefined): string {
   return rest?.startsWith("/") ? rest : `/${rest ?? ""}`;
 }

@@ -10,14 +10,14 @@ import type { Grant } from "./records.ts";
 
 export type RefreshFamily = NonNullable<Grant["refresh"]>;
 
-/** What the text of a refresh token names. */
+/** The parts of a refresh token. */
 interface ParsedRefreshToken {
   readonly text: string;
   readonly grantId: string;
   readonly generation: number;
 }
 
-/** What a presented token is to its family. */
+/** A presented token's state in its family. */
 type RefreshVerdict =
   /** The current one: rotate. */
   | { readonly kind: "current" }

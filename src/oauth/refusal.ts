@@ -120,7 +120,7 @@ export function jsonResponse(
   return Response.json(body, { status: options.status ?? 200, headers: { ...noStore, ...options.headers } });
 }
 
-/** Logs what became of a step of the sign-in, and reports it with `unlogged` to the recorder of connections. */
+/** Logs the outcome of a sign-in step, and reports it with `unlogged` to the connection recorder. */
 export function logStep(
   { log, peer, level = "audit" }: { readonly log: Log; readonly peer: Peer; readonly level?: LogLevel },
   event: string,

@@ -38,7 +38,7 @@ const problemOf: Readonly<Record<BodyRefusal, BodyProblem>> = {
   encoded: "encoded_body",
 };
 
-/** The body's text; it must say that it is of the type. */
+/** The body's text; its Content-Type must be the given type. */
 async function readText(
   request: Request,
   type: string,

@@ -1,7 +1,7 @@
 /** Scope parameters and their arithmetic. */
 import { effectiveScopes, offeredScopes, scopeCatalogue } from "../lib/scopes.ts";
 
-/** What is offered where nothing else is said. */
+/** The default scopes. */
 export const usualScopes: readonly string[] = offeredScopes({ servicenow: "off" });
 
 /** The names in a scope parameter, once each. Separated by spaces (RFC 6749 §3.3), or commas as ServiceNow sends them. */

@@ -13,7 +13,7 @@ interface LinkedAccount {
   readonly name: string;
 }
 
-/** A user who came back. The link to the account is stored. */
+/** A user who returned from the instance; the link is stored. */
 export interface FinishedVisit {
   readonly purpose: InstanceVisit;
   /** The `sub` of their tokens here. */

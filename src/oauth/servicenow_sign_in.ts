@@ -33,7 +33,7 @@ interface InstanceOptions extends InteractionOptions {
 const requestPrefix = "request ";
 const pagePrefix = "page ";
 
-/** Sends users to the instance. What they come back to is sealed in the visit, not in the URL. */
+/** Redirects users to the instance. Their destination is sealed in the visit, not in the URL. */
 export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
   return async (next, { browserHash, cookies }) => {
     const handle = "page" in next ? pagePrefix + next.page : requestPrefix + next.requestHandle;

@@ -3,7 +3,7 @@ import { type Html, html, pageResponse } from "../lib/page.ts";
 
 export interface SignInPage {
   readonly action: string;
-  /** What ties the form to this browser: the handle of the request that waits, or a CSRF token. */
+  /** Binds the form to this browser: the waiting request's handle, or a CSRF token. */
   readonly hidden: readonly (readonly [name: string, value: string])[];
   readonly purpose:
     | { readonly kind: "request"; readonly clientName: string }

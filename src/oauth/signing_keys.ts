@@ -37,7 +37,7 @@ export interface SigningKeys {
   published(): Promise<PublishedKey[]>;
 }
 
-/** What private halves are sealed for. */
+/** The purpose under which private keys are sealed. */
 const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
 const loadJose = loadOnce(() => import("@panva/jose"));
@@ -168,7 +168,7 @@ export function parsePublicJwks(source: unknown): PublicJwks | null {
 /** The longest life of an access token, and so of a key that signs no more. */
 const longestOverlapMs = 86_400_000;
 
-/** Seals what opens with `from` under `to`, and says how many. May be repeated, and interrupted at any point. */
+/** Reseals keys from `from` to `to`, and returns how many. It can be interrupted and repeated. */
 export async function resealSigningKeys(
   { storage, clock }: { readonly storage: Storage; readonly clock: Clock },
   { from, to }: { readonly from: SecretBox; readonly to: SecretBox },
@@ -207,7 +207,7 @@ export interface RotationPace {
   readonly leadSeconds?: number;
 }
 
-/** What became of a rotation. */
+/** The outcome of a rotation. */
 export type Rotation =
   /** The new key is in the JWK set, and signs from then on. */
   | {

@@ -36,7 +36,7 @@ import {
 import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
 
-/** What a grant type answers on success (RFC 6749 §5.1). */
+/** A grant type's success response (RFC 6749 §5.1). */
 interface IssuedTokens {
   readonly grantId: string;
   readonly subject: string;

@@ -1,4 +1,4 @@
-/** Tells the resource server whom a bearer token speaks for, and whether that still holds. */
+/** Verifies bearer tokens for the resource server: whom each acts for, and whether it is still valid. */
 import { watchEntries } from "../lib/stored_entries.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -12,18 +12,18 @@ import type { AccessTokenClaims, AccessTokenProblem, AccessTokens } from "./acce
 import type { SigningKeys } from "./signing_keys.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
 
-// Hears when a token ends before its time: for streams, which outlive the request that showed the token.
+// Reports a token's revocation to streams, which outlive the request that showed the token.
 
 /** Calls `onRevoked` once when the principal's token is revoked, or its grant or user ends; not at its expiry. */
 type TokenWatch = (principal: Principal, onRevoked: () => void) => () => void;
 
-/** What hangs on one token. */
+/** The watchers of one token. */
 interface Group {
   readonly ends: Set<() => void>;
   readonly stop: () => void;
 }
 
-/** Builds the watch. Whatever hangs on one token is looked at together. */
+/** Checks once for all watchers of a token. */
 function createTokenWatch(
   { storage, isLive, log, timers }: {
     readonly storage: Storage;

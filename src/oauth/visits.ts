@@ -25,7 +25,7 @@ export interface Visitor {
   readonly isAdministrator: boolean;
   /** Milliseconds since the epoch. */
   readonly signedInAt: number;
-  /** What each form of the page carries, in the field `csrf`. */
+  /** The value of each form's `csrf` field. */
   readonly csrf: string;
   /** Sees what others do, and there are others. */
   readonly seesOthers: boolean;
