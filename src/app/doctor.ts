@@ -15,7 +15,6 @@ import {
 import { findTelemetry } from "../audit/mod.ts";
 import { mcpLimits } from "../mcp/mod.ts";
 import { ownerId, users } from "../oauth/mod.ts";
-import { describeFormerSettings } from "./config/former_settings.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { examineMetadata } from "./doctor_metadata.ts";
 import { examinePublicAddress, systemSurroundings } from "./doctor_public_address.ts";
@@ -113,7 +112,6 @@ interface ChosenParts {
 export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
   const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
-    ["configuration", () => examineFormerSettings(config)],
     ["data directory", () => examineDataDirectory(config.storage)],
     ["database", () => examineDatabase(config)],
     ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
@@ -139,12 +137,6 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
       yield checksOf(name).warning(`cannot be examined: ${faultWords(error)}`);
     }
   }
-}
-
-function* examineFormerSettings({ formerSettings }: Config): Generator<Check> {
-  const text = describeFormerSettings(formerSettings);
-  if (text === null) return;
-  yield checksOf("configuration").warning(text, "remove them from the environment");
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */

@@ -11,7 +11,6 @@ import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, openInstallation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
@@ -295,7 +294,6 @@ async function hashProblem(
 }
 
 function warnOfSettings(config: Config, log: Log): void {
-  warnOfFormerSettings(config.formerSettings, log);
   if (!missesTrustProxy(config)) return;
   log.write("warn", "proxy_not_trusted", {
     problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",

@@ -2,7 +2,6 @@
 import { ownerId } from "../oauth/mod.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
-import { warnOfFormerSettings } from "./config/former_settings.ts";
 import { type Installation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
 import { type Clock, systemClock, systemTimers } from "../lib/time.ts";
@@ -46,7 +45,6 @@ export async function runStdio(
   dependencies: StdioAppDependencies,
 ): Promise<Result<null, Problem>> {
   const { input, output, stop, log } = dependencies;
-  warnOfFormerSettings(config.formerSettings, log);
   tellConfinement(config.workspace, dependencies.kernel, log);
   const started = startTelemetry(config, { version, log });
   if (!started.ok) return started;

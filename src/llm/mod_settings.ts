@@ -1,6 +1,6 @@
 /** Where Ollama is, and what agents may ask of it. */
 import { optional, parseInteger, parseList, parseText, required, type SettingParser } from "../lib/settings.ts";
-import { success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import { parseOllamaHost } from "./host.ts";
 
 /** At least one model: the first is the default. */
@@ -14,7 +14,8 @@ export const ollamaSettings = {
   host: required({
     env: "OLLAMA_HOST",
     default: "http://127.0.0.1:11434",
-    parse: (text) => parseOllamaHost(firstHostOf(text)),
+    parse: (text) =>
+      text.includes(",") ? failure("must be one host: put a proxy in front of several") : parseOllamaHost(text),
     help: "address of Ollama, in any form that Ollama's own client accepts",
   }),
   apiKey: optional({
@@ -36,8 +37,3 @@ export const ollamaSettings = {
     help: "generations that run at the same time",
   }),
 };
-
-/** Earlier versions took a comma-separated list of hosts. */
-function firstHostOf(text: string): string {
-  return text.split(",").map((part) => part.trim()).find((part) => part !== "") ?? "";
-}

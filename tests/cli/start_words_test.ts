@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { judgeModels } from "../../src/cli/missing_parts.ts";
 import { freePort } from "../fixtures/free_port.ts";
-import { startOllama } from "../fixtures/ollama.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";
 
@@ -23,21 +22,6 @@ inOneProcess.test("the start says on one line that Ollama and ServiceNow's other
     `  without     local models: Ollama does not answer at ${origin}; ` +
     "ServiceNow: SERVICENOW_CLIENT_ID and SERVICENOW_CLIENT_SECRET are missing",
   ]);
-});
-
-inOneProcess.test("the start uses the first of several Ollama hosts and names that as gone", async () => {
-  await using ollama = await startOllama({
-    models: [{ name: "tinyllama" }, { name: "phi3" }],
-  });
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, {
-    env: { OLLAMA_HOST: `${ollama.url},http://127.0.0.1:${freePort()}` },
-  });
-  assert.match(server.stderr(), /^ {2}without {5}ServiceNow: not configured$/m);
-  assert.match(
-    server.stderr(),
-    /OLLAMA_HOST \(now: one host, the first of the list\)/,
-  );
 });
 
 /** Answers every request with this; `null`: accepts the connection and says nothing. */

@@ -21,7 +21,6 @@ import {
   type SettingTable,
 } from "../../lib/settings.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
-import { type FormerSetting, formerSettingsIn } from "./former_settings.ts";
 import { leadsInto } from "./overlap.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
@@ -172,8 +171,6 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
   };
   /** What has a value, for the owner to see: secrets as "set". */
   readonly inForce: readonly SettingInForce[];
-  /** Variables that are set and have no effect any more. */
-  readonly formerSettings: readonly FormerSetting[];
   /** The configuration file, where one was read. */
   readonly configFile?: string;
   /** Whether this is Deno Deploy, which starts the server without arguments and flags, and without a lasting disk. */
@@ -266,7 +263,6 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     },
     workspace,
     inForce: settingsInForce(sources),
-    formerSettings: formerSettingsIn(variables),
     ...(file ? { configFile: file.path } : {}),
     onDeploy,
   };

@@ -22,7 +22,6 @@ import { servicenowSettings } from "../../servicenow/mod_settings.ts";
 import { storageSettings } from "../../storage/mod_settings.ts";
 import { workspaceSettings } from "../../files/mod_settings.ts";
 import { closestWord } from "../../lib/closest_word.ts";
-import { formerSettingNames } from "./former_settings.ts";
 
 // Settings of the process: its threads, its log and its end.
 
@@ -110,10 +109,10 @@ export const settingSections: readonly (readonly [heading: string, settings: Set
 const maxNamesCompared = 1_000;
 const maxNamesShown = 5;
 
-const settingNames: readonly string[] = settings.flatMap(({ env, secret }) => secret ? [env, `${env}_FILE`] : [env]);
-
-/** Each setting, the file of each secret, and the settings of earlier versions. */
-export const variableNames: readonly string[] = [...settingNames, ...formerSettingNames];
+/** Each setting, and the file of each secret. */
+export const variableNames: readonly string[] = settings.flatMap(({ env, secret }) =>
+  secret ? [env, `${env}_FILE`] : [env]
+);
 
 /** A warning about names of the environment that are one or two mistakes away from a setting; `null` without any. */
 export function warnOfMistypedNames(names: readonly string[]): string | null {
@@ -122,7 +121,7 @@ export function warnOfMistypedNames(names: readonly string[]): string | null {
     .filter((name) => !known.has(name) && !/^PG[A-Z]+$/.test(name)) // PGPORT and its like are libpq's
     .flatMap((name) => {
       // The first letter is seldom mistyped, and SSL_CERT_FILE and its like belong to others.
-      const closest = closestWord(name, settingNames.filter((each) => each[0] === name[0]));
+      const closest = closestWord(name, variableNames.filter((each) => each[0] === name[0]));
       return closest === null ? [] : [[name, closest] as const];
     });
   if (mistyped.length === 0) return null;
