@@ -49,7 +49,10 @@ short=(
 
 place="$2"
 shift 2
-[ "${1:-}" != --short ] || set -- "${short[@]}"
+if [ "${1:-}" = --short ]; then
+  shift
+  for file in "${short[@]}"; do [ ! -e "$file" ] || set -- "$@" "$file"; done
+fi
 deno="$(sed -nE 's/^(npx -y deno@[0-9.]+) task start .*/\1/p' README.md)"
 [ -n "$deno" ] || { echo "README.md names no command for Node alone" >&2; exit 1; }
 
