@@ -15,8 +15,6 @@ export const mcpLimits = {
   resumeWindowMs: 300_000,
   /** Characters of all complete streams that are kept to be sent again; the oldest streams are evicted. */
   maxReplayCharacters: 16_777_216,
-  /** Other instances have so long to say that they hold a stream that a client resumes. */
-  resumeAnswerMs: 3_000,
 
   /** A person or a model has so long to answer a question. */
   askTimeoutMs: 300_000,

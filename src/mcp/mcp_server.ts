@@ -22,7 +22,7 @@ import { createModernRevision } from "./modern.ts";
 import type { ServerInfo } from "./revision.ts";
 import { createScopeNotices, createSessionStreams } from "./session_streams.ts";
 import { createSessions } from "./session.ts";
-import { createStreamResumption } from "./stream_resumption.ts";
+import { createStreamIds } from "./stream_ids.ts";
 import { createStreamTable } from "./stream_table.ts";
 import type { ToolRegistry } from "./registry.ts";
 
@@ -94,11 +94,11 @@ export function createMcpServer(options: McpServerOptions): McpServer {
   const changes = createChangeHub();
   const scopeNotices = createScopeNotices();
   const sessions = createSessions({ secretBox, storage, clock, timers, log, ...limits });
-  const resumption = createStreamResumption({ storage, secretBox, clock, timers, log, limits, toolTimeoutMs });
+  const ids = createStreamIds(secretBox);
   const streams = createStreamTable({
     limits,
     timers,
-    resumption,
+    ids,
     watchEnd(principal, session, onEnd) {
       const stopToken = options.watchToken?.(principal, onEnd);
       const stopSession = session === null
@@ -121,7 +121,7 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     clock,
     timers,
     resources,
-    resumption,
+    ids,
   });
   const enders = new Set<() => void>();
   const stopping = new AbortController();

@@ -36,11 +36,8 @@ export interface MessageStream {
   readonly resumeId: string | null;
   /** How many characters it keeps, to be sent or to be sent again. */
   readonly kept: number;
-  /**
-   * Queues a message. One that may be lost is dropped when the queue is full; `false` then, and when closed. It gets the
-   * stream's next id unless it comes with one, from another instance.
-   */
-  push(text: string, mayBeLost: boolean, id?: string): boolean;
+  /** Queues a message. One that may be lost is dropped when the queue is full; `false` then, and when closed. */
+  push(text: string, mayBeLost: boolean): boolean;
   /** Completes the stream: its client gets what is queued, and then the end. */
   end(): void;
   /** Gives the stream up, with what is queued. */
@@ -106,9 +103,9 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
     get kept() {
       return frames.reduce((sum, { text }) => sum + text.length, 0);
     },
-    push(text, mayBeLost, id) {
+    push(text, mayBeLost) {
       if (complete || abandoned || (mayBeLost && nextNumber - position >= maxFrames)) return false;
-      frames.push({ id: id ?? (resumeId === null ? null : `${resumeId}.${nextNumber}`), text });
+      frames.push({ id: resumeId === null ? null : `${resumeId}.${nextNumber}`, text });
       nextNumber += 1;
       notify();
       return true;

@@ -2,13 +2,16 @@
  * Questions on their way to a legacy client, as requests of the server's own, until the client posts its responses: to
  * this instance, or to another, which passes them on through the storage.
  */
+import * as z from "zod";
 import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { type Admission, admitted } from "../lib/join_next.ts";
-import { createIssuedIds, createPipeSender, receiveFromPipe } from "./stream_resumption.ts";
-import { isObject } from "../lib/json.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
+import { parseStored } from "../lib/system_fault.ts";
+import { createIssuedIds } from "./stream_ids.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
@@ -47,15 +50,37 @@ interface PendingQuestionsOptions {
   readonly askTimeoutMs: number;
 }
 
+/** So many characters have less than 524,288 bytes as JSON, whatever they are. */
+const pieceCharacters = 80_000;
+const pieceShape = z.lazy(() => z.string());
+/** How many pieces a posted response has; stored after them. */
+const headShape = z.lazy(() => z.object({ pieces: z.int().min(1) }));
+
 export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
   const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
   const ids = createIssuedIds(secretBox, "mcp-question");
   const keyOf = (id: string): StorageKey => ["mcp_answer", id];
   const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();
   const passOn = async (id: string, response: RpcResponse): Promise<void> => {
-    const sender = createPipeSender({ storage, clock, key: keyOf(id), lifetimeMs: askTimeoutMs });
-    await sender.send(JSON.stringify(response));
-    await sender.end();
+    const [key, text, expiresAt] = [keyOf(id), JSON.stringify(response), clock() + askTimeoutMs];
+    const pieces = Math.ceil(text.length / pieceCharacters);
+    for (let piece = 0; piece < pieces; piece++) {
+      const value = text.slice(piece * pieceCharacters, (piece + 1) * pieceCharacters);
+      await storage.commit({ puts: [{ key: [...key, String(piece)], value, expiresAt }] });
+    }
+    await storage.commit({ puts: [{ key, value: { pieces }, expiresAt }] });
+  };
+  /** The response that another instance passed on; `null` while there is none. */
+  const readPassedOn = async (id: string): Promise<RpcResponse | null> => {
+    const key = keyOf(id);
+    const head = await storage.get(key);
+    if (head === null) return null;
+    const { pieces } = parseStored(headShape, head.value, "mcp_answer");
+    const keys = Array.from({ length: pieces }, (_, piece): StorageKey => [...key, String(piece)]);
+    let text = "";
+    for (const at of keys) text += parseStored(pieceShape, (await storage.get(at))?.value, "mcp_answer");
+    await storage.commit({ deletes: [key, ...keys] });
+    return parseJson(text) as RpcResponse;
   };
   const passOnIfAdmitted = async (
     id: string,
@@ -76,9 +101,10 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
       signal.addEventListener("abort", onAbort, { once: true });
       const settle = (response: RpcResponse): void => resolve(readResponse(question, response));
       pending.set(id, { owner, settle });
-      const stopReceiving = receiveFromPipe({ storage, key: keyOf(id), log, timers }, {
-        onText: (text) => settle(JSON.parse(text)),
-      });
+      const { stop: stopReceiving } = watchEntries(storage, [keyOf(id)], async () => {
+        const response = await readPassedOn(id);
+        if (response !== null) settle(response);
+      }, { log, timers });
       try {
         if (!send(requestText(id, question.method, legacyParams(question, id)))) {
           fail("unreachable", "The caller cannot be reached");

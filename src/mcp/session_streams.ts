@@ -7,12 +7,11 @@ import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
 import type { Admit, Exchange } from "./call.ts";
 import type { McpAnswer, MessageStream } from "./message_stream.ts";
 import { type ChangeHub, listNames } from "./tasks.ts";
-import { StorageUnavailableError } from "../lib/system_fault.ts";
 import { errorText, notificationText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { noticesOf, watchFamilies } from "./resource_watch.ts";
 import type { Session, Sessions } from "./session.ts";
-import type { StreamPosition, StreamResumption } from "./stream_resumption.ts";
+import type { StreamIds, StreamPosition } from "./stream_ids.ts";
 import type { ServerFeatures } from "./initialize.ts";
 import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
 
@@ -83,7 +82,7 @@ interface SessionStreamsOptions {
   readonly clock: Clock;
   readonly timers?: Timers | undefined;
   readonly resources: ResourceRegistry;
-  readonly resumption: StreamResumption;
+  readonly ids: StreamIds;
   readonly admit: Admit;
   readonly callWatch?: CallWatch;
 }
@@ -110,8 +109,9 @@ export function sessionNotFound(id: RpcId | null): McpAnswer {
  */
 const nothingToResume: McpAnswer = { kind: "method_not_allowed", allow: "POST", message: "Nothing is left to resume" };
 
-/** No instance has the stream: the one that ran the call was killed, or the time to come back is over. */
-const lostAnswer = "The answer is lost: the server that ran this call has stopped. It may have taken effect";
+/** The instance that ran the call was killed, or its client came back to another one. */
+const lostAnswer =
+  "The answer is lost: its connection broke, and this server did not run the call. It may have taken effect";
 
 interface OpenStream {
   readonly stream: MessageStream;
@@ -120,7 +120,7 @@ interface OpenStream {
 }
 
 export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
-  const { sessions, streams, changes, features, resources, resumption, scopeNotices, admit, callWatch = noCallWatch } =
+  const { sessions, streams, changes, features, resources, ids, scopeNotices, admit, callWatch = noCallWatch } =
     options;
   const open = new Map<string, OpenStream>();
 
@@ -149,34 +149,25 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
     stopBefore();
   };
 
-  /** Resumes a call's stream that another instance holds, or answers with the error that stands for a lost answer. */
-  const resumeElsewhere = async (principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+  /** Ends the request of a call that another instance ran with an error. */
+  const endLostCall = (principal: Principal, resumeId: string): McpAnswer => {
+    const requestId = ids.requestElsewhere(resumeId);
+    if (requestId === null) return nothingToResume;
     const stream = streams.open({
       principal,
       session: null,
       content: "answer",
       endsWithConnection: true,
-      onClosed: () => request.stop(),
+      onClosed: () => {},
     });
     if (stream === null) return nothingToResume;
-    const request = resumption.ask(position, principal, {
-      onFrame: (id, text) => tell(stream, text, id),
-      onEnd: () => stream.end(),
-    });
-    const outcome = await request.outcome;
-    const requestId = outcome === "silent" ? resumption.requestElsewhere(position.resumeId) : null;
-    if (requestId !== null) {
-      stream.push(errorText(requestId, rpcErrorCode.internalError, lostAnswer), false);
-      stream.end();
-    }
-    if (outcome === "resumed" || requestId !== null) return { kind: "stream", reader: stream.attach(-1) };
-    stream.abandon();
-    if (outcome === "failed") throw new StorageUnavailableError("no other instance could be asked for a stream");
-    return nothingToResume;
+    stream.push(errorText(requestId, rpcErrorCode.internalError, lostAnswer), false);
+    stream.end();
+    return { kind: "stream", reader: stream.attach(-1) };
   };
 
-  /** Opens the session's own stream in place of any before it, with what another instance's still had for the client. */
-  const openOwn = (session: Session, principal: Principal, elsewhere: StreamPosition | null): McpAnswer => {
+  /** Opens the session's own stream in place of any before it. */
+  const openOwn = (session: Session, principal: Principal): McpAnswer => {
     open.get(session.key)?.stream.end();
     const stream = streams.open({
       principal,
@@ -188,7 +179,6 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
         stopTimer();
         stopNotices();
         stopFollowing();
-        request?.stop();
         entry.stopWatching();
         if (open.get(session.key) === entry) open.delete(session.key);
       },
@@ -203,26 +193,16 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       if (later !== null) follow(entry, later);
     });
     if (session.revision.primesStreams) stream.push("", false);
-    const request = elsewhere === null ? undefined : resumption.ask(elsewhere, principal, {
-      onFrame: (_id, text) => text === "" ? undefined : tell(stream, text),
-      onEnd: () => {},
-    });
     return { kind: "stream", reader: stream.attach(-1) };
   };
 
-  const resume = async (session: Session, principal: Principal, position: StreamPosition): Promise<McpAnswer> => {
+  const resume = (session: Session, principal: Principal, position: StreamPosition): McpAnswer => {
     const held = streams.find(session, position.resumeId, principal);
     if (held !== null && !held.isOverAfter(position.after)) {
       return { kind: "stream", reader: held.attach(position.after) };
     }
-    const content = resumption.contentOf(session, position.resumeId);
-    const mayBeElsewhere = content !== null && held === null;
-    if (mayBeElsewhere) {
-      const admission = await admit(principal); // to ask other instances is a write, so it counts like a call
-      if (!admission.ok) return tooManyCalls(null, admission.retryAfterSeconds);
-    }
-    if (content !== "answer") return openOwn(session, principal, mayBeElsewhere ? position : null);
-    return mayBeElsewhere ? await resumeElsewhere(principal, position) : nothingToResume;
+    if (ids.contentOf(session, position.resumeId) !== "answer") return openOwn(session, principal);
+    return held === null ? endLostCall(principal, position.resumeId) : nothingToResume;
   };
 
   return {
@@ -235,7 +215,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const session = await sessions.find(id, principal);
       if (session === null) return sessionNotFound(null);
       const position = parseEventId(exchange.header("last-event-id") ?? "");
-      return position === null ? openOwn(session, principal, null) : await resume(session, principal, position);
+      return position === null ? openOwn(session, principal) : resume(session, principal, position);
     },
     async end(exchange) {
       const { principal } = exchange;
@@ -259,6 +239,6 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
   };
 }
 
-function tell(stream: MessageStream, text: string, id?: string): void {
-  if (!stream.push(text, true, id)) stream.abandon(); // its client cannot keep up: let it come back
+function tell(stream: MessageStream, text: string): void {
+  if (!stream.push(text, true)) stream.abandon(); // its client cannot keep up: let it come back
 }

@@ -5,7 +5,7 @@ import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { McpLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
-import type { StreamContent, StreamPosition, StreamResumption } from "./stream_resumption.ts";
+import type { StreamContent, StreamIds, StreamPosition } from "./stream_ids.ts";
 
 interface StreamRequest {
   readonly principal: Principal;
@@ -26,7 +26,7 @@ interface StreamTableOptions {
     McpLimits,
     "maxStreams" | "maxStreamsPerPrincipal" | "maxQueuedMessages" | "resumeWindowMs" | "maxReplayCharacters"
   >;
-  readonly resumption: StreamResumption;
+  readonly ids: StreamIds;
   /** Calls back when a stream of this principal and session must end, until the returned function is called. */
   readonly watchEnd: (principal: Principal, session: Session | null, onEnd: () => void) => () => void;
   readonly timers?: Timers | undefined;
@@ -59,31 +59,22 @@ export function parseEventId(eventId: string): StreamPosition | null {
 }
 
 export function createStreamTable(options: StreamTableOptions): StreamTable {
-  const { limits, resumption, watchEnd, timers = systemTimers } = options;
+  const { limits, ids, watchEnd, timers = systemTimers } = options;
   const open = new Set<MessageStream>();
   const perPrincipal = new Map<string, number>();
   const resumable = new Map<
     string,
-    {
-      readonly stream: MessageStream;
-      readonly owner: string;
-      readonly scopes: Principal["scopes"];
-      readonly withdraw: () => void;
-    }
+    { readonly stream: MessageStream; readonly owner: string; readonly scopes: Principal["scopes"] }
   >();
   const complete = new Map<string, { readonly stopTimer: () => void; readonly kept: number }>();
   let kept = 0;
 
-  const discard = (resumeId: string): void => {
-    resumable.get(resumeId)?.withdraw();
-    resumable.delete(resumeId);
-  };
   const forget = (resumeId: string): void => {
     const entry = complete.get(resumeId);
     if (entry === undefined) return;
     entry.stopTimer();
     complete.delete(resumeId);
-    discard(resumeId);
+    resumable.delete(resumeId);
     kept -= entry.kept;
   };
   const keep = (resumeId: string, stream: MessageStream): void => {
@@ -102,7 +93,7 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
       const count = perPrincipal.get(owner) ?? 0;
       if (open.size >= limits.maxStreams || count >= limits.maxStreamsPerPrincipal) return null;
       perPrincipal.set(owner, count + 1);
-      const resumeId = session === null ? null : resumption.issueId(session, content, requestId);
+      const resumeId = session === null ? null : ids.issue(session, content, requestId);
       const stream = openMessageStream({
         maxFrames: limits.maxQueuedMessages,
         timers,
@@ -114,7 +105,7 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
           const left = (perPrincipal.get(owner) ?? 1) - 1;
           if (left === 0) perPrincipal.delete(owner);
           else perPrincipal.set(owner, left);
-          if (resumeId !== null && abandoned) discard(resumeId);
+          if (resumeId !== null && abandoned) resumable.delete(resumeId);
           else if (resumeId !== null) keep(resumeId, stream);
           onClosed(abandoned);
         },
@@ -122,9 +113,7 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
       open.add(stream);
       const stopWatching = watchEnd(principal, session, onCut ?? stream.abandon);
       if (session !== null && resumeId !== null) {
-        const { scopes } = principal;
-        const withdraw = resumption.offer(stream, resumeId, { content, scopes });
-        resumable.set(resumeId, { stream, owner: session.key, scopes, withdraw });
+        resumable.set(resumeId, { stream, owner: session.key, scopes: principal.scopes });
       }
       return stream;
     },

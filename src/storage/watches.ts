@@ -19,8 +19,6 @@ const watchedFamilies: ReadonlySet<string> = new Set([
   "user",
   "mcp_answer",
   "mcp_cancel",
-  "mcp_relay",
-  "mcp_resume",
   "mcp_session",
   "mcp_task",
   "mcp_task_inbox",

@@ -19,8 +19,6 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "mcp_task_inbox",
     "mcp_answer",
     "mcp_cancel",
-    "mcp_resume",
-    "mcp_relay",
     "transfer_link",
     "workspace_change",
     "workspace",

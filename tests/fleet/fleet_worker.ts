@@ -75,6 +75,4 @@ const gateState = defineTool({
   run: ({ gate }) => told(gates.get(gate)?.state ?? "unknown"),
 });
 
-runServerInWorker([greet, waitAtGate, openGate, gateState], {
-  mcp: { resumeAnswerMs: 60_000 }, // the machine may be busy
-});
+runServerInWorker([greet, waitAtGate, openGate, gateState]);

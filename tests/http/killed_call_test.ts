@@ -9,10 +9,9 @@ Deno.test("a client that comes back for the answer of a killed server gets an er
   const letGo = ollama.hold();
   await using place = await makeServerPlace();
   const env = { OLLAMA_HOST: ollama.url, LLM_MODELS: "tinyllama" };
-  const bounds = { mcp: { resumeAnswerMs: 300 } };
   const created = await runCommand(["token", "create", "--scope", "llm:generate", "--data-dir", place.dataDir]);
   const token = created.stdout.trim();
-  const killed = await startServer(place, { env, bounds });
+  const killed = await startServer(place, { env });
   const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "test", version: "1" } };
   const opened = await postMcp(killed.url, { jsonrpc: "2.0", id: 1, method: "initialize", params }, { token });
   await opened.body?.cancel();
@@ -37,7 +36,7 @@ Deno.test("a client that comes back for the answer of a killed server gets an er
   const lastEventId = /^id: (\S+)$/m.exec(received)?.[1] ?? "";
   await killed.stop("SIGKILL");
   await reader?.cancel().catch(() => {});
-  await using server = await startServer(place, { env, bounds });
+  await using server = await startServer(place, { env });
   const resumed = await fetch(`${server.url}/mcp`, {
     headers: {
       ...session,

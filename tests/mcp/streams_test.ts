@@ -324,7 +324,7 @@ Deno.test("an answer of which nothing is left is refused with 405, however its c
       });
       const harness = createHarness({
         tools: createToolRegistry([talking]),
-        limits: name === "abandoned" ? { resumeWindowMs: 1, resumeAnswerMs: 20 } : {},
+        limits: name === "abandoned" ? { resumeWindowMs: 1 } : {},
       });
       const session = await harness.openSession(version);
       const standing = await openChannel(harness, session);
@@ -460,7 +460,7 @@ Deno.test("complete streams are kept for resumption up to a budget, the newest o
     context.progress({ progress: 1 });
     return { ok: true, content: [{ type: "text", text: "x".repeat(1_000) }], structuredContent: {} };
   });
-  const limits = { maxReplayCharacters: 2_000, resumeAnswerMs: 10 };
+  const limits = { maxReplayCharacters: 2_000 };
   const harness = createHarness({ tools: createToolRegistry([talking]), limits });
   const session = await harness.openSession("2025-06-18");
   const ids: string[] = [];

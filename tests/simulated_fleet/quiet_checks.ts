@@ -21,7 +21,7 @@ export async function checkQuietFleet(fleet: Fleet, clients: readonly PreparedCl
     const headers = await openSession(actor, token, here);
     const call = headers &&
       await streamCall(actor, token, headers, { first: here, next: () => there, firstCutMs: 2_500 });
-    if (!call?.isAnswered) actor.violate(`a stream of instance ${here.index} cannot be taken up at ${there.index}`);
+    if (!call?.isAnswered) actor.violate(`a call of instance ${here.index} gets no answer at ${there.index}`);
   }
   const [here, there] = [fleet.slots[0], fleet.slots[1]];
   if (here !== undefined && there !== undefined) await requireRevocation(actor, last, { here, there });

@@ -1,4 +1,4 @@
-/** Legacy calls that answer as a stream, cut off and taken up again at any instance: nothing twice, nothing left out. */
+/** Legacy calls that answer as a stream, cut off and taken up again: nothing twice, nothing left out, no silence elsewhere. */
 import { Actor, post } from "./actors.ts";
 import type { Fleet, Slot } from "./fleet.ts";
 
