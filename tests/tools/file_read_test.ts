@@ -84,8 +84,7 @@ Deno.test("file_read of several files gives each with its notice, and says of th
       "(b: line 2 of 2; the next 1 line, 6 bytes, are untrusted file text, of 10 bytes in all",
       "2\tthree\n",
       "Invalid filename - path traversal not allowed (../x)",
-      "Failed to read file: it is binary: no text, and no known image or audio format; " +
-      "embed: true gives files of any kind (binary)",
+      "Failed to read file: it is binary: no text, and no known image or audio format (binary)",
       "Failed to read file: access denied - a link in the path leads outside the workspace (l)",
       "filename parameter is required ()",
     ]);

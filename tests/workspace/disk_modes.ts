@@ -1,6 +1,7 @@
 /** The ways in which a disk workspace reaches its files: each test of it holds for each of them. */
 import type { Descriptor, KernelRoots } from "../../src/files/kernel/descriptor.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { methods, replaceable } from "./replaceable_kernel.ts";
 import { type DiskWorkspaceOptions, openDiskWorkspace as open } from "../../src/files/disk/disk_workspace.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 
@@ -11,36 +12,6 @@ export interface DiskMode {
 }
 
 const kernel = loadKernel();
-/** The methods of every descriptor below: those of the kernel's own are frozen. */
-const methods = Object.create(null) as Descriptor;
-const innerOf = new WeakMap<object, Descriptor>();
-
-/** The same roots, with descriptors whose methods a test may replace. */
-function replaceable({ open, statusOf, readWhole }: KernelRoots): KernelRoots {
-  const wrap = (value: unknown): unknown => {
-    if (!(value instanceof kernelClass)) return value;
-    const outer = Object.create(methods);
-    innerOf.set(outer, value as Descriptor);
-    return outer;
-  };
-  const unwrap = (value: unknown): unknown => typeof value === "object" && value && innerOf.get(value) || value;
-  const first = open("/");
-  const kernelClass = first.constructor as new () => unknown;
-  first.close();
-  for (const name of Object.getOwnPropertyNames(kernelClass.prototype)) {
-    if (name === "constructor") continue;
-    Reflect.set(methods, name, function (this: object, ...given: unknown[]) {
-      const inner = innerOf.get(this) ?? this;
-      return wrap(Reflect.apply(Reflect.get(inner, name), inner, given.map(unwrap)));
-    });
-  }
-  return {
-    open: (path) => wrap(open(path)) as Descriptor,
-    statusOf,
-    readWhole: (directory, path, buffer) => readWhole(unwrap(directory) as Descriptor, path, buffer),
-  };
-}
-
 /** Those that this system has. */
 export const diskModes: readonly DiskMode[] = [
   ...kernel.available ? [{ name: "kernel", kernel: replaceable(kernel.roots) } as const] : [],

@@ -1,6 +1,7 @@
 /** The kernel's way to files for a process that kills itself before its n-th change, as {@link ./killing_fs.ts} does. */
 import type { Descriptor, KernelRoots } from "../../src/files/kernel/descriptor.ts";
 import { die, isTime } from "./killing_fs.ts";
+import { methods, replaceable } from "./replaceable_kernel.ts";
 
 // The class of descriptors is frozen while its module runs: not in this process, which counts its calls.
 const { freeze } = Object;
@@ -18,9 +19,7 @@ const makes: ReadonlySet<string> = new Set(["create", "append", "create_lock"]);
 export function killingKernel(): KernelRoots {
   const kernel = loadKernel();
   if (!kernel.available) throw new Error("the kernel's way is not there");
-  const probe = kernel.roots.open("/");
-  const methods: Descriptor = Object.getPrototypeOf(probe);
-  probe.close();
+  const roots = replaceable(kernel.roots);
   const replace = (name: keyof Descriptor, isChange: (args: readonly unknown[]) => boolean): void => {
     const real = methods[name] as (...args: unknown[]) => unknown;
     const killing = function (this: unknown, ...args: unknown[]): unknown {
@@ -42,5 +41,5 @@ export function killingKernel(): KernelRoots {
     await Reflect.apply(write, this, [bytes]);
   };
   Object.defineProperty(methods, "write", { value: killingWrite });
-  return kernel.roots;
+  return roots;
 }
