@@ -136,7 +136,7 @@ const simulated =
   /^src\/(?:(?:audit|mcp|oauth|http|lib|console\/(?:connections|live))\/|app\/(?:app|http_side|rate_limits|protocol_server|call_records|stored_audit)\.ts)/;
 const ownTime = new Set([
   "src/lib/time.ts",
-  "src/lib/deadline.ts", // bodies that arrive
+  "src/lib/request_text.ts", // bodies that arrive
   "src/lib/turns.ts", // what the thread did, which no simulation can tell
   "src/http/body_intake.ts",
   "src/lib/json_log.ts", // lines on their way out

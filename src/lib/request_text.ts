@@ -1,6 +1,5 @@
 /** Reads a request's body as text: within a size, within a time, and only if it is UTF-8. */
 import { bytesAtHand, type HeaderHolder, headerOf } from "./served_request.ts";
-import { startDeadline } from "./deadline.ts";
 import { pause } from "./time.ts";
 import { failure, type Result, success } from "./result.ts";
 
@@ -132,17 +131,18 @@ export function readRequestText(
     const reading = declared !== null && declared <= readAtOnceBytes
       ? { bytes: request.bytes(), stop: () => {} }
       : readPieces(request.body, bounds.maxBytes, declared === null ? options : {});
-    const deadline = startDeadline(bounds.timeoutMs, () => {
+    const timer = setTimeout(() => {
       resolve(failure("too_slow"));
       reading.stop();
-    });
+    }, bounds.timeoutMs);
+    Deno.unrefTimer(timer); // keeps no process alive
     reading.bytes.then(
       (bytes) => {
-        deadline.meet();
+        clearTimeout(timer);
         resolve(typeof bytes === "string" ? failure(bytes) : decode(bytes, declared));
       },
       () => {
-        deadline.meet();
+        clearTimeout(timer);
         resolve(failure("unreadable")); // the sender hung up, or broke the framing
       },
     );

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { startDeadline } from "../../src/lib/deadline.ts";
 import { readRequestText } from "../../src/lib/request_text.ts";
 
 const bounds = { maxBytes: 200_000, timeoutMs: 60_000 };
@@ -65,23 +64,6 @@ Deno.test("readRequestText() lets go of a body that does not come, and of what w
   await letGo.promise;
   clearInterval(alive);
   assert.deepEqual(outcome, { ok: false, error: "too_slow" });
-});
-
-Deno.test("startDeadline() ends what is not met, oldest first, and nothing else", async () => {
-  const ended: string[] = [];
-  const last = Promise.withResolvers<void>();
-  startDeadline(20, () => ended.push("a"));
-  const early = startDeadline(20, () => ended.push("met"));
-  startDeadline(20, () => ended.push("b"));
-  early.meet();
-  startDeadline(20, () => {
-    // one that begins while others end
-    startDeadline(20, last.resolve);
-  });
-  const alive = setInterval(() => {}, 1_000); // deadlines keep no process alive
-  await last.promise;
-  clearInterval(alive);
-  assert.deepEqual(ended, ["a", "b"]);
 });
 
 function encode(text: string): Uint8Array<ArrayBuffer> {
