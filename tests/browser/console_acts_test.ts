@@ -66,7 +66,7 @@ async function visitPages(browser: Browser, { hasScript, byKeyboard, all }: Way)
   };
   await visit.open("");
   await hands.write(page.getByLabel("Passphrase"), ownerPassphrase);
-  await visit.press("Sign in", "Waiting for you");
+  await visit.press("Sign in", "Health");
   await Deno.writeTextFile(`${place.workspaceDir}/notes.txt`, "one\n");
   await setRules(visit);
   await decide(visit);

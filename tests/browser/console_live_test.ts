@@ -40,7 +40,7 @@ async function watchPages(browser: Browser): Promise<void> {
   await Promise.all([item(one, "a.txt").waitFor(), item(two, "a.txt").waitFor()]);
   const b = write("b.txt");
   await Promise.all([item(one, "b.txt").waitFor(), item(two, "b.txt").waitFor()]);
-  await item(two, "b.txt").getByText("The arguments").click();
+  await item(two, "b.txt").getByText("Arguments").click();
   await two.getByRole("heading", { level: 1 }).click(); // leaves the list
   await two.evaluate(watchForClicks);
   await item(one, "a.txt").getByRole("button", { name: "Approve" }).click();
