@@ -95,6 +95,10 @@ Deno.test("a rule about a table stops its labels, its numbers, its links and for
       ["servicenow_search", { table: "task" }],
       ["servicenow_get_record", { id: "CHG0030001" }],
       ["servicenow_get_record", { id: "chg0030001", table: "incident" }],
+      ["servicenow_get_record", { id: "INC0010001, chg0030001", table: "incident" }],
+      ["servicenow_update", { id: "INC0010001|CHG0030001", values: "{}" }],
+      ["servicenow_update", { id: "CHG0030001;CHG0030002", values: "{}" }],
+      ["servicenow_get_record", { id: "INC0010001 ABCDEFGHIJ0030001" }],
       ["servicenow_get_record", { id: `https://x.example/change_request.do?sys_id=${id}`, table: "incident" }],
       ["servicenow_approve", { id: "CHG0030001", decision: "approve" }],
       ["servicenow_approve", { id, decision: "approve" }],
@@ -108,6 +112,8 @@ Deno.test("a rule about a table stops its labels, its numbers, its links and for
   assert.ok(fits({ place: "incident" }, "servicenow_create_incident", { short_description: "s" }));
   assert.ok(fits({ place: "sys_user" }, "servicenow_get_record", { id: "me", table: "incident" }));
   assert.ok(!fits({ place: "change_request" }, "servicenow_get_record", { id: "INC0010001" }));
+  assert.ok(!fits({ place: "change_request" }, "servicenow_get_record", { id: "INC0010001,INC0010002" }));
+  assert.ok(fits({ place: "incident" }, "servicenow_get_record", { id: "PRB0040001", include: "similar" }));
   assert.ok(!fits({ place: "change_request" }, "servicenow_search", { table: "kb_knowledge" }));
 });
 
