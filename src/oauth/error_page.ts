@@ -83,7 +83,7 @@ const dead = {
   ),
   invitation_invalid: deadEnd(
     "This invitation does not work",
-    "It is invalid, has expired, or was already used. Ask whoever invited you for a new one.",
+    "It is invalid, has expired, or was already used. Ask the person who invited you for a new one.",
   ),
   already_set_up: deadEnd(
     "This server is already set up",
