@@ -156,7 +156,7 @@ export function touchedBy(params: unknown): string | null {
   const { files, edits, paths } = input;
   const path = text(input["path"]) ?? text(input["filename"]);
   const destination = text(input["destination"]);
-  const more = names(path, [input["against"], files, edits, paths]);
+  const more = names(path, [[input["against"]], files, edits, paths]);
   const from = path ?? (more === "" ? null : more.slice(2));
   if (destination !== null) return from === null ? destination : short(`${from} > ${destination}`);
   if (more !== "") return short(path === null ? more.slice(2) : path + more);

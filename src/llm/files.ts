@@ -3,6 +3,7 @@ import * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
+  decodeText,
   type FileContent,
   type LineRequest,
   type Outcome,
@@ -73,11 +74,15 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     const file = showName(path.text);
     const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
     const request = { lines, cursor: undefined, encoding: undefined, maxBytes: roomBytes + 1 };
-    const read = whole.ok
+    let read = whole.ok
       ? selectText(whole.value, request)
       : whole.error.reason === "too_large"
       ? await readTextPart(workspace, path, request)
       : whole;
+    if (whole.ok && !read.ok && read.error.reason === "not_text") {
+      const encoding = (await decodeText(whole.value.bytes))?.encoding;
+      if (encoding !== undefined) read = selectText(whole.value, { ...request, encoding });
+    }
     if (!read.ok) {
       if (read.error.reason !== "not_text") return failure(refused(path, read.error));
       return failure(whole.ok ? notText(path) : refused(path, whole.error)); // an image may be too large

@@ -1,4 +1,5 @@
 /** Help, as it fits a terminal. */
+import { hasProgram } from "../fixtures/skipped_unless.ts";
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { commonFlags } from "../../src/cli/arguments.ts";
@@ -40,8 +41,8 @@ Deno.test("help settings lists the flags that every command takes, help users sa
 
 async function git(cwd: URL, ...args: string[]): Promise<string | null> {
   const named = ["-c", "user.name=a", "-c", "user.email=a@example.com", ...args];
-  const { success, stdout } = await new Deno.Command("git", { args: named, cwd, stderr: "null" }).output()
-    .catch(() => ({ success: false, stdout: new Uint8Array() }));
+  if (!hasProgram("git")) return null;
+  const { success, stdout } = await new Deno.Command("git", { args: named, cwd, stderr: "null" }).output();
   return success ? new TextDecoder().decode(stdout).trim() : null;
 }
 

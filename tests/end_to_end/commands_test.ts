@@ -113,7 +113,7 @@ withFlags.test("serve on a port that is taken says so and exits 1", async () => 
     other.workspaceDir,
   ]);
   assert.equal(code, 1);
-  assert.match(stderr, /error: a Portcullis server already runs on 127\.0\.0\.1 port \d+\nhint: /);
+  assert.match(stderr, /error: cannot listen on 127\.0\.0\.1 port \d+: a Portcullis server already runs there\nhint: /);
 });
 
 Deno.test("--help and --version answer on standard output; an unknown command is refused", async () => {

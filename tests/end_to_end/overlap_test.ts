@@ -31,7 +31,7 @@ onDisk.test("no command works while a key, a database or a secret lies in the wo
       assert.equal(code, 1, name);
       assert.match(
         stdout,
-        new RegExp(`^  ${name} = ".*": must not lie in the workspace, where agents could read`, "m"),
+        new RegExp(`^  ${name} = ".*": must not lie in the workspace \\S+, where agents could read`, "m"),
       );
     }
   }
@@ -39,7 +39,7 @@ onDisk.test("no command works while a key, a database or a secret lies in the wo
     const env = { DATA_DIR: `${alias}/data`, WORKSPACE_DIR: workspaceDir };
     const { code, stdout, stderr } = await runCommand(words, { env });
     assert.notEqual(code, 0, words.join(" "));
-    assert.match(stdout + stderr, /DATA_DIR = .* must not lie in the workspace/, words.join(" "));
+    assert.match(stdout + stderr, /DATA_DIR = .* must not lie in the workspace /, words.join(" "));
     assert.deepEqual(Array.from(Deno.readDirSync(workspaceDir), ({ name }) => name), ["kept"]);
   }
   await Deno.remove(alias);

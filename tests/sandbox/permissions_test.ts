@@ -37,7 +37,7 @@ Deno.test("with the workspace in the database, the worker gets no directory for 
 Deno.test("upstreamHosts() lists what the settings name, as Deno writes host and port", () => {
   const cases: [Record<string, string>, readonly string[]][] = [
     [{ OLLAMA_HOST: "gpu.example" }, ["gpu.example:11434"]],
-    [{ OLLAMA_HOST: "https://GPU.example, http://gpu.example" }, ["gpu.example:443"]],
+    [{ OLLAMA_HOST: "https://GPU.example" }, ["gpu.example:443"]],
     [{ OLLAMA_HOST: "[::1]:9" }, ["[::1]:9"]],
     [{ OLLAMA_HOST: "0.0.0.0" }, ["127.0.0.1:11434"]],
     [{

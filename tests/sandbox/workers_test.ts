@@ -69,7 +69,7 @@ linuxTest("several workers answer on one port, with one line, one set-up link an
   assert.equal(second.code, 1);
   assert.match(
     second.stderr,
-    /cannot listen on .*another program listens there/,
+    /cannot listen on .*a Portcullis server already runs there/,
     "another server does not join the port unasked",
   );
 

@@ -10,7 +10,7 @@ export const authorizationCauses: readonly Cause[] = [
   {
     id: "query_missing",
     at: "authorization",
-    reasons: ["unknown_client"],
+    reasons: ["unknown_client", "nothing_asked"],
     when: ({ step }) => step.sign === "no_query",
     words: "The sign-in page was opened without the client's request[: a proxy drops what follows the question mark].",
     remedy:
