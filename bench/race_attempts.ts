@@ -18,15 +18,13 @@ export interface Attempt {
 export interface Scene {
   /** The workspace. */
   readonly root: string;
-  /** Whether the kernel keeps this process from everything else. */
-  readonly isLandlocked: boolean;
   /** With it, names are resolved by the kernel. */
   readonly kernel?: KernelRoots | undefined;
 }
 
 type Result = "escaped" | "inside" | "refused";
 
-/** Something raced only if a read without checks is deceived so often, or refused where the kernel stops it. */
+/** Something raced only if a read without checks is deceived so often. */
 const leastRaces = 50;
 const longestMilliseconds = 60_000;
 const author = { subject: "owner", clientId: "client", grantId: "grant", tool: "file_delete" };
@@ -35,7 +33,7 @@ const author = { subject: "owner", clientId: "client", grantId: "grant", tool: "
 export async function measureRaces(
   base: string,
   milliseconds: number,
-  { isLandlocked, root, kernel }: Scene,
+  { root, kernel }: Scene,
   tell: (attempt: Attempt) => void,
 ): Promise<void> {
   const workspace = openDiskWorkspace({ root, kernel });
@@ -120,8 +118,7 @@ export async function measureRaces(
     const start = performance.now();
     const isOver = (): boolean => {
       const elapsed = performance.now() - start;
-      const races = isLandlocked ? counts.refused : counts.escaped;
-      return elapsed > longestMilliseconds || (elapsed > milliseconds && races >= least);
+      return elapsed > longestMilliseconds || (elapsed > milliseconds && counts.escaped >= least);
     };
     let tries = 0;
     for (; !isOver(); tries++) counts[await attempt()]++;
@@ -141,7 +138,7 @@ function readPlainly(path: string): Result {
   try {
     return Deno.readTextFileSync(path) === "SECRET" ? "escaped" : "inside";
   } catch {
-    return "refused"; // caught between two renames, or by the kernel
+    return "refused"; // caught between two renames
   }
 }
 

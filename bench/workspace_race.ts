@@ -5,23 +5,16 @@
  * WAY is `reversed` for the file before the directory; WORKSPACES is `per-user` for a workspace below the directory.
  *
  * Modes, of which those run that the machine allows: `portable`, where the checks make it rare and not impossible;
- * `kernel`, where names are resolved by openat2; `own_mount`, where the workspace is a file system of its own;
- * `landlock`, as `harden` starts the server. All but the first claim to be race-free.
+ * `kernel`, where names are resolved by openat2; `own_mount`, where the workspace is a file system of its own. All but the
+ * first claim to be race-free.
  */
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import {
-  becomeProgram,
-  landlockVersion,
-  leastLandlockVersion,
-  loadLauncherLibc,
-  restrictFiles,
-} from "../src/app/sandbox/landlock.ts";
 import { confineRoots, loadKernel } from "../src/files/kernel/kernel.ts";
 import { type Attempt, measureRaces } from "./race_attempts.ts";
 import { swapUntilKilled } from "./race_swapper.ts";
 
-const modes = ["portable", "kernel", "own_mount", "landlock"] as const;
+const modes = ["portable", "kernel", "own_mount"] as const;
 type Mode = typeof modes[number];
 
 const self = fileURLToPath(import.meta.url);
@@ -49,9 +42,6 @@ switch (first) {
   case "scene":
     await runScene(rest[0] ?? "", Number(rest[1]), rest[2] as Mode, variantOf(rest.slice(3)));
     break;
-  case "landlocked":
-    becomeLandlocked(rest);
-    break;
   case "measure":
     await measure(rest[0] ?? "", Number(rest[1]), rest[2] as Mode, variantOf(rest.slice(3)));
     break;
@@ -63,9 +53,6 @@ switch (first) {
 
 async function runMode(mode: Mode, milliseconds: string, variant: Variant): Promise<void> {
   if (mode === "kernel" && !loadKernel().available) return;
-  if (
-    mode === "landlock" && (Deno.build.os !== "linux" || landlockVersion(loadLauncherLibc()) < leastLandlockVersion)
-  ) return;
   const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-race-" }));
   try {
     Deno.mkdirSync(`${base}/ws`);
@@ -94,7 +81,7 @@ async function runScene(base: string, milliseconds: number, mode: Mode, variant:
   try {
     const args = [
       ...runSelf,
-      ...mode === "landlock" ? ["landlocked", mode] : ["measure"],
+      "measure",
       base,
       `${milliseconds}`,
       mode,
@@ -109,30 +96,10 @@ async function runScene(base: string, milliseconds: number, mode: Mode, variant:
   }
 }
 
-/** Becomes the measuring process, from which the kernel keeps everything but the workspace and the program. */
-function becomeLandlocked([, base = "", milliseconds = "", mode = ""]: readonly string[]): void {
-  const libc = loadLauncherLibc();
-  if (libc === null) throw new Error("no C library");
-  const read = ["/lib", "/lib64", "/usr/lib", "/usr/local/lib", "/etc/ld.so.cache", "/proc", "/sys", "/dev/urandom"];
-  restrictFiles(libc, [
-    ...read.map((path) => ({ path, use: "execute" as const })),
-    { path: Deno.execPath(), use: "execute" },
-    { path: fileURLToPath(new URL("..", import.meta.url)), use: "read" },
-    { path: denoDir(), use: "read" }, // packages, which the workspace imports
-    { path: "/dev/null", use: "change" },
-    { path: `${base}/ws`, use: "change" },
-  ]);
-  becomeProgram(libc, Deno.execPath(), [...runSelf, "measure", base, milliseconds, mode]);
-}
-
-function denoDir(): string {
-  return Deno.env.get("DENO_DIR") ?? `${Deno.env.get("HOME") ?? "/root"}/.cache/deno`;
-}
-
 async function measure(base: string, milliseconds: number, mode: Mode, variant: Variant): Promise<void> {
   const kernel = mode === "kernel" ? loadKernel() : null;
   const confined = kernel?.available ? { kernel: confineRoots(kernel.roots, `${base}/ws`) } : {};
-  const scene = { root: rootOf(base, variant), isLandlocked: mode === "landlock", ...confined };
+  const scene = { root: rootOf(base, variant), ...confined };
   await measureRaces(base, milliseconds, scene, tell);
 }
 

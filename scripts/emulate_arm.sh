@@ -9,7 +9,7 @@
 #   scripts/emulate_arm.sh deno task end-to-end binary --core --program PROGRAM
 #
 # PROGRAM is one of a release, or a script that starts the bundle with Deno for ARM. All is some five times slower. What
-# injects faults by strace, asks the machine's own compiler or gives files to other users fails there; no Landlock either.
+# injects faults by strace, asks the machine's own compiler or gives files to other users fails there.
 set -euo pipefail
 if [ "${1:-}" != --inside ]; then
   exec unshare --user --map-root-user --mount "$0" --inside "$@"

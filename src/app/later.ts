@@ -4,7 +4,6 @@ export const loadInstallation = (): Promise<typeof import("./installation.ts")> 
 export const loadCallRecords = (): Promise<typeof import("./call_records.ts")> => import("./call_records.ts");
 export const loadDoctorServicenow = (): Promise<typeof import("./doctor_servicenow.ts")> =>
   import("./doctor_servicenow.ts");
-export const loadLandlock = (): Promise<typeof import("./sandbox/landlock.ts")> => import("./sandbox/landlock.ts");
 export const loadRotateMasterKey = (): Promise<typeof import("./rotate_master_key.ts")> =>
   import("./rotate_master_key.ts");
 export const loadStdioApp = (): Promise<typeof import("./stdio_app.ts")> => import("./stdio_app.ts");

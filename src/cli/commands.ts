@@ -1,7 +1,6 @@
 /** Every command, in the order of the help. Help, completions and docs/commands.md are made from this list. */
 const summaries = {
   serve: "start the server (the default)",
-  harden: "start the server under Landlock (Linux)",
   stdio: "serve one client over standard input and output",
   connect: "print how a client connects, in its own format",
   token: "create, list and revoke access tokens for scripts",
@@ -28,11 +27,5 @@ interface ListedCommand {
   readonly summary: string;
 }
 
-/** All of them, wherever they can run. */
-export const allCommands: readonly ListedCommand[] = (Object.keys(summaries) as CommandName[])
+export const commands: readonly ListedCommand[] = (Object.keys(summaries) as CommandName[])
   .map((name) => ({ name, summary: summaries[name] }));
-
-/** Those that can run here: help and completions leave out the others. */
-export const commands: readonly ListedCommand[] = allCommands.filter(({ name }) =>
-  name !== "harden" || Deno.build.os === "linux"
-);

@@ -5,7 +5,6 @@ import { type CommandName, commands } from "./commands.ts";
 
 const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   serve: async () => (await load<typeof import("./serve_command.ts")>("serve")).serveCommand,
-  harden: async () => (await load<typeof import("./harden_command.ts")>("harden")).hardenCommand,
   stdio: async () => (await load<typeof import("./stdio_command.ts")>("stdio")).stdioCommand,
   connect: async () => (await load<typeof import("./connect_command.ts")>("connect")).connectCommand,
   token: async () => (await load<typeof import("./token_command.ts")>("token")).tokenCommand,

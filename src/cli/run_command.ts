@@ -14,7 +14,7 @@ import { readSettings } from "./read_settings.ts";
 import { programName, withCommandLines } from "../lib/program_name.ts";
 
 /** They listen, or tell of a server that does: they ask for the settings that only this needs. */
-const listeningCommands = ["serve", "harden", "connect", "connections", "doctor", "config"];
+const listeningCommands = ["serve", "connect", "connections", "doctor", "config"];
 
 /** Runs the command that the arguments name; `serve` when they name none. */
 export async function runCommand(

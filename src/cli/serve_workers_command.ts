@@ -4,13 +4,11 @@ import type { Config, SandboxedServer } from "../app/mod.ts";
 import { systemTimers } from "../lib/time.ts";
 import type { CommandContext } from "./command.ts";
 
-/** What only several workers need. */
-export function loadWorkerParts() {
-  return Promise.all([loadSandboxedWorkers(), loadStdioApp()]);
-}
-
 export async function startWorkers(config: Config, entry: URL, say: CommandContext["say"]): Promise<SandboxedServer> {
-  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }] = await loadWorkerParts();
+  const [{ restartPolicy, startSandboxedWorkers }, { stderrLog }] = await Promise.all([
+    loadSandboxedWorkers(),
+    loadStdioApp(),
+  ]);
   return startSandboxedWorkers(config, entry, {
     log: stderrLog(config.server, say),
     writeLog: say,

@@ -39,8 +39,7 @@ interface Answer {
 
 const ways: readonly (WorkspaceWay & { readonly isStored: boolean })[] = [
   // without foreign functions tests/workspace/hostile_cases_test.ts has them
-  ...workspaceWays.filter(({ start }) => start.flags === undefined || start.command === "harden")
-    .map((way) => ({ ...way, isStored: false })),
+  ...workspaceWays.filter(({ start }) => start.flags === undefined).map((way) => ({ ...way, isStored: false })),
   { name: "in the storage", start: { env: { WORKSPACE_STORE: "storage" } }, lacks: null, isStored: true },
 ];
 for (const way of ways) {

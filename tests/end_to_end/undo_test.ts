@@ -1,4 +1,4 @@
-/** `file_undo` in each way in which a server has its files: on a disk, for each user, under Landlock, in the storage. */
+/** `file_undo` in each way in which a server has its files: on a disk, for each user, in the storage. */
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { type FileServer, withFileServer } from "../fixtures/file_server.ts";

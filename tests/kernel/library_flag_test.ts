@@ -4,7 +4,7 @@ import manifest from "../../deno.json" with { type: "json" };
 import { libraryFlag } from "../../src/lib/library_paths.ts";
 
 Deno.test("the tasks that start the server or examine it permit the C library, by its paths alone", () => {
-  for (const task of ["dev", "start", "start:hardened", "doctor"] as const) {
+  for (const task of ["dev", "start", "doctor"] as const) {
     const flags = manifest.tasks[task].split(" ").filter((word) => word.startsWith("--allow-ffi"));
     assert.deepEqual(flags, [libraryFlag], task);
   }
@@ -12,5 +12,5 @@ Deno.test("the tasks that start the server or examine it permit the C library, b
 
 Deno.test("no other task permits a library", () => {
   const permitting = Object.entries(manifest.tasks).filter(([, command]) => command.includes("--allow-ffi"));
-  assert.deepEqual(permitting.map(([name]) => name).sort(), ["dev", "doctor", "start", "start:hardened"]);
+  assert.deepEqual(permitting.map(([name]) => name).sort(), ["dev", "doctor", "start"]);
 });

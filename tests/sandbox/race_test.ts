@@ -5,8 +5,6 @@
 import assert from "node:assert/strict";
 import process from "node:process";
 import { fileURLToPath } from "node:url";
-import { libraryFlag } from "../../src/lib/library_paths.ts";
-import { landlockVersion, leastLandlockVersion, loadLauncherLibc } from "../../src/app/sandbox/landlock.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
 import { withFileServer } from "../fixtures/file_server.ts";
 import { ownMounts } from "../fixtures/own_mounts.ts";
@@ -14,8 +12,6 @@ import { skippedUnless } from "../fixtures/skipped_unless.ts";
 
 const millisecondsEach = 300;
 const program = fileURLToPath(new URL("../../bench/workspace_race.ts", import.meta.url));
-const hasLandlock = Deno.build.os === "linux" && landlockVersion(loadLauncherLibc()) >= leastLandlockVersion;
-const landlockSkipped = hasLandlock ? "" : " (skipped: this kernel has no Landlock)";
 const mountSkipped = ownMounts === null ? " (skipped: this machine lets nobody mount)" : "";
 
 interface Line {
@@ -87,25 +83,13 @@ Deno.test({
 });
 
 Deno.test({
-  name: `a racing writer, under Landlock: nothing outside is read, listed, made, changed or deleted${landlockSkipped}`,
-  ignore: !hasLandlock,
-  async fn() {
-    const lines = await race("landlock");
-    assert.ok((lines[0]?.tries ?? 0) > (lines[0]?.inside ?? 0), "nobody raced");
-    assert.deepEqual(escapedOf(lines), []);
-    process.stdout.write(`${lines.reduce((sum, { tries }) => sum + tries, 0)} tries\n`);
-  },
-});
-
-Deno.test({
-  name:
-    `a racing writer against the server that harden starts, over HTTP: nothing outside is told or changed${landlockSkipped}`,
-  ignore: !hasLandlock,
+  ...skippedUnless(
+    ...whereKernelConfines,
+    "a racing writer against the server, over HTTP: nothing outside is told or changed",
+  ),
   fn: () =>
     withFileServer({
-      command: "harden",
       program: "main.ts",
-      flags: ["--no-prompt", "--allow-env", "--allow-read", "--allow-write", "--allow-sys", libraryFlag],
       fill(root) {
         for (const directory of [`${root}/d`, `${root}/../outside`]) Deno.mkdirSync(directory);
         for (const path of ["d/f", "g"]) Deno.writeTextFileSync(`${root}/${path}`, "inside");

@@ -74,6 +74,18 @@ Deno.test("a broken tool gets at nothing but the workspace: every attempt that w
   }
 });
 
+Deno.test("a tool that checks nothing follows a link that others planted: the gap that is documented", async () => {
+  await using place = await makeServerPlace();
+  const token = await createToken(place.dataDir);
+  await Deno.mkdir(place.workspaceDir);
+  await Deno.writeTextFile(`${place.dataDir}/../secret`, "secret");
+  await Deno.symlink("../secret", `${place.workspaceDir}/planted`);
+  await using server = await startServer(place, { program, env });
+  const targets = { workspaceDir: place.workspaceDir };
+  const attempt = { what: "follow a link that was planted", targets };
+  assert.equal(await call(server, token, "attempt", attempt), 'done: "secret"');
+});
+
 for (
   const [how, reason] of [
     ["throw", /thrown where nobody catches/],

@@ -1,12 +1,11 @@
-/** The walls of the compiled program: the one of permissions, held against broken tools, and Landlock's. */
+/** The wall of permissions in the compiled program, held against broken tools. */
 import assert from "node:assert/strict";
 import process from "node:process";
 import { root } from "../../scripts/bundle.ts";
 import { compiledPermissions, unstableFlags } from "../../scripts/compile.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
-import { landlockVersion, leastLandlockVersion, loadLauncherLibc } from "../../src/app/sandbox/landlock.ts";
-import { compilerEnvironment, prepareForm, whyMissing } from "../fixtures/forms/prepare_form.ts";
-import { runProcess, startProcess } from "../fixtures/forms/server_process.ts";
+import { compilerEnvironment, whyMissing } from "../fixtures/forms/prepare_form.ts";
+import { startProcess } from "../fixtures/forms/server_process.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
 import { skippedUnless } from "../fixtures/skipped_unless.ts";
 import { attempts, type Targets } from "../sandbox/attempts.ts";
@@ -14,7 +13,6 @@ import { call, createToken } from "../sandbox/call.ts";
 import { kernelAttempts } from "../sandbox/kernel_attempts.ts";
 
 const missing = whyMissing("binary");
-const hasLandlock = Deno.build.os === "linux" && landlockVersion(loadLauncherLibc()) >= leastLandlockVersion;
 
 /** {@link ../sandbox/broken_server.ts}, compiled with the permissions of the program that is shipped. */
 async function compileBroken(directory: string): Promise<string> {
@@ -75,31 +73,3 @@ Deno.test({
     }
   },
 });
-
-for (const form of ["binary", "bundle"] as const) {
-  Deno.test({
-    ...skippedUnless(
-      whyMissing(form) === null && hasLandlock,
-      whyMissing(form) ?? "there is no Landlock",
-      `harden in the ${form} serves files under Landlock, and stops with status 0`,
-    ),
-    async fn() {
-      await using prepared = await prepareForm(form);
-      const command = prepared.env["PORTCULLIS_PROGRAM"] ?? "";
-      await using place = await makeServerPlace();
-      const env = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, OLLAMA_HOST: "127.0.0.1:1" };
-      const created = await runProcess(
-        { command, args: ["token", "create", "--scope", "files:write"] },
-        { env, stdin: "" },
-      );
-      assert.equal(created.code, 0, created.stderr);
-      const token = created.stdout.trim();
-      await using server = await startProcess({ command, args: ["harden", "--port", "0"] }, place, env);
-      const status = await Deno.readTextFile(`/proc/${server.pid}/status`);
-      assert.match(status, /^NoNewPrivs:\t1$/m); // which Landlock asks for (landlock_restrict_self(2))
-      await call(server, token, "file_write", { filename: "a/b.txt", content: "kept" });
-      assert.match(await call(server, token, "file_read", { filename: "a/b.txt" }), /kept/);
-      assert.equal((await server.stop("SIGTERM")).code, 0);
-    },
-  });
-}

@@ -4,7 +4,6 @@ import { dirname } from "node:path";
 import type { KernelAccess } from "../../files/mod.ts";
 import { isPresencePath } from "../../storage/mod_settings.ts";
 import type { ServerPermissions } from "./permissions.ts";
-import { commandLine } from "../../lib/program_name.ts";
 
 // * Whether the confinement of paths holds against another process that swaps directories for links while a call runs:
 // where the kernel resolves names it does. Elsewhere paths are checked and then used, and it holds only where the file
@@ -104,8 +103,7 @@ export function raceWords(freedom: RaceFreedom): string {
   if (!freedom.raceFree) {
     return `paths are checked, not confined by the kernel, because ${freedom.reason}: another process that may write the ` +
       "workspace and swaps directories for links at the right moment can have files outside read, replaced, moved and " +
-      "deleted; Linux 5.6 or later with openat2 and the permission for the C library, " +
-      `\`${commandLine("harden")}\`, or a file system of its own, covers it`;
+      "deleted; Linux 5.6 or later with openat2 and the permission for the C library, or a file system of its own, covers it";
   }
   return freedom.because === "kernel"
     ? "the kernel resolves each name below the workspace's directory (openat2), without links that " +
