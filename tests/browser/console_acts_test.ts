@@ -228,7 +228,7 @@ async function findOutWhy({ open, page, press, server }: Visit): Promise<void> {
 
 async function endConnection({ open, page, press, call }: Visit): Promise<void> {
   await open("connections");
-  await press(/^End /, "The connection was ended.");
+  await press(/^Remove access of /, "Access removed.");
   await assert.rejects(call("file_read", { filename: "notes.txt" }));
   await press(/^Sign out/, /./);
   await page.goto(page.url());

@@ -3,7 +3,17 @@ import type { Locator, Page } from "playwright-core";
 import { verifier } from "../authorization_server/harness.ts";
 import { accessibilityProblems, assertFits } from "./page_checks.ts";
 import { type RunningServer, startClient } from "./servers.ts";
-import { authorizeUrl, browserTest, openPage, passphrase, picture, setUp, signIn, typePassphrase } from "./steps.ts";
+import {
+  authorizeUrl,
+  browserTest,
+  forgetSession,
+  openPage,
+  passphrase,
+  picture,
+  setUp,
+  signIn,
+  typePassphrase,
+} from "./steps.ts";
 
 /** Presses Tab until the element has the focus; a person looks where it is, too. */
 async function tabTo(page: Page, target: Locator): Promise<void> {
@@ -53,6 +63,7 @@ browserTest("the whole flow by keyboard alone", async (browser, server) => {
   await keyboard.type(passphrase);
   await keyboard.press("Enter");
   await page.getByRole("heading", { name: "This server is ready" }).waitFor();
+  await forgetSession(page);
   await using client = startClient("127.0.0.1");
   await page.goto(await authorizeUrl(server, client));
   await typePassphrase(page);

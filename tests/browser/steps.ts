@@ -31,7 +31,12 @@ export async function setUp(page: Page, { server }: RunningServer): Promise<void
   await page.getByLabel("Repeat the passphrase").fill(passphrase);
   await page.getByRole("button", { name: "Set passphrase" }).click();
   await page.getByRole("heading", { name: "This server is ready" }).waitFor();
-  await page.context().clearCookies({ name: /portcullis-session$/ }); // set-up has signed in: the tests begin with the sign-in
+  await forgetSession(page);
+}
+
+/** Set-up has signed in: without its session, the next page asks for the passphrase. */
+export async function forgetSession(page: Page): Promise<void> {
+  await page.context().clearCookies({ name: /portcullis-session$/ });
 }
 
 /** Types into the field that the page itself gave the focus, a moment after loading, and sends the form. */

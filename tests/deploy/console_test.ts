@@ -105,7 +105,7 @@ const steps: Readonly<Record<string, (desk: Desk) => Promise<void>>> = {
 
   async "secrets are not among the settings"({ page, masterKey }) {
     const { html } = await page("settings");
-    assert.match(html, /MASTER_KEY/);
+    assert.match(html.replaceAll("<wbr>", ""), /MASTER_KEY/);
     assert.ok(!html.includes(masterKey), "the master key is on the page");
   },
 };
@@ -141,7 +141,7 @@ Deno.test("Deno Deploy: the console's pages answer and act, and what they did ou
   });
   await test.step("a connection is ended", async () => {
     const ended = await owner.submit(await page("connections"), {}, 'value="end"');
-    assert.match(ended.html, /The connection was ended/);
+    assert.match(ended.html, /Access removed\./);
     assert.match(ended.html, /No client has access/);
   });
 });
