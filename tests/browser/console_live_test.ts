@@ -57,7 +57,7 @@ async function watchPages(browser: Browser): Promise<void> {
   await item(one, "b.txt").getByRole("button", { name: "Deny" }).click();
   await one.getByText(/(?:Approved|Denied): /).waitFor();
   assert.ok((await b).isError);
-  await two.getByText("Changes wait while you are in the list.").waitFor();
+  await two.getByText("Paused while you are in the list.").waitFor();
   await item(two, "b.txt").getByLabel("Message to the agent (optional)").pressSequentially("is one");
   assert.equal(await item(two, "b.txt").getByLabel("Message to the agent (optional)").inputValue(), "not this one");
   const gone = two.getByText("This call no longer waits");
@@ -72,7 +72,7 @@ async function watchPages(browser: Browser): Promise<void> {
   await live.goto(`${first.url}/console/live`);
   await live.locator("#live-state").getByText("Live").waitFor();
   await first.stop();
-  await live.getByText("Connecting again").waitFor();
+  await live.getByText("Reconnecting").waitFor();
   await using again = await startServer(place, { env: { PORT: new URL(first.url).port }, args: [] });
   await live.locator("#live-state").getByText("Live").waitFor();
   await callTool(again, token, "file_list", {});
