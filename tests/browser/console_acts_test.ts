@@ -98,7 +98,7 @@ async function setRules({ open, page, hands, press, call }: Visit): Promise<void
 
 /** Once, for an hour, always, and no, each with another tool. */
 async function decide({ open, page, hands, press, call, place }: Visit): Promise<void> {
-  const done = "Approved: ";
+  const approved = "Approved: ";
   const held = async (tool: string, input: Record<string, unknown>) => {
     const waiting = call(tool, input);
     await until("the call waits", async () => {
@@ -110,20 +110,20 @@ async function decide({ open, page, hands, press, call, place }: Visit): Promise
   const edit = { path: "notes.txt", edits: [{ old_text: "one", new_text: "two" }] };
   const editing = await held("file_edit", edit);
   await page.getByText("+two").waitFor();
-  await press("Approve", done);
+  await press("Approve", approved);
   assert.equal((await editing.waiting).isError, false);
 
   const deleting = await held("file_delete", { path: "notes.txt" });
   await page.getByText("notes.txt").first().waitFor();
   await hands.write(page.getByLabel("Message to the agent (optional)"), "Keep the notes.");
-  await press("Deny", done);
+  await press("Deny", "Denied: ");
   const denied = await deleting.waiting;
   assert.ok(denied.isError && denied.text.includes("Keep the notes."), denied.text);
 
   const writing = await held("file_write", { filename: "hour.txt", content: "1" });
   await page.getByText("hour.txt").first().waitFor();
   await hands.tick(page.getByLabel(/for an hour/));
-  await press("Approve", done);
+  await press("Approve", approved);
   assert.equal((await writing.waiting).isError, false);
   assert.equal((await call("file_write", { filename: "hour.txt", content: "2" })).isError, false);
 
@@ -131,7 +131,7 @@ async function decide({ open, page, hands, press, call, place }: Visit): Promise
   const moving = await held("file_move", { path: "moved.txt", destination: "there.txt" });
   await page.getByText("there.txt").first().waitFor();
   await hands.tick(page.getByLabel(/from now on/));
-  await press("Approve", done);
+  await press("Approve", approved);
   assert.equal((await moving.waiting).isError, false);
   assert.equal((await call("file_move", { path: "there.txt", destination: "b.txt" })).isError, false);
 }
@@ -221,7 +221,7 @@ async function findOutWhy({ open, page, press, server }: Visit): Promise<void> {
     await open("why");
     return await page.getByRole("heading", { name: /Lost/ }).count() > 0;
   });
-  await press("Test this server", "What the server found out about itself");
+  await press("Test this server", "Whether the internet reaches this server");
   await open("settings");
   await page.getByRole("row", { name: /^PORT/ }).waitFor();
 }

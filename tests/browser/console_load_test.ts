@@ -54,6 +54,7 @@ chromiumTest(
 
 /** Each page fits the window. */
 async function lookAtPages(page: Page): Promise<void> {
+  await page.getByRole("button", { name: /^Menu/ }).click(); // a narrow window folds the links away
   const links = page.getByRole("navigation").getByRole("link");
   const paths = await links.evaluateAll((all) => all.map((link) => (link as unknown as { href: string }).href));
   assert.ok(paths.length >= 9, paths.join());
