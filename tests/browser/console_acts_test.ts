@@ -198,8 +198,11 @@ async function managePeople({ browser, open, page, hands, press, server }: Visit
     await other.goto(link);
     await other.getByLabel("Passphrase", { exact: true }).fill(secret);
     await other.getByLabel("Repeat the passphrase").fill(secret);
-    await other.getByRole("button").first().click();
-    await other.waitForURL(/\/console|\/oauth/);
+    await other.getByRole("button", { name: "Set passphrase" }).click();
+    await other.getByText("Your passphrase is set. Sign in as ada.").waitFor();
+    await other.getByLabel("Passphrase", { exact: true }).fill(secret);
+    await other.getByRole("button", { name: "Sign in" }).click();
+    await other.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
     return other;
   };
   const first = await choosePassphrase("the first passphrase of ada");
