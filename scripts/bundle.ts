@@ -45,6 +45,7 @@ interface Part {
 
 const toScript = (entry: string): string => entry.replace(/ts$/, "js");
 const pieceName = /\b(\w+)-[A-Z0-9]{8}\.js\b/g;
+const isPiece = /^\w+-[A-Z0-9]{8}\.js$/;
 
 /** Where the program lies in a bundle. */
 export const programName = "main.js";
@@ -65,6 +66,8 @@ export async function bundleProgram(into: string, commit: string | null, directo
       const text = await Deno.readTextFile(path);
       for (const [stamp, count] of stamps) stamps.set(stamp, count + text.split(stamp).length - 1);
       await Deno.remove(path);
+      const isLeft = isPiece.test(basename(path)) && !numbers.has(basename(path));
+      if (isLeft) continue; // its one import was left out as unused
       const stamped = text.replace(commitStamp, commit ?? "").replace(rootStamp, rootFrom(path, output));
       await Deno.writeTextFile(renumbered(path), renumbered(stamped));
     }

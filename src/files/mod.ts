@@ -2,7 +2,7 @@
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDiskWatch } from "./disk/watch.ts";
 export type { KernelRoots } from "./kernel/descriptor.ts";
-export { confineRoots, type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
+export { type FreeSpace, type KernelAccess, loadKernel } from "./kernel/kernel.ts";
 export { decodeText } from "./text/detect.ts";
 export { differenceOf } from "./text/diff.ts";
 export { joinOwn, pathOf, planUndo, revertPassages, undoChange } from "./text/undo.ts";

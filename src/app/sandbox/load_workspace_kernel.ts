@@ -1,5 +1,5 @@
 /** Has the kernel confine one directory: the workspace's. */
-import { confineRoots, type KernelAccess, loadKernel } from "../../files/mod.ts";
+import { confineRoots, type KernelAccess, loadKernel } from "../../files/kernel/kernel.ts";
 
 /** Loads the library, and gives up the permission: what is left opens `directory`, by its real path, and what is below. */
 export function loadWorkspaceKernel(directory: string): KernelAccess {

@@ -3,7 +3,7 @@
  * library is loaded, the permission is given up, and what is left opens nothing but the workspace's directory, whose
  * path the main thread gave the worker as its name.
  */
-import type { KernelAccess } from "../../files/mod.ts";
+import type { KernelAccess } from "../../files/kernel/kernel.ts";
 import { loadWorkspaceKernel } from "./load_workspace_kernel.ts";
 import { workspaceOfWorker } from "./worker_name.ts";
 
