@@ -39,12 +39,19 @@ let isServing = false;
 /** What the caller whose turn it last was had used before it. */
 let leastUsed = 0;
 
+let now = (): number => performance.now();
+
+/** Another clock, in milliseconds: a simulation stands still while it works, so that a seed gives the same each time. */
+export function timeTurnsBy(clock: () => number): void {
+  now = clock;
+}
+
 /** To be awaited between the steps of long work, each of a millisecond or so: a pause once the turn is over. */
 export function nextTurn(): Promise<void> | undefined {
-  const now = performance.now();
-  if (busySince === null && !isServing) begin(now);
+  const time = now();
+  if (busySince === null && !isServing) begin(time);
   // during a rest, and while others wait, long work goes behind them
-  return busySince === null || isTurnOver(now) ? waitForTurn(callers.current() ?? "") : undefined;
+  return busySince === null || isTurnOver(time) ? waitForTurn(callers.current() ?? "") : undefined;
 }
 
 /**
@@ -52,10 +59,10 @@ export function nextTurn(): Promise<void> | undefined {
  * the caller's.
  */
 export function runInTurn<T>(caller: string, work: () => T | Promise<T>): T | Promise<T> {
-  const started = performance.now();
+  const started = now();
   if (isTurnOver(started)) return waitForTurn(caller).then(() => callers.run(caller, work));
   const done = keepsCallers ? callers.run(caller, work) : work();
-  if (busySince === null && performance.now() - started > shortMilliseconds) begin(started);
+  if (busySince === null && now() - started > shortMilliseconds) begin(started);
   return done;
 }
 
@@ -82,14 +89,14 @@ function waitForTurn(caller: string): Promise<void> {
 /** Gives turns until no caller waits. The first rest is for the turn that led here. */
 async function serve(): Promise<void> {
   isServing = true;
-  let worked = performance.now() - (busySince ?? 0);
+  let worked = now() - (busySince ?? 0);
   for (let share; (share = await nextShare(worked)) !== null;) {
-    const started = busySince = performance.now();
+    const started = busySince = now();
     leastUsed = share.used;
     share.waiting.shift()?.();
     await passOfEventLoop(); // what was resumed runs before
     busySince = null;
-    const took = performance.now() - started;
+    const took = now() - started;
     share.used += took;
     worked = worked < turnMilliseconds ? worked + took : took;
   }
@@ -109,9 +116,9 @@ async function nextShare(worked: number): Promise<Share | null> {
 }
 
 async function rest(milliseconds: number): Promise<void> {
-  const started = performance.now();
+  const started = now();
   for (let pass = 0; pass < quietPasses; pass++) await passOfEventLoop();
-  if (performance.now() - started < quietMilliseconds) return; // a rest would only be idle
+  if (now() - started < quietMilliseconds) return; // a rest would only be idle
   await new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
