@@ -105,7 +105,7 @@ export interface Browsers {
   know(browser: Browser, userId: string): Promise<void>;
   signedIn(request: Request): Promise<SignedIn | null>;
   /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
-  signIn(request: Request, account: Account): Promise<string>;
+  signIn(request: Request, account: Account, browser?: Browser): Promise<string>;
   /** Lets the session last as long again, but no longer than sessions may in all; `null` when there is none. */
   renew(request: Request): Promise<string | null>;
   /** Ends the session; returns the cookie that clears it. */
@@ -151,7 +151,7 @@ export function createBrowsers(options: {
       if (account === null || account.credentialHash !== session.value.credentialHash) return null;
       return { account, signedInAt: session.value.signedInAt };
     },
-    async signIn(request, account) {
+    async signIn(request, account, browser = identify(request)) {
       const cookie = randomSecret();
       const now = clock();
       const session = { userId: account.id, credentialHash: account.credentialHash, signedInAt: now };
@@ -159,7 +159,7 @@ export function createBrowsers(options: {
       await storage.commit({
         puts: [
           browserSessions.put(hashSecret(cookie), session, now + sessionLifetimeSeconds * 1_000),
-          putKnown(identify(request).hash, account.id),
+          putKnown(browser.hash, account.id),
         ],
         deletes: previous === null ? [] : [browserSessions.key(hashSecret(previous))],
       });

@@ -141,10 +141,11 @@ async function makeOwner(
 /** Signs the owner in, and leads to a page that a reload shows again. */
 async function readyResponse({ issuer, users, browsers }: SetUpOptions, request: Request): Promise<Response> {
   const owner = await users.find(ownerId);
-  const { cookies } = browsers.identify(request);
+  const browser = browsers.identify(request);
+  const { cookies } = browser;
   return seeOther(
     `${pathsOf(issuer).setUp}?ready`,
-    owner === null ? cookies : [...cookies, await browsers.signIn(request, owner)],
+    owner === null ? cookies : [...cookies, await browsers.signIn(request, owner, browser)],
   );
 }
 
