@@ -130,8 +130,13 @@ function parseRange(header: string | null, sizeBytes: number): RequestedRange {
   return [Number(first), last === "" ? sizeBytes : Math.min(Number(last) + 1, sizeBytes)];
 }
 
-/** Bytes of all answers by one link, as a multiple of the file: what is lost on the way is sent again. */
+/**
+ * Bytes of all answers by one link, as a multiple of the file: what is lost on the way is sent again. Of a large file
+ * megabytes are on their way, in buffers, when a client hangs up.
+ */
 const maxTimesSent = 2;
+const maxTimesSentLarge = 6;
+const largeBytes = 1_048_576;
 
 interface LinkedFile extends LinkTarget {
   readonly record: DownloadRecord;
@@ -267,7 +272,8 @@ function etagOf({ tag }: DownloadRecord): string {
  * it a script may go on a little before the end of what was sent: more is new in its part than was sent before.
  */
 export function isUsedUp(record: DownloadRecord, { headers }: Request, part?: Part): boolean {
-  if ((record.handedOver ?? 0) >= maxTimesSent * record.sizeBytes && record.sizeBytes > 0) return true;
+  const times = record.sizeBytes > largeBytes ? maxTimesSentLarge : maxTimesSent;
+  if ((record.handedOver ?? 0) >= times * record.sizeBytes && record.sizeBytes > 0) return true;
   if (headers.get("if-range") === etagOf(record) && headers.has("range")) return false;
   if (isWhole(record.sent, record.sizeBytes)) return true;
   const again = part === undefined ? 0 : bytesSentOf(record.sent, part);
