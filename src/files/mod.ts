@@ -25,8 +25,8 @@ export type { TransfersOptions } from "./transfer/transfers.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
-export { parseFileUri } from "./workspace/file_uri.ts";
-export { defaultWorkspaceLimits, type WorkspaceLimits } from "./workspace/limits.ts";
+export { parseFileUri } from "./workspace/path.ts";
+export { defaultWorkspaceLimits, type WorkspaceLimits } from "./workspace/port.ts";
 export { type AccessPatterns, foldedForms } from "./workspace/name_folding.ts";
 export {
   entryPath,

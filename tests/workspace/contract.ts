@@ -2,8 +2,13 @@
 import assert from "node:assert/strict";
 import type { AccessPatterns } from "../../src/files/workspace/name_folding.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../../src/files/workspace/path.ts";
-import type { WorkspaceLimits } from "../../src/files/workspace/limits.ts";
-import type { Outcome, PairRefusal, Workspace, WorkspaceRefusal } from "../../src/files/workspace/port.ts";
+import type {
+  Outcome,
+  PairRefusal,
+  Workspace,
+  WorkspaceLimits,
+  WorkspaceRefusal,
+} from "../../src/files/workspace/port.ts";
 
 /** Settings that the suite varies. */
 export interface ContractSettings {

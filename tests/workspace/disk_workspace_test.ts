@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { parseFilePath, rootPath, type WorkspacePath } from "../../src/files/workspace/path.ts";
-import type { WorkspaceLimits } from "../../src/files/workspace/limits.ts";
-import type { Workspace } from "../../src/files/workspace/port.ts";
+import type { Workspace, WorkspaceLimits } from "../../src/files/workspace/port.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { openDiskWorkspace, testInEachMode } from "./disk_modes.ts";
 

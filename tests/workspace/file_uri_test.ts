@@ -3,12 +3,13 @@ import fc from "fast-check";
 import {
   fileUriTemplate,
   fromTemplateValue,
+  parseFilePath,
   parseFileUri,
   toFileUri,
   toTemplateValue,
-} from "../../src/files/workspace/file_uri.ts";
+  type WorkspacePath,
+} from "../../src/files/workspace/path.ts";
 import { hostileUris } from "../resources/hostile_uris.ts";
-import { parseFilePath, type WorkspacePath } from "../../src/files/workspace/path.ts";
 
 function pathOf(text: string): WorkspacePath {
   const parsed = parseFilePath(text);

@@ -6,7 +6,7 @@ import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { parseFilePath } from "../../src/files/workspace/path.ts";
 import { createLinePattern, type LineQuery } from "../../src/files/text/line_pattern.ts";
 import { decodeText } from "../../src/files/text/detect.ts";
-import { wideEncoding } from "../../src/files/workspace/wide_encoding.ts";
+import { wideEncoding } from "../../src/files/workspace/encoding.ts";
 import { createSearchBuffer, searchFile } from "../../src/files/text/search_file.ts";
 import type { LineMatch } from "../../src/files/text/search_text.ts";
 import { diskModes } from "./disk_modes.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { Storage, StoredEntry } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
-import { defaultWorkspaceLimits } from "../../src/files/workspace/limits.ts";
-import type { Workspace } from "../../src/files/workspace/port.ts";
+import { defaultWorkspaceLimits, type Workspace } from "../../src/files/workspace/port.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { at, tree } from "./contract.ts";
 

@@ -11,11 +11,12 @@ import {
   type DiskInfo,
   type DiskListing,
   type DiskLock,
+  errorCode,
   isSame,
+  unlinkable,
 } from "./directory.ts";
 import { firstUnknown } from "../workspace/file_display.ts";
 import type { EntryKind } from "../workspace/port.ts";
-import { errorCode, unlinkable } from "./refusal.ts";
 import type { AccessRules } from "../workspace/name_folding.ts";
 import { isReserved } from "../workspace/path.ts";
 

@@ -7,8 +7,8 @@ import type { DirectoryNames, DirectoryScans } from "./scan.ts";
 import type { DiskQuota } from "./quota.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./disk_trash.ts";
-import type { KeyedMutex } from "../workspace/keyed_mutex.ts";
-import type { WorkspaceLimits } from "../workspace/limits.ts";
+import type { KeyedMutex } from "../workspace/change.ts";
+import type { WorkspaceLimits } from "../workspace/port.ts";
 
 export interface Disk {
   /** The real path of the workspace's directory, without a slash at its end. */

@@ -1,12 +1,11 @@
 /** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
 import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../workspace/change.ts";
-import type { DiskAccess, DiskDirectory, DiskInfo } from "./directory.ts";
-import { errorCode, toRefusal } from "./refusal.ts";
+import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
 import { headerLine, itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Staging } from "./staging.ts";
-import type { TrashLimits } from "../workspace/limits.ts";
+import type { TrashLimits } from "../workspace/port.ts";
 
 // Withdraws the steps of a change that a kill has cut short right after their beginning.
 

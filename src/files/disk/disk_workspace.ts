@@ -1,7 +1,7 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { resolve } from "node:path";
 import type { Disk } from "./context.ts";
-import { listDiskDirectory, openPlain, readPlain, trueNamesOf } from "./open.ts";
+import { listDiskDirectory, openPlain, readDiskFile, readDiskFileInto, readPlain, trueNamesOf } from "./read.ts";
 import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
 import { type Clock, systemClock, systemTimers } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
@@ -9,27 +9,31 @@ import { exists } from "../../lib/system_path.ts";
 import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/name_folding.ts";
 import type { KernelRoots } from "../kernel/descriptor.ts";
 import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
-import type { DiskAccess, DiskInfo } from "./directory.ts";
+import { type DiskAccess, type DiskInfo, toRefusal } from "./directory.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
 import { createInnerLinks } from "./inner_links.ts";
-import { makeDiskDirectory } from "./make_directory.ts";
-import { moveDiskEntry } from "./move.ts";
+import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import { openDiskDraft, receiveDiskFile, sweepDiskDrafts } from "./draft.ts";
 import { createDiskQuota } from "./quota.ts";
-import { readDiskFile, readDiskFileInto } from "./read.ts";
-import { toRefusal } from "./refusal.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { findInside } from "./resolve.ts";
 import { createStaging, sweepStaging } from "./staging.ts";
 import { createDiskTrash } from "./disk_trash.ts";
-import { defaultWorkspaceLimits, type TrashLimits, type WorkspaceLimits } from "../workspace/limits.ts";
+import {
+  defaultWorkspaceLimits,
+  type EntryInfo,
+  type Outcome,
+  type TrashLimits,
+  type Workspace,
+  type WorkspaceLimits,
+  type WorkspaceRefusal,
+} from "../workspace/port.ts";
 import { hasTrash } from "./trash_directory.ts";
 import { createWorkspaceTrash } from "./workspace_trash.ts";
 import { copyDiskFile, writeDiskFile } from "./write.ts";
-import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
+import { createKeyedMutex } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { EntryInfo, Outcome, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */

@@ -3,10 +3,17 @@
  * holds a lock on its file, which the kernel drops however the process ends.
  */
 import { stagingDirectoryName } from "../workspace/path.ts";
-import { type DiskAccess, type DiskDirectory, type DiskFile, type DiskLock, isForeign, isSame } from "./directory.ts";
+import {
+  type DiskAccess,
+  type DiskDirectory,
+  type DiskFile,
+  type DiskLock,
+  errorCode,
+  isForeign,
+  isSame,
+} from "./directory.ts";
 import { sha256Of } from "../../lib/sha256.ts";
-import type { WorkspaceLimits } from "../workspace/limits.ts";
-import { errorCode } from "./refusal.ts";
+import type { WorkspaceLimits } from "../workspace/port.ts";
 
 // The staging directory in the workspace's root.
 

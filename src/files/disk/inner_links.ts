@@ -4,10 +4,8 @@
  */
 import type { Timers } from "../../lib/time.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
-import type { Outcome } from "../workspace/port.ts";
-import type { WorkspaceLimits } from "../workspace/limits.ts";
-import type { DiskAccess, DiskInfo } from "./directory.ts";
-import { toRefusal } from "./refusal.ts";
+import type { Outcome, WorkspaceLimits } from "../workspace/port.ts";
+import { type DiskAccess, type DiskInfo, toRefusal } from "./directory.ts";
 import { trashDirectoryName } from "./trash_directory.ts";
 import { walkTree } from "./scan.ts";
 

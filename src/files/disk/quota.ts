@@ -6,8 +6,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { DiskAccess } from "./directory.ts";
 import { walkTree } from "./scan.ts";
-import type { WorkspaceLimits } from "../workspace/limits.ts";
-import type { Outcome } from "../workspace/port.ts";
+import type { Outcome, WorkspaceLimits } from "../workspace/port.ts";
 
 /** Room that is left in a workspace. */
 export interface DiskQuota {

@@ -3,12 +3,10 @@ import { failure, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { Outcome } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
-import { type DiskDirectory, type DiskInfo, identityOf, isSame } from "./directory.ts";
+import { type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
 import { findInside, type Found } from "./resolve.ts";
-import { keptOf, makeStep } from "./keep.ts";
+import { checkChangeable, keptOf, makeStep } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
-import { checkChangeable } from "./commit.ts";
-import { toRefusal } from "./refusal.ts";
 import { walkTree } from "./scan.ts";
 
 // * Takes entries of the disk workspace out of sight, into the trash or the staging directory. What was taken is looked at

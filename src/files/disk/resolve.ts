@@ -5,8 +5,7 @@
  */
 import { failure, success } from "../../lib/result.ts";
 import type { Disk } from "./context.ts";
-import { type DiskDirectory, type DiskInfo, isForeign } from "./directory.ts";
-import { toRefusal } from "./refusal.ts";
+import { type DiskDirectory, type DiskInfo, isForeign, toRefusal } from "./directory.ts";
 import { isReserved, maxPathNames, type WorkspacePath } from "../workspace/path.ts";
 import type { DenialCause, Outcome } from "../workspace/port.ts";
 

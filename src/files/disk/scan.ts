@@ -12,10 +12,10 @@ import {
   type DiskDirectory,
   type DiskInfo,
   type DiskListing,
+  errorCode,
   isForeign,
   isSame,
 } from "./directory.ts";
-import { errorCode } from "./refusal.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { foldName } from "../workspace/name_folding.ts";
 

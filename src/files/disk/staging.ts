@@ -12,6 +12,7 @@ import {
   type DiskLock,
   identityOf,
   isSame,
+  toRefusal,
 } from "./directory.ts";
 import {
   ensureDirectory,
@@ -24,7 +25,6 @@ import {
 import { enterTrash, saveOldVersion } from "./trash_directory.ts";
 import { failure, success } from "../../lib/result.ts";
 import { pause } from "../../lib/time.ts";
-import { toRefusal } from "./refusal.ts";
 import type { Outcome } from "../workspace/port.ts";
 
 // Cleans up in the staging directory after processes that are gone.

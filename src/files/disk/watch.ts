@@ -5,9 +5,8 @@
  * Without the kernel's help it is not told that a link appears: Deno keeps back events whose real path is elsewhere.
  */
 import type { KernelRoots } from "../kernel/descriptor.ts";
-import type { DiskAccess } from "./directory.ts";
+import { type DiskAccess, errorCode } from "./directory.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
-import { errorCode } from "./refusal.ts";
 import { pause } from "../../lib/time.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
 import {

@@ -3,21 +3,17 @@ import { isChangeId, type KeptItem, type Left, type PutStep } from "../workspace
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, WrittenFile } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
-import { matchContent, readPieces } from "./read.ts";
-import { hasHiddenName, openInside } from "./open.ts";
+import { hasHiddenName, matchContent, openInside, readPieces } from "./read.ts";
 import { replaceWith, withTarget } from "./write.ts";
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
-import { makeParents } from "./commit.ts";
-import { type DiskDirectory, type DiskInfo, identityOf, versionOf } from "./directory.ts";
-import { toRefusal } from "./refusal.ts";
+import { giveUpSecondName, keepSecondName, keptOf, makeParents, makeStep } from "./commit.ts";
+import { type DiskDirectory, type DiskInfo, identityOf, toRefusal, versionOf } from "./directory.ts";
 import { type Expects, judgeTree, removeDiskEntry } from "./remove.ts";
 import { resolveInside } from "./resolve.ts";
 import type { Staging } from "./staging.ts";
-import { giveUpSecondName, keepSecondName, keptOf, makeStep } from "./keep.ts";
 import { itemName, recordName, toRecordLine, trashDirectoryName } from "./trash_directory.ts";
-import { makeDiskDirectory } from "./make_directory.ts";
-import { moveDiskEntry } from "./move.ts";
+import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import type { DiskTrash } from "./disk_trash.ts";
 
 // Undoes an append: what was there is the beginning of what is there.

@@ -7,10 +7,8 @@ import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
 import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
-import { type DiskFile, type DiskInfo, versionOf } from "./directory.ts";
-import { matchContent, readPieces } from "./read.ts";
-import { openInside } from "./open.ts";
-import { toRefusal } from "./refusal.ts";
+import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
+import { matchContent, openInside, readPieces } from "./read.ts";
 import type { Passage } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {

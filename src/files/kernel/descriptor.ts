@@ -3,17 +3,55 @@
  * the kernel refuses what leads out of there (openat2(2)). Names are single or paths without `..`; links are never
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
-import type { OnEntryChange } from "./directory_watch.ts";
-import type { EntryStatus } from "./entry_status.ts";
+import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
+import { createPathStatus, type EntryStatus, statusAt, statusBytes, statusOfOpen } from "./entry_status.ts";
+import {
+  type Architecture,
+  AT_EMPTY_PATH,
+  AT_FDCWD,
+  AT_REMOVEDIR,
+  direntLayout,
+  errorOf,
+  KernelError,
+  type Libc,
+  LOCK_EX,
+  LOCK_NB,
+  LOCK_UN,
+  openFlags,
+  openHowBytes,
+  RENAME_EXCHANGE,
+  RENAME_NOREPLACE,
+  RESOLVE_BENEATH,
+  RESOLVE_NO_MAGICLINKS,
+  RESOLVE_NO_SYMLINKS,
+  RESOLVE_NO_XDEV,
+  S_IFMT,
+  S_IFREG,
+  STATX_BASIC_STATS,
+  statxLayout,
+  SYS_openat2,
+} from "./libc.ts";
+import {
+  cName,
+  cNames,
+  cPath,
+  decode,
+  lengthOf,
+  otherBytes,
+  pathBytes,
+  pathMax,
+  toName,
+  toOffset,
+} from "./stored_name.ts";
 
 /**
  * What an entry is opened for: to look and go on from there, to read, to list, to make a new file, to add to one
  * that is made when it is missing, or to lock.
  */
-export type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "lock" | "create_lock";
+type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "lock" | "create_lock";
 
 /** An entry of a directory. */
-export interface ListedName {
+interface ListedName {
   /** Bytes that are not UTF-8 are half surrogate pairs (stored_name.ts), here and wherever a name is given. */
   readonly name: string;
   /** Its `DT_` type. */
@@ -76,4 +114,300 @@ export interface KernelRoots {
   statusOf(path: string): EntryStatus | null;
   /** Reads the regular file at `path` below a directory; `null` where the buffer has no room left, or anything failed. */
   readWhole(directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>): WholeRead | null;
+}
+
+// The descriptors of the system, by the calls that libc.ts binds.
+
+// The names in what getdents64(2) has put into a buffer.
+
+/** Adds the names in the first `length` bytes, without the directory itself and the one above. */
+function addListedNames(found: ListedName[], entries: Uint8Array, length: number): void {
+  for (let at = 0; at < length;) {
+    const start = at + direntLayout.d_name;
+    const name = toName(entries.subarray(start, entries.indexOf(0, start)));
+    const type = entries[at + direntLayout.d_type] ?? 0;
+    if (name !== "." && name !== "..") found.push({ name, type });
+    at += (entries[at + direntLayout.d_reclen] ?? 0) + (entries[at + direntLayout.d_reclen + 1] ?? 0) * 256;
+  }
+}
+
+// What openat2(2) is told for each purpose: nothing may lead out of the directory, and no link is followed.
+
+const confined = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+
+type OpenHow = BigUint64Array<ArrayBuffer>;
+
+/** The structures `open_how` by purpose, and the one for a workspace's own directory, which may lie anywhere. */
+function createOpenHows(architecture: Architecture): {
+  readonly hows: Readonly<Record<Purpose, OpenHow>> & { readonly __proto__: null };
+  readonly rootHow: OpenHow;
+} {
+  const flags = openFlags[architecture];
+  const openHow = (purpose: number, mode: number, resolve: number): OpenHow =>
+    BigUint64Array.of(BigInt(purpose | flags.O_CLOEXEC), BigInt(mode), BigInt(resolve));
+  const noFollow = flags.O_NOFOLLOW | flags.O_NOCTTY;
+  return {
+    hows: {
+      __proto__: null, // a purpose that is not here is none
+      path: openHow(flags.O_PATH | flags.O_NOFOLLOW, 0, confined),
+      directory: openHow(flags.O_PATH | flags.O_DIRECTORY | flags.O_NOFOLLOW, 0, confined),
+      // without waiting: should it be a pipe, there may be no writer
+      read: openHow(flags.O_NONBLOCK | noFollow, 0, confined),
+      list: openHow(flags.O_DIRECTORY | noFollow, 0, confined),
+      append: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_APPEND | flags.O_NONBLOCK | noFollow, 0o600, confined),
+      create: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | noFollow, 0o666, confined),
+      lock: openHow(flags.O_WRONLY | flags.O_NONBLOCK | noFollow, 0, confined),
+      create_lock: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_NONBLOCK | noFollow, 0o600, confined),
+    },
+    rootHow: openHow(flags.O_PATH | flags.O_DIRECTORY, 0, 0),
+  };
+}
+
+// Reads small files in one go: a search opens thousands, and no object need stand for each while it is open.
+
+const noPath = new Uint8Array(1);
+const words = new Uint32Array(statusBytes.buffer);
+const halves = new Uint16Array(statusBytes.buffer);
+const wholeReadToBigInt = BigInt;
+
+/** `how` opens to read; `numberOf` gives a directory's number. */
+function createWholeRead(
+  libc: Libc,
+  how: BigUint64Array<ArrayBuffer>,
+  numberOf: (directory: Descriptor) => number,
+): (directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>) => WholeRead | null {
+  return (directory, path, buffer) => {
+    if (path.length >= pathMax) return null;
+    const room = lengthOf(buffer);
+    const number = libc.openat2(SYS_openat2, numberOf(directory), cPath(path), how, openHowBytes);
+    if (number < 0) return null;
+    try {
+      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) return null;
+      if (((halves[statxLayout.stx_mode >> 1] ?? 0) & S_IFMT) !== S_IFREG) return null;
+      const count = libc.pread(number, buffer, wholeReadToBigInt(room), 0n);
+      // what fills the buffer may go on
+      if (count === room || count !== words[statxLayout.stx_size >> 2]) return null;
+      return { sizeBytes: count, nlink: words[statxLayout.stx_nlink >> 2] ?? 0 };
+    } finally {
+      libc.close(number);
+    }
+  };
+}
+
+/** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
+const maxWriteAtOnceBytes = 65_536;
+const entriesBytes = 65_536;
+/** How often a call is made again that a signal, or a rename elsewhere, has interrupted. */
+const maxInterruptions = 100;
+
+const toBigInt = BigInt;
+const { apply } = Reflect;
+const { freeze } = Object;
+const { then } = Promise.prototype;
+
+/** Makes the way to open directories. Everything that later code could replace is taken now. */
+export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
+  const { hows, rootHow } = createOpenHows(architecture);
+  const linkBytes = new Uint8Array(pathMax);
+  const entries = new Uint8Array(entriesBytes);
+  const watchDirectory = createDirectoryWatch(libc);
+  const maker = Symbol("the right to make a descriptor");
+
+  const must = (result: number): number => {
+    if (result < 0) throw errorOf(libc);
+    return result;
+  };
+  /** Gives the rest. A write of nothing would be tried for ever. */
+  const writeSome = (number: number, bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> => {
+    const count = libc.write(number, bytes, toBigInt(lengthOf(bytes)));
+    if (count === 0) throw new KernelError("EIO");
+    must(count);
+    return bytes.subarray(count);
+  };
+  let numberOf!: (descriptor: Descriptor) => number;
+  /** Gives the number away, and with it the duty to close it. */
+  class OpenDescriptor implements Descriptor {
+    #number: number;
+    #running = 0; // calls of it on other threads
+
+    constructor(right: symbol, number: number) {
+      if (right !== maker) throw new TypeError("a descriptor is opened, not made");
+      this.#number = number;
+    }
+
+    open(path: string, purpose: Purpose): Descriptor {
+      const opened = this.tryOpen(path, purpose);
+      if (typeof opened === "string") throw new KernelError(opened);
+      return opened;
+    }
+
+    tryOpen(path: string, purpose: Purpose): Descriptor | string {
+      const how = hows[purpose];
+      const bytes = cPath(path);
+      for (let attempt = 1;; attempt++) {
+        const number = libc.openat2(SYS_openat2, this.#open(), bytes, how, openHowBytes);
+        if (number >= 0) return new OpenDescriptor(maker, number);
+        const { code } = errorOf(libc);
+        if ((code !== "EAGAIN" && code !== "EINTR") || attempt === maxInterruptions) return code;
+      }
+    }
+
+    status(): EntryStatus {
+      return statusOfOpen(libc, this.#open());
+    }
+
+    statusOf(name: string): EntryStatus | null {
+      const bytes = cName(name);
+      return statusAt(libc, this.#open(), bytes);
+    }
+
+    readLink(name: string): string | null {
+      const length = must(libc.readlinkat(this.#open(), cName(name), linkBytes, toBigInt(pathMax)));
+      const target = decode(linkBytes.subarray(0, length));
+      return target.includes("\ufffd") ? null : target;
+    }
+
+    readEntries(): readonly ListedName[] {
+      const found: ListedName[] = [];
+      while (found.length === 0) {
+        const length = must(libc.getdents64(this.#open(), entries, toBigInt(entriesBytes)));
+        if (length === 0) break;
+        addListedNames(found, entries, length);
+      }
+      return found;
+    }
+
+    watch(onChange: OnEntryChange): () => void {
+      return watchDirectory(this.#open(), onChange);
+    }
+
+    makeDirectory(name: string, mode: number): void {
+      must(libc.mkdirat(this.#open(), cName(name), mode));
+    }
+
+    removeFile(name: string): void {
+      must(libc.unlinkat(this.#open(), cName(name), 0));
+    }
+
+    removeDirectory(name: string): void {
+      must(libc.unlinkat(this.#open(), cName(name), AT_REMOVEDIR));
+    }
+
+    link(name: string, to: Descriptor, newName: string): void {
+      cNames(name, newName);
+      must(libc.linkat(this.#open(), pathBytes, numberOf(to), otherBytes, 0));
+    }
+
+    rename(name: string, to: Descriptor, newName: string): void {
+      cNames(name, newName);
+      must(libc.renameat(this.#open(), pathBytes, numberOf(to), otherBytes));
+    }
+
+    renameNew(name: string, to: Descriptor, newName: string): void {
+      cNames(name, newName);
+      must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_NOREPLACE));
+    }
+
+    exchange(name: string, to: Descriptor, otherName: string): void {
+      cNames(name, otherName);
+      must(libc.renameat2(this.#open(), pathBytes, numberOf(to), otherBytes, RENAME_EXCHANGE));
+    }
+
+    read(buffer: Uint8Array<ArrayBuffer>, position: number): number {
+      const offset = toOffset(position);
+      return must(libc.pread(this.#open(), buffer, toBigInt(lengthOf(buffer)), offset));
+    }
+
+    async readLater(buffer: Uint8Array<ArrayBuffer>, position: number): Promise<number> {
+      const offset = toOffset(position);
+      const count = await this.#later((own) => libc.preadLater(own, buffer, toBigInt(lengthOf(buffer)), offset));
+      return count < 0 ? this.read(buffer, position) : count; // again here, where the reason can be asked for
+    }
+
+    async write(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+      let rest = bytes;
+      while (lengthOf(rest) > maxWriteAtOnceBytes) {
+        const part = rest;
+        const count = await this.#later((own) => libc.writeLater(own, part, toBigInt(lengthOf(part))));
+        rest = count > 0 ? part.subarray(count) : writeSome(this.#open(), part); // again here, as above
+      }
+      this.writeNow(rest);
+    }
+
+    writeNow(bytes: Uint8Array<ArrayBuffer>): void {
+      for (let rest = bytes; lengthOf(rest) > 0;) rest = writeSome(this.#open(), rest);
+    }
+
+    async flush(): Promise<void> {
+      // not again: the kernel reports a write that failed once only
+      if (await this.#later((own) => libc.fdatasyncLater(own)) < 0) throw new KernelError("EIO");
+    }
+
+    setMode(mode: number): void {
+      must(libc.fchmod(this.#open(), mode));
+    }
+
+    setOwner(uid: number, gid: number): void {
+      must(libc.fchown(this.#open(), uid, gid));
+    }
+
+    tryLock(): boolean {
+      if (libc.flock(this.#open(), LOCK_EX | LOCK_NB) === 0) return true;
+      const error = errorOf(libc);
+      if (error.code === "EAGAIN") return false;
+      throw error;
+    }
+
+    unlock(): void {
+      must(libc.flock(this.#open(), LOCK_UN));
+    }
+
+    close(): void {
+      if (this.#number >= 0 && this.#running === 0) libc.close(this.#number);
+      this.#number = -1;
+    }
+
+    /** A call on another thread: its number is free for no other file before it ends, and only its end counts. */
+    #later(call: (number: number) => Promise<number>): Promise<number> {
+      const number = this.#open();
+      const end = (): void => {
+        if (--this.#running === 0 && this.#number < 0) libc.close(number);
+      };
+      this.#running++;
+      try {
+        const called = call(number);
+        apply(then, called, [end, end]);
+        return called;
+      } catch (error) {
+        end();
+        throw error;
+      }
+    }
+
+    #open(): number {
+      if (this.#number < 0) throw new KernelError("EBADF"); // never AT_FDCWD
+      return this.#number;
+    }
+
+    // on no object that is handed out: the class can be reached from each of them
+    static {
+      numberOf = (descriptor) => {
+        if (!(#number in descriptor)) throw new KernelError("EBADF");
+        return descriptor.#open();
+      };
+      freeze(this.prototype);
+      freeze(this);
+    }
+  }
+
+  return freeze({
+    open(path: string): Descriptor {
+      return new OpenDescriptor(
+        maker,
+        must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
+      );
+    },
+    statusOf: createPathStatus(libc),
+    readWhole: createWholeRead(libc, hows.read, numberOf),
+  });
 }

@@ -2,8 +2,7 @@
 import { KernelError, type Libc, loadLibc, openFlags } from "./libc.ts";
 import { cPath, pathMax } from "./stored_name.ts";
 import { createCommitWatch, createPlaceWatch, type WatchCommits, type WatchPlace } from "./directory_watch.ts";
-import type { Descriptor, KernelRoots } from "./descriptor.ts";
-import { createKernelRoots } from "./opened_descriptor.ts";
+import { createKernelRoots, type Descriptor, type KernelRoots } from "./descriptor.ts";
 import type { EntryStatus } from "./entry_status.ts";
 
 // How full a file system is, by statfs(2), which needs no permission to read anything there.

@@ -1,13 +1,11 @@
 /** What every operation of a store-backed workspace works with, and how it finds its way. */
-import type { TrashLimits, WorkspaceLimits } from "../workspace/limits.ts";
+import type { DirectoryEntry, Listing, ListOptions, Outcome, TrashLimits, WorkspaceLimits } from "../workspace/port.ts";
 import type { Clock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage, StoredEntry, VersionCheck } from "../../storage/mod.ts";
 import type { AccessRules } from "../workspace/name_folding.ts";
-import type { KeyedMutex } from "../workspace/keyed_mutex.ts";
-import type { ChangeAuthor } from "../workspace/change.ts";
+import type { ChangeAuthor, KeyedMutex } from "../workspace/change.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
-import type { DirectoryEntry, Listing, ListOptions, Outcome } from "../workspace/port.ts";
 import { type DirectoryRecord, type EntryRecord, nameOfKey, parseEntry, rootId, type StoreKeys } from "./records.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 

@@ -3,10 +3,16 @@ import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
-import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
+import { createKeyedMutex } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import { defaultWorkspaceLimits, type TrashLimits, type WorkspaceLimits } from "../workspace/limits.ts";
-import type { EntryInfo, Outcome, Workspace } from "../workspace/port.ts";
+import {
+  defaultWorkspaceLimits,
+  type EntryInfo,
+  type Outcome,
+  type TrashLimits,
+  type Workspace,
+  type WorkspaceLimits,
+} from "../workspace/port.ts";
 import { openStoreDraft, receiveStoreFile, sweepStoreDrafts } from "./draft.ts";
 import { sweepStore } from "./sweep.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";

@@ -13,7 +13,7 @@ import {
 } from "../workspace/change.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { ByteRange, Outcome, Trash } from "../workspace/port.ts";
+import type { ByteRange, Outcome, Trash, TrashLimits } from "../workspace/port.ts";
 import { applyChange, keptBytes, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
 import { goneOf, sweepDropped } from "./sweep.ts";
 import { findInStore, type RecordedChange, resolveInStore, type Store, walkStore } from "./context.ts";
@@ -21,7 +21,6 @@ import { makeStoreDirectory, moveStoreEntry, nothing, removeStoreEntry } from ".
 import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { readRange } from "./content.ts";
-import type { TrashLimits } from "../workspace/limits.ts";
 import { cutStoreFile } from "./write.ts";
 
 // Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.

@@ -6,12 +6,14 @@ import {
   asciiText,
   decodeBytes,
   type DecodedText,
+  decodeLegacy,
+  isMultiByte,
+  type LegacyEncoding,
   looksLikeText,
   type TextEncoding,
   utf8Text,
+  wideEncoding,
 } from "../workspace/encoding.ts";
-import { decodeLegacy, isMultiByte, type LegacyEncoding } from "../workspace/legacy_encoding.ts";
-import { wideEncoding } from "../workspace/wide_encoding.ts";
 
 /** How much of a text the detector sees: different words that are not ASCII. */
 const sampleBytes = 4_096;

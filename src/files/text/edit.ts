@@ -5,8 +5,7 @@ import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { encodingOfFile } from "./detect.ts";
-import type { TextEncoding } from "../workspace/encoding.ts";
-import { decodeWide, markedEncoding, wideEncoding } from "../workspace/wide_encoding.ts";
+import { decodeWide, markedEncoding, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
 
 /** Why nothing was replaced. */

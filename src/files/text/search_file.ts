@@ -1,8 +1,7 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer, isUtf8 } from "node:buffer";
 import { type ByteText, toByteText } from "./byte_text.ts";
-import { decodeBytes, type TextEncoding } from "../workspace/encoding.ts";
-import { decodeWide, type WideEncoding, wideEncoding } from "../workspace/wide_encoding.ts";
+import { decodeBytes, decodeWide, type TextEncoding, type WideEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { cutAtBoundary } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";

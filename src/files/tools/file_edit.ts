@@ -14,7 +14,7 @@ import {
 import { otherNamesWords } from "./file_write.ts";
 import { count, ifVersionInput, pageBytes, sha256Output, toVersion, versionOutput } from "./input.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
-import { createKeyedMutex } from "../workspace/keyed_mutex.ts";
+import { createKeyedMutex } from "../workspace/change.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { editNames, knownAs } from "./argument_names.ts";
 import { batchFailure, type Failure, maxNamed, refuseEmptyVersion } from "./batch.ts";

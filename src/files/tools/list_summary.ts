@@ -3,7 +3,7 @@ import type { ToolOutcome } from "../../mcp/mod.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { type WideEncoding, wideEncoding } from "../workspace/wide_encoding.ts";
+import { type WideEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { count } from "./input.ts";
 import { fitPage, toSize, type TreeListing, visitWanted, wholeTreeAnswer } from "./list_walk.ts";

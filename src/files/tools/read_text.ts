@@ -5,8 +5,7 @@ import { escapeText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { encodingOfFile } from "../text/detect.ts";
-import { decodeBytes, looksLikeText, type TextEncoding } from "../workspace/encoding.ts";
-import { isMultiByte } from "../workspace/legacy_encoding.ts";
+import { decodeBytes, isMultiByte, looksLikeText, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { charactersOf, readCharacters } from "../text/line_characters.ts";
 import {
   countLines,
@@ -17,7 +16,6 @@ import {
   readLines,
   type TextPosition,
 } from "../text/lines.ts";
-import { wideEncoding } from "../workspace/wide_encoding.ts";
 import { readWholeFile } from "../text/edit.ts";
 import type { ReadCursor } from "./cursor.ts";
 

@@ -1,6 +1,17 @@
 /** The files of the workspace as the resources `workspace:///PATH`. What they hold is data, as it is on the disk. */
 import * as z from "zod";
-import { entryPath, parseDirectoryPath, parseFilePath, rootPath, type WorkspacePath } from "../workspace/path.ts";
+import {
+  entryPath,
+  fileUriTemplate,
+  fromTemplateValue,
+  parseDirectoryPath,
+  parseFilePath,
+  parseFileUri,
+  rootPath,
+  toFileUri,
+  toTemplateValue,
+  type WorkspacePath,
+} from "../workspace/path.ts";
 import {
   type EntryKind,
   type Workspace,
@@ -9,7 +20,6 @@ import {
   type WorkspaceSource,
 } from "../workspace/port.ts";
 import { isTypable, mediaTypeOf, showName } from "../workspace/file_display.ts";
-import { fileUriTemplate, fromTemplateValue, parseFileUri, toFileUri, toTemplateValue } from "../workspace/file_uri.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
 import { toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";

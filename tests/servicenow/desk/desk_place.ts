@@ -8,7 +8,7 @@ import type { ServicenowOptions } from "../../../src/servicenow/servicenow.ts";
 import { workspaceFiles } from "../../../src/servicenow/attach_tool.ts";
 import { servicenowTools } from "../../../src/servicenow/servicenow_tools.ts";
 import { openDiskWorkspace } from "../../../src/files/disk/disk_workspace.ts";
-import { defaultWorkspaceLimits } from "../../../src/files/workspace/limits.ts";
+import { defaultWorkspaceLimits } from "../../../src/files/workspace/port.ts";
 import type { StandInInstance, StandInOptions } from "../../fixtures/servicenow/instance.ts";
 import { principalOf } from "../principal.ts";
 import { openPlace, type Place } from "../place.ts";
