@@ -3,12 +3,17 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { locate } from "./find_record.ts";
-import { oneLine, plainText, wordsOf } from "./field_values.ts";
+import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
+import { displayValue, isStoredSysId, oneLine, plainText, storedValue, wordsOf } from "./field_values.ts";
 import { maxReplyBytes } from "./transport.ts";
-import type { CatalogItem, ItemQuestion } from "./port.ts";
-import { resolveReference } from "./references.ts";
+import type { CatalogItem, ItemAnswers, ItemQuestion, RecordFields } from "./port.ts";
 import { askJson } from "./calls.ts";
+import { type GivenValue, linesAfterText } from "./resolve_values.ts";
+import { closestWord } from "../lib/closest_word.ts";
+import { datesOf } from "./dates.ts";
+import { isSecretField } from "./table_access.ts";
+import { knownTable, namingFields } from "./tables.ts";
+import { nameOf } from "./search.ts";
 
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
@@ -53,11 +58,11 @@ const silent: ReadonlySet<number> = new Set([11, 12, 14, 15, 17, 19, 20, 24, 32]
 const maxQuestions = 100;
 const maxDepth = 4;
 
-export function kindOf(type: number): ItemQuestion["kind"] {
+function kindOf(type: number): ItemQuestion["kind"] {
   return kinds[type] ?? "text";
 }
 
-export function asksNothing(type: number): boolean {
+function asksNothing(type: number): boolean {
   return silent.has(type);
 }
 
@@ -114,4 +119,279 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
     };
     return [question, ...inner];
   });
+}
+
+// Answers to an item's questions, by the questions' names or labels and in people's words.
+
+export interface ResolvedAnswers {
+  /** By the questions' names, as the instance takes them. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly shown: readonly { readonly label: string; readonly value: string }[];
+}
+
+const maxChoicesShown = 20;
+
+/** Unknown questions and missing mandatory answers are refused before anything is sent. */
+export async function resolveAnswers(
+  parts: DeskParts,
+  { questions }: CatalogItem,
+  given: readonly GivenValue[],
+  person: Person,
+): Promise<Result<ResolvedAnswers, ServicenowFailure>> {
+  const variables: Record<string, string> = {};
+  const shown: { readonly label: string; readonly value: string }[] = [];
+  for (const [name, value, next] of given) {
+    const question = questionNamed(questions, name);
+    if (question === undefined) return invalidInput(unknownQuestion(questions, name));
+    if (Object.hasOwn(variables, question.name)) return invalidInput(`${question.name} is answered twice`);
+    const answer = await resolveAnswer(parts, question, value, person);
+    if (!answer.ok) return answer;
+    const isText = question.kind === "text" || question.kind === "masked";
+    if (isText && next !== undefined) return invalidInput(linesAfterText(question.name, next, "answers"));
+    variables[question.name] = answer.value.stored;
+    shown.push({ label: question.label, value: question.kind === "masked" ? "•••" : answer.value.shown });
+  }
+  const missing = questions.filter(({ name, mandatory, kind, initial }) =>
+    mandatory && (kind === "checkbox" ? (variables[name] ?? initial) !== "true" : (variables[name] ?? initial) === "")
+  );
+  if (missing.length > 0) {
+    return invalidInput(`answers must have ${missing.map(describeQuestion).join("; ")}. Nothing was sent`);
+  }
+  return success({ variables, shown });
+}
+
+function questionNamed(questions: readonly ItemQuestion[], given: string): ItemQuestion | undefined {
+  const word = given.trim().toLowerCase().replace(/\?$/, "");
+  return questions.find(({ name }) => name.toLowerCase() === word) ??
+    questions.find(({ label }) => label.toLowerCase().replace(/\?$/, "") === word);
+}
+
+function unknownQuestion(questions: readonly ItemQuestion[], given: string): string {
+  const names = questions.map(({ name }) => name);
+  const nearest = closestWord(given.trim().toLowerCase(), names);
+  const known = names.length === 0 ? "it asks nothing" : `it asks ${questions.map(describeQuestion).join("; ")}`;
+  return `the item asks no ${given.trim().slice(0, 80).toWellFormed()}; ${
+    nearest === null ? known : `did you mean ${nearest}?`
+  }`;
+}
+
+/** Its name, its words, and what it takes. */
+function describeQuestion({ name, label, kind, mandatory, reference, choices }: ItemQuestion): string {
+  const takes = kind === "choice"
+    ? `one of ${choices.slice(0, maxChoicesShown).map((choice) => choice.label).join(", ")}${
+      choices.length > maxChoicesShown ? ", …" : ""
+    }`
+    : kind === "reference"
+    ? reference ?? "a record"
+    : kind.replace("_", " or ").replace("date or time", "date and time");
+  return `${name} (${label}: ${takes}${mandatory ? ", mandatory" : ""})`;
+}
+
+function onlyOne<T>([one, ...others]: readonly T[]): T | undefined {
+  return others.length === 0 ? one : undefined;
+}
+
+type Value = Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>;
+
+async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string, person: Person): Promise<Value> {
+  const { name, kind, choices, reference } = question;
+  if (value === "") return success({ stored: "", shown: "" });
+  switch (kind) {
+    case "choice": {
+      const word = value.trim().toLowerCase();
+      const found = choices.find((choice) => choice.value.toLowerCase() === word) ??
+        choices.find((choice) => choice.label.toLowerCase() === word) ??
+        choices.find((choice) => choice.label.toLowerCase().replace(/^\d+\s*-\s*/, "") === word) ??
+        onlyOne(choices.filter((choice) => choice.label.toLowerCase().startsWith(word)));
+      return found === undefined
+        ? invalidInput(`no "${value.slice(0, 80).toWellFormed()}" for ${describeQuestion(question)}`)
+        : success({ stored: found.value, shown: found.label });
+    }
+    case "yes_no":
+    case "checkbox": {
+      if (!/^(true|yes|y|1|on|false|no|n|0|off)$/i.test(value)) return invalidInput(`${name} is yes or no`);
+      const isTrue = /^(true|yes|y|1|on)$/i.test(value);
+      return success({
+        stored: kind === "yes_no" ? isTrue ? "Yes" : "No" : String(isTrue),
+        shown: isTrue ? "yes" : "no",
+      });
+    }
+    case "reference": {
+      if (reference === null) return success({ stored: value, shown: value });
+      const found = await resolveReference(parts, { table: reference, text: value, field: name }, person);
+      return found.ok ? success({ stored: found.value.sysId, shown: found.value.name }) : found;
+    }
+    case "list":
+      return reference === null
+        ? success({ stored: value, shown: value })
+        : await resolveList(parts, { table: reference, text: value, field: name }, person);
+    case "date":
+    case "date_time": {
+      const dates = await datesOf(parts, value, person);
+      if (dates === null) {
+        return invalidInput(
+          `${name}: write a date such as 2026-03-01${kind === "date" ? "" : ", or 2026-03-01 08:00 in UTC"}`,
+        );
+      }
+      const stored = kind === "date" ? dates.firstDay : dates.from;
+      return success({ stored, shown: kind === "date" ? stored : `${stored} UTC` });
+    }
+    default:
+      return success({ stored: value, shown: value });
+  }
+}
+
+// What was answered to an item's questions when it was ordered, or to a record producer's, in people's words.
+
+const maxAnswers = 200;
+const maxChoices = 1_000;
+/** Tables of which names are asked for. */
+const maxTables = 6;
+/** Names of one table: their ids go into an address. */
+const maxNames = 100;
+const masked = "•••";
+
+/** Rows with an answer each, and the paths to the answer and to its question. */
+interface Source {
+  readonly table: string;
+  readonly query: string;
+  readonly answer: string;
+  readonly question: string;
+}
+
+/** An answer as it is stored. */
+interface StoredAnswer {
+  readonly item: string;
+  readonly question: string;
+  readonly label: string;
+  readonly name: string;
+  readonly type: number;
+  readonly table: string;
+  readonly value: string;
+}
+
+/** Tables whose records are ordered, or told with the answers that made them. */
+function mayHaveAnswers(table: string): boolean {
+  const known = knownTable(table);
+  return known === undefined || known.parents?.includes("task") === true;
+}
+
+/** `null` where ServiceNow keeps the answers from the person. */
+export async function readAnswers(
+  parts: DeskParts,
+  found: FoundRecord,
+  person: Person,
+): Promise<Result<ItemAnswers | null, ServicenowFailure>> {
+  if (!mayHaveAnswers(found.table)) {
+    return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
+  }
+  const { table, query, answer, question } = sourceOf(found);
+  const inQuestion = ["question_text", "name", "type", "reference", "list_table"].map((name) => `${question}.${name}`);
+  const fields = [`${answer}value`, question, "request_item", ...inQuestion];
+  const rows = await parts.tableApi.rows(table, { query, fields, limit: maxAnswers }, person);
+  if (!rows.ok) return rows.error.reason === "forbidden" || rows.error.reason === "rejected" ? success(null) : rows;
+  const stored = rows.value.rows.map((row): StoredAnswer => ({
+    item: oneLine(displayValue(row, "request_item")),
+    question: storedValue(row, question),
+    label: oneLine(storedValue(row, `${question}.question_text`) || storedValue(row, `${question}.name`)),
+    name: storedValue(row, `${question}.name`),
+    type: Number(storedValue(row, `${question}.type`)),
+    table: storedValue(row, `${question}.reference`) || storedValue(row, `${question}.list_table`),
+    value: storedValue(row, `${answer}value`),
+  })).filter(({ value, type }) => value !== "" && !asksNothing(type));
+  const choices = await choiceTexts(parts, stored, person);
+  const names = await recordNames(parts, stored, person);
+  const answers = stored.map((each) => ({
+    item: found.table === "sc_request" ? each.item : null,
+    label: each.label || "(a question that ServiceNow does not show)",
+    value: shownAnswer(each, { choices, names }),
+  }));
+  return success({ answers, isCut: rows.value.nextOffset !== null });
+}
+
+function sourceOf({ table, sysId, record }: FoundRecord): Source {
+  const ordered = (query: string): Source => ({
+    table: "sc_item_option_mtom",
+    query: `${query}^ORDERBYrequest_item^ORDERBYsc_item_option.order`,
+    answer: "sc_item_option.",
+    question: "sc_item_option.item_option_new",
+  });
+  if (table === "sc_req_item") return ordered(`request_item=${sysId}`);
+  if (table === "sc_request") return ordered(`request_item.request=${sysId}`);
+  const item = table === "sc_task" ? storedValue(record, "request_item") : "";
+  if (/^[0-9a-f]{32}$/.test(item)) return ordered(`request_item=${item}`);
+  return {
+    table: "question_answer",
+    query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYorder`,
+    answer: "",
+    question: "question",
+  };
+}
+
+/** The words of chosen values, by question and value. */
+async function choiceTexts(
+  { tableApi }: DeskParts,
+  answers: readonly StoredAnswer[],
+  person: Person,
+): Promise<ReadonlyMap<string, string>> {
+  const questions = new Set(
+    answers.filter(({ type, question }) => kindOf(type) === "choice" && isStoredSysId(question))
+      .map(({ question }) => question),
+  );
+  if (questions.size === 0) return new Map();
+  const query = `questionIN${[...questions].join(",")}`;
+  const request = { query, fields: ["question", "value", "text"], limit: maxChoices };
+  const rows = await tableApi.rows("question_choice", request, person);
+  return new Map(
+    (rows.ok ? rows.value.rows : []).map((row) => [
+      `${storedValue(row, "question")} ${storedValue(row, "value")}`,
+      storedValue(row, "text"),
+    ]),
+  );
+}
+
+/** The names of records that were chosen, by sys_id: of tables that can be read here, as far as the person may. */
+async function recordNames(
+  { tableApi, access }: DeskParts,
+  answers: readonly StoredAnswer[],
+  person: Person,
+): Promise<ReadonlyMap<string, string>> {
+  const byTable = Map.groupBy(answers.filter(({ table }) => access.mayRead(table)), ({ table }) => table);
+  const names = new Map<string, string>();
+  for (const [table, chosen] of [...byTable].slice(0, maxTables)) {
+    const ids = [...new Set(chosen.flatMap(({ value }) => sysIdsIn(value)))].slice(0, maxNames);
+    if (ids.length === 0) continue;
+    const query = [`sys_idIN${ids.join(",")}`, access.openRows(table)].filter((term) => term !== "").join("^");
+    const fields = ["number", "user_name", ...namingFields(table)];
+    const rows = await tableApi.rows(table, { query, fields, limit: ids.length }, person);
+    for (const row of rows.ok ? rows.value.rows : []) names.set(storedValue(row, "sys_id"), namedRow(table, row));
+  }
+  return names;
+}
+
+function namedRow(table: string, row: RecordFields): string {
+  const login = table === "sys_user" ? oneLine(storedValue(row, "user_name")) : "";
+  return login === "" ? nameOf(table, row) : `${nameOf(table, row)} (${login})`;
+}
+
+function sysIdsIn(value: string): readonly string[] {
+  return value.split(",").map((part) => part.trim()).filter((part) => /^[0-9a-f]{32}$/.test(part));
+}
+
+function shownAnswer(
+  { type, name, table, question, value }: StoredAnswer,
+  { choices, names }: {
+    readonly choices: ReadonlyMap<string, string>;
+    readonly names: ReadonlyMap<string, string>;
+  },
+): string {
+  const kind = kindOf(type);
+  // What cannot be known to be open may be masked: the person may not read the question.
+  if (kind === "masked" || isSecretField(name) || !(type > 0)) return masked;
+  if (kind === "checkbox") return value === "true" ? "yes" : "no";
+  if (kind === "date_time" && /^\d{4}-\d\d-\d\d \d\d:/.test(value)) return `${value} UTC`;
+  if (kind === "choice") return oneLine(choices.get(`${question} ${value}`) ?? value);
+  const ids = kind === "reference" || kind === "list" ? sysIdsIn(value) : [];
+  if (ids.length === 0) return wordsOf(value);
+  return ids.map((id) => names.get(id) ?? `a record of ${table || "another table"} that is not shown here`).join(", ");
 }

@@ -1,12 +1,12 @@
 /** What became of a change: what the instance took, what it dropped, and what it changed besides. */
 import { failure } from "../lib/result.ts";
 import { usualMoves } from "./choices.ts";
-import { knownTable } from "./known_tables.ts";
+import { knownTable } from "./tables.ts";
 import { isSecretField } from "./table_access.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { cutText, displayValue, plainText, storedValue } from "./field_values.ts";
 import type { ChangeReport, FieldChange, RecordFields } from "./port.ts";
-import { linkTo, nameOf, shownValue } from "./selection.ts";
+import { linkTo, nameOf, shownValue } from "./search.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 
 const maxShownCharacters = 300;

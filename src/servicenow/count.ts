@@ -1,13 +1,12 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { MeanTime, RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
 import { datesOf, wallClock } from "./dates.ts";
 import { storedValue } from "./field_values.ts";
-import { readOn } from "./read_on.ts";
-import { ignoredCondition, readSelection, select, type Selection, shownValue, withConditions } from "./selection.ts";
+import { ignoredCondition, readSelection, select, type Selection, shownValue, withConditions } from "./search.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
 import { askJson } from "./calls.ts";

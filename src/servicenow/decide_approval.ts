@@ -5,11 +5,10 @@ import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import { type ApprovalRequest, type ChangeReport, maxTextCharacters, type RecordFields } from "./port.ts";
 import { columnNamed } from "./columns_by_name.ts";
-import { findRecord } from "./find_record.ts";
-import { shownValue } from "./selection.ts";
+import { delegatorsOf, findRecord } from "./find_record.ts";
+import { shownValue } from "./search.ts";
 import { finishedReport, plannedReport } from "./change_report.ts";
 import { columnsOf } from "./columns.ts";
-import { delegatorsOf } from "./references.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;

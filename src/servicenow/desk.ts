@@ -1,22 +1,64 @@
 /** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
+import { type Result, success } from "../lib/result.ts";
+import { createPersonCache, createSeenVersions, createTableApi, type DeskParts, type Person } from "./table_api.ts";
+import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import type { DescribedField, Desk, TableDescription } from "./port.ts";
+import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
+import { columnsOf } from "./columns.ts";
+import { findColumn } from "./columns_by_name.ts";
 import type { Clock } from "../lib/time.ts";
-import type { Result } from "../lib/result.ts";
 import type { TableAccess } from "./table_access.ts";
 import type { CallAs, Caller } from "./calls.ts";
 import { readItem } from "./catalog_item.ts";
 import { orderFromCatalog } from "./order.ts";
 import { addNote, createRecord, updateRecord } from "./write_record.ts";
 import { decideApproval } from "./decide_approval.ts";
-import type { ServicenowFailure } from "./failure.ts";
-import type { ServicenowInstance } from "./instance.ts";
+import type { ServicenowInstance } from "./transport.ts";
 import type { ServicenowLinks } from "./links.ts";
 import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
 import { attachFile, fetchFile, fetchNamedFile } from "./record_files.ts";
 import { searchRecords } from "./search.ts";
-import { createPersonCache, createSeenVersions, createTableApi, type DeskParts, type Person } from "./table_api.ts";
-import { describeTable } from "./describe.ts";
-import type { Desk } from "./port.ts";
+
+// A table as the person sees it: the true names of its fields, what they hold, and which values they take.
+
+const maxChoicesInList = 12;
+const maxFields = 120;
+
+async function describeTable(
+  parts: DeskParts,
+  { table: named, field }: { readonly table: string; readonly field?: string | undefined },
+  person: Person,
+): Promise<Result<TableDescription, ServicenowFailure>> {
+  const table = parts.access.readable(named);
+  if (!table.ok) return table;
+  const columns = await columnsOf(parts, table.value, person);
+  if (!columns.ok) return columns;
+  const choices = await choicesOf(parts, columns.value, person);
+  if (!choices.ok) return choices;
+  let wanted = columns.value.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection");
+  if (field !== undefined) {
+    wanted = [];
+    for (const name of field.split(",").filter((each) => each.trim() !== "").slice(0, maxFields)) {
+      const found = await findColumn(parts, columns.value, name, person);
+      if (!found.ok) return found;
+      if (found.value.owner.table !== table.value) return invalidInput(`field must be one of ${table.value}`);
+      wanted.push(found.value.column);
+    }
+  }
+  const fields = wanted.slice(0, maxFields).map((column): DescribedField => {
+    const all = distinctChoices(choicesFor(choices.value, column.name));
+    const listed = field === undefined ? all.slice(0, maxChoicesInList) : all;
+    return { ...column, choices: listed, choicesLeft: all.length - listed.length };
+  });
+  return success({
+    table: table.value,
+    writable: parts.access.writable(table.value).ok,
+    source: columns.value.source,
+    fields,
+    fieldsLeft: Math.max(0, wanted.length - maxFields),
+  });
+}
 
 /** ServiceNow's agents give up after 30 s. */
 const jobMs = 24_000;

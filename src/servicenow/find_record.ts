@@ -1,12 +1,242 @@
 /** The record that a caller names: by number, sys_id, link or name. */
 import { failure, type Result, success } from "../lib/result.ts";
-import { knownTable, tableOfNumber } from "./known_tables.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
+import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { parseSysId, storedValue } from "./field_values.ts";
+import { cutText, displayValue, isStoredSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
 import type { RecordFields, RecordName } from "./port.ts";
-import { anyOf } from "./conditions.ts";
-import { resolveReference } from "./references.ts";
+import { datesOf } from "./dates.ts";
+import { anyOf, toQueryValue } from "./conditions.ts";
+
+// The record that a name means: a person, a group, a configuration item. A name that means several is an error.
+
+/** A record by its sys_id, and what to call it in an answer. */
+export interface Reference {
+  readonly sysId: string;
+  readonly name: string;
+}
+
+const maxCandidates = 6;
+const maxGroups = 200;
+const maxDelegators = 100;
+/** Words by which the nearest names are looked for. */
+const maxNearWords = 8;
+const maxDistinctionCharacters = 60;
+/** Letters of a word that was not found anywhere. */
+const minBeginning = 3;
+
+const peopleNames = ["name", "user_name", "email"];
+/** What tells two records of one name apart, as far as the person may read it. */
+const distinctions: Readonly<Record<string, readonly string[]>> = {
+  sys_user: ["user_name", "title", "department", "location", "email", "active"],
+  sys_user_group: ["description", "manager", "parent", "email", "active"],
+  cmdb_ci: ["sys_class_name", "location", "assigned_to", "asset_tag", "serial_number"],
+  cmn_location: ["city", "country", "parent"],
+  cmn_department: ["company", "parent"],
+  sc_cat_item: ["short_description", "category", "active"],
+  kb_category: ["parent_id"],
+  sc_category: ["sc_catalog", "parent"],
+};
+const otherDistinctions = ["short_description", "active"];
+
+/** A name as a caller gave it. */
+interface GivenName {
+  readonly table: string;
+  readonly text: string;
+  /** For the words of a failure. */
+  readonly field: string;
+}
+
+/** The record that a name means. */
+export async function resolveReference(
+  parts: DeskParts,
+  { table, text: given, field }: GivenName,
+  person: Person,
+): Promise<Result<Reference, ServicenowFailure>> {
+  const text = given.trim();
+  if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
+    return success({ sysId: person.account.sysId, name: person.account.name });
+  }
+  const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
+  if (!parts.access.mayRead(target)) {
+    if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
+    return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
+  }
+  const load = /^[0-9a-f]{32}$/i.test(text) ? recordWith : lookUp;
+  return await parts.remember(
+    person,
+    ["reference", target, text.toLowerCase()],
+    () => load(parts, { table: target, text, field }, person),
+  );
+}
+
+/** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
+async function recordWith(
+  parts: DeskParts,
+  { table, text, field }: GivenName,
+  person: Person,
+): Promise<Result<Reference, ServicenowFailure>> {
+  const sysId = text.toLowerCase();
+  const fields = [...namingFields(table), "number", "user_name", "active"];
+  const found = await parts.tableApi.row(table, sysId, person, fields);
+  if (found.ok) {
+    const [name = "name"] = namingFields(table).filter((each) => displayValue(found.value, each) !== "");
+    return success({
+      sysId,
+      name: nameOfRow(found.value, displayValue(found.value, "number") === "" ? name : "number"),
+    });
+  }
+  if (found.error.reason === "forbidden") return success({ sysId, name: sysId });
+  if (found.error.reason !== "not_found") return found;
+  return invalidInput(`${field}: no ${labelOf(table)} with the sys_id ${sysId} that the user may see`);
+}
+
+function labelOf(table: string): string {
+  return knownTable(table)?.label.toLowerCase() ?? table;
+}
+
+/** The records that a list means, names separated by commas or bars, as the instance stores and people see them. */
+export async function resolveList(
+  parts: DeskParts,
+  { text, ...name }: GivenName,
+  person: Person,
+): Promise<Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>> {
+  const all: Reference[] = [];
+  for (const part of text.split(/\s*[,|]\s*/)) {
+    const found = await resolveReference(parts, { ...name, text: part }, person);
+    // Lists of people hold addresses of others too.
+    const isAddress = !found.ok && name.table === "sys_user" && /^[^\s@]+@[^\s@]+$/.test(part);
+    const one = isAddress ? success({ sysId: part, name: part }) : found;
+    if (!one.ok) return one;
+    all.push(one.value);
+  }
+  return success({ stored: all.map(({ sysId }) => sysId).join(","), shown: all.map((one) => one.name).join(", ") });
+}
+
+/** The groups of the person who calls. */
+export function myGroups(
+  { tableApi, remember }: DeskParts,
+  person: Person,
+): Promise<Result<readonly Reference[], ServicenowFailure>> {
+  return remember(person, ["my groups"], async () => {
+    const request = { query: `user=${person.account.sysId}`, fields: ["group"] };
+    const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 }, person);
+    if (!found.ok) return found;
+    return success(
+      found.value.rows.map((row) => ({
+        sysId: storedValue(row, "group"),
+        name: oneLine(displayValue(row, "group")),
+      }))
+        .filter(({ sysId }) => isStoredSysId(sysId)),
+    );
+  });
+}
+
+/** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
+export async function delegatorsOf(parts: DeskParts, person: Person): Promise<readonly Reference[]> {
+  const now = (await datesOf(parts, "now", person))?.from ?? "";
+  const query = `delegate=${person.account.sysId}^approvals=true`;
+  const fields = ["user", "delegate", "starts", "ends"];
+  const found = await parts.tableApi.rows("sys_user_delegate", { query, fields, limit: maxDelegators }, person);
+  // An instance ignores conditions that it does not understand.
+  return (found.ok ? found.value.rows : []).filter((row) =>
+    storedValue(row, "delegate") === person.account.sysId && isStoredSysId(storedValue(row, "user")) &&
+    storedValue(row, "starts") <= now && storedValue(row, "ends") >= now
+  ).map((row) => ({ sysId: storedValue(row, "user"), name: oneLine(displayValue(row, "user")) }));
+}
+
+async function lookUp(
+  parts: DeskParts,
+  { table, text, field }: GivenName,
+  person: Person,
+): Promise<Result<Reference, ServicenowFailure>> {
+  const value = toQueryValue(text);
+  if (!value.ok) return invalidInput(`${field} ${value.error}`);
+  const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
+  const known = knownTable(table);
+  const isNumbered = known?.numberPrefix !== undefined && known.nameField === undefined;
+  const nameField = isNumber || isNumbered ? "number" : known?.nameField ?? "name";
+  const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
+  const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
+  const find = (query: string, fields: readonly string[]) =>
+    parts.tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates }, person);
+  const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
+  if (!found.ok) return found;
+  const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
+  const [first, second] = rows;
+  if (first !== undefined && second === undefined) {
+    return success({ sysId: storedValue(first, "sys_id"), name: nameOfRow(first, nameField) });
+  }
+  if (first !== undefined) {
+    return invalidInput(
+      `${field} "${text}" is ambiguous: ${listRows(rows, shown, true)}. Give one's ${
+        table === "sys_user" ? "user name or " : ""
+      }sys_id`,
+    );
+  }
+  // Each word is checked by itself: a script may stand after the first.
+  const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
+    .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
+  const nearest = async (words: readonly string[]): Promise<readonly RecordFields[]> => {
+    const near = words.length === 0 ? null : await find(anyOf(words.map((part) => `${exact[0]}LIKE${part}`)), shown);
+    // An instance that ignores the condition answers with any records.
+    const isNear = (row: RecordFields): boolean =>
+      words.some((part) => displayValue(row, nameField).toLowerCase().includes(part.toLowerCase()));
+    return near?.ok === true ? near.value.rows.filter(isNear) : [];
+  };
+  const likely = await nearest(words);
+  // A wrong letter late in the word.
+  const beginnings = words.filter((word) => word.length > minBeginning && !word.includes("^"));
+  const near = likely.length > 0 ? likely : await nearest(
+    beginnings.map((word) => word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))),
+  );
+  const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
+  return invalidInput(
+    `${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`,
+  );
+}
+
+/** An instance ignores a condition on a column that it does not have, and then answers with any record. */
+function isNamed(row: RecordFields, fields: readonly string[], text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  return fields.some((field) =>
+    [displayValue(row, field), storedValue(row, field)].some((name) => oneLine(name).toLowerCase() === oneLine(wanted))
+  );
+}
+
+/** Where one of several is active, the others have left. */
+function preferActive(rows: readonly RecordFields[]): readonly RecordFields[] {
+  const active = rows.filter((row) => storedValue(row, "active") === "true");
+  return active.length === 1 ? active : rows;
+}
+
+function distinctionsOf(table: string): readonly string[] {
+  return distinctions[knownTable(table)?.name ?? table] ?? otherDistinctions;
+}
+
+function listRows(rows: readonly RecordFields[], shown: readonly string[], toChoose = false): string {
+  const names = rows.slice(0, maxCandidates - 1).map((row) => describeRow(row, shown, toChoose));
+  return [...names, ...(rows.length >= maxCandidates ? ["and more"] : [])].join("; ");
+}
+
+/** Its name and what tells it apart; with a sys_id where a caller has to choose and no user name does. */
+function describeRow(row: RecordFields, shown: readonly string[], toChoose: boolean): string {
+  const [name = "", ...others] = shown.filter((field) => field !== "active").map((field) =>
+    cutText(oneLine(displayValue(row, field)), maxDistinctionCharacters)
+  ).filter((text) => text !== "");
+  const state = storedValue(row, "active") === "false" ? ["inactive"] : [];
+  const isNamed = storedValue(row, "user_name") !== "";
+  const id = !isNamed && (toChoose || others.length === 0) ? [`sys_id ${storedValue(row, "sys_id")}`] : [];
+  const details = [...others, ...state, ...id].join(", ");
+  return details === "" ? name : `${name} (${details})`;
+}
+
+/** `Ada Lovelace (ada)`, and for all but people the name alone; who has left is told as such. */
+function nameOfRow(row: RecordFields, nameField: string): string {
+  const [name, login] = [nameField, "user_name"].map((field) => oneLine(displayValue(row, field)));
+  const details = [...login === "" ? [] : [login], ...storedValue(row, "active") === "false" ? ["inactive"] : []];
+  return details.length > 0 ? `${name} (${details.join(", ")})` : name || storedValue(row, "sys_id");
+}
 
 /** A record with all that the person may see of it, or with the fields asked for. */
 export interface FoundRecord {

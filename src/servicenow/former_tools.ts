@@ -6,7 +6,7 @@ import { showName } from "../files/mod.ts";
 import { reportLines } from "./write_tools.ts";
 import { type AttachmentFiles, saveAttachment } from "./attach_tool.ts";
 import { answerWith, callerOf, given, toFailureOutcome } from "./outcome_tool.ts";
-import { fieldLines } from "./get_record_tool.ts";
+import { fieldLines } from "./read_tools.ts";
 
 const text = (): z.ZodOptional<z.ZodString> => z.string().optional();
 

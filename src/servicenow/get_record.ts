@@ -4,12 +4,11 @@ import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { JournalEntry, RecordFields, RecordView, RecordViewRequest } from "./port.ts";
-import { readAnswers } from "./resolve_answers.ts";
+import { readAnswers } from "./catalog_item.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { listFiles } from "./record_files.ts";
 import { readRelated } from "./related.ts";
-import { chosenFields } from "./search.ts";
-import { toShownRecord } from "./selection.ts";
+import { chosenFields, toShownRecord } from "./search.ts";
 
 // Comments and work notes, one entry at a time, with their author and date as the instance stored them.
 

@@ -11,7 +11,7 @@ import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import { instanceUrl, type ServicenowInstance } from "./instance.ts";
+import { instanceUrl, type ServicenowInstance } from "./transport.ts";
 import { type InstanceAccount, linkKey } from "./link_store.ts";
 import type { ServicenowLinks } from "./links.ts";
 import type { InstanceClient, TokenEndpoint } from "./token_endpoint.ts";

@@ -5,7 +5,7 @@ import type { SecretBox } from "../lib/secrets.ts";
 import type { Put, Storage, StorageKey, StoredEntry, VersionCheck } from "../storage/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { ServicenowInstance } from "./instance.ts";
+import type { ServicenowInstance } from "./transport.ts";
 import type { LinkHealth } from "../oauth/mod.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 

@@ -1,13 +1,217 @@
 /** Users' links to their accounts at the instance, and access tokens for the calls made in their name. */
 import * as z from "zod";
+import { parseStored } from "../lib/system_fault.ts";
+import type { Clock, Pause } from "../lib/time.ts";
+import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
+import { type ServicenowFailure, type UnavailableCause, unavailableCauses } from "./failure.ts";
+import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
+import { type InstanceAccount, type LinkSecrets, type LinkStore, noRefreshToken } from "./link_store.ts";
+import type { InstanceTokens, TokenEndpoint } from "./token_endpoint.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
-import type { ServicenowFailure } from "./failure.ts";
-import type { InstanceAccount, LinkSecrets } from "./link_store.ts";
-import { createRefreshLink, isGoodUntil, refreshLockKey, type RefreshOptions, toLinkSecrets } from "./refresh_link.ts";
-import type { InstanceTokens } from "./token_endpoint.ts";
-import type { Clock } from "../lib/time.ts";
 import { checkStatus, parseResult, type Transport, type UpstreamRequest } from "./transport.ts";
+
+// Renews the access token of a link: one request upstream, however many callers and instances ask for it.
+
+// * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies. After a
+// refresh that could not reach the instance it stays for a while, so that the others do not try either.
+
+/** The state of the lock as one caller finds it. */
+type LockAttempt =
+  | { readonly state: "taken"; readonly lock: HeldLock }
+  | { readonly state: "busy" }
+  | { readonly state: "paused"; readonly because: UnavailableCause };
+
+/** A lock that this caller holds. */
+interface HeldLock {
+  /** Holds until another instance takes the lock over. */
+  readonly check: VersionCheck;
+  readonly key: StorageKey;
+  release(): Promise<void>;
+  /** Stops all refreshes for a while. */
+  releaseToPause(because: UnavailableCause): Promise<void>;
+}
+
+const causes = Object.keys(unavailableCauses) as UnavailableCause[];
+const lockSchema = z.object({ holder: z.string(), failed: z.enum(causes).nullable() });
+
+/** After a refresh that could not reach the instance, no server tries again for this long. */
+const failurePauseMs = 5_000;
+
+/** Where the lock of a user's link is. */
+function refreshLockKey(subject: string): StorageKey {
+  return ["servicenow_refresh", subject];
+}
+
+/** Tries to take the lock, once. */
+async function takeRefreshLock(
+  storage: Storage,
+  subject: string,
+  { clock, lockMs }: { readonly clock: Clock; readonly lockMs: number },
+): Promise<LockAttempt> {
+  const key = refreshLockKey(subject);
+  const present = await storage.get(key);
+  if (present !== null) {
+    const { failed } = parseStored(lockSchema, present.value, "servicenow_refresh_lock");
+    return failed === null ? { state: "busy" } : { state: "paused", because: failed };
+  }
+  const holder = crypto.randomUUID();
+  const taken = await storage.commit({
+    checks: [{ key, version: null }],
+    puts: [{ key, value: { holder, failed: null }, expiresAt: clock() + lockMs }],
+  });
+  const entry = taken ? await storage.get(key) : null;
+  if (entry === null || parseStored(lockSchema, entry.value, "servicenow_refresh_lock").holder !== holder) {
+    return { state: "busy" };
+  }
+  const check = { key, version: entry.version };
+  const end = async (batch: Batch): Promise<void> => void await storage.commit({ checks: [check], ...batch });
+  return {
+    state: "taken",
+    lock: {
+      key,
+      check,
+      release: () => end({ deletes: [key] }),
+      releaseToPause: (because) =>
+        end({ puts: [{ key, value: { holder, failed: because }, expiresAt: clock() + failurePauseMs }] }),
+    },
+  };
+}
+
+interface RefreshOptions {
+  readonly store: LinkStore;
+  readonly storage: Storage;
+  readonly tokenEndpoint: TokenEndpoint;
+  readonly clock: Clock;
+  readonly pause: Pause;
+  readonly log: Log;
+  readonly lockMs?: number;
+}
+
+/** Gives a link whose access token is good, and not the `refused` one. Not bound to any caller's signal. */
+type RefreshLink = (
+  subject: string,
+  refused: string | undefined,
+) => Promise<Result<LinkSecrets, ServicenowFailure>>;
+
+type Step = Result<LinkSecrets, ServicenowFailure> | "again";
+
+/** After this long another server may take over a refresh. Longer than a request to the token endpoint takes. */
+const refreshLockMs = 30_000;
+/** An access token is renewed this long before it ends. */
+const refreshEarlySeconds = 60;
+const pollMs = 50;
+/** How soon new tokens that could not be stored are stored again: at first, at most, and for how long in all. */
+const firstStoreRetryMs = 100;
+const maxStoreRetryMs = 2_000;
+const storeTimeoutMs = 60_000;
+
+function createRefreshLink(options: RefreshOptions): RefreshLink {
+  const { store, storage, tokenEndpoint, clock, pause, log, lockMs = refreshLockMs } = options;
+
+  const toStep = (current: Awaited<ReturnType<LinkStore["read"]>>, refused: string | undefined): Step => {
+    if (!current.ok) return current;
+    const { link } = current.value;
+    return isGoodUntil(link.refreshAt, link, { refused, clock }) ? success(link) : "again";
+  };
+
+  /** The instance may have voided the old tokens for these: a database that is away for a moment must not lose them. */
+  const storeTokens = async (batch: Batch, lock: HeldLock): Promise<boolean> => {
+    const { checks = [] } = batch;
+    let wait = firstStoreRetryMs;
+    for (let waited = 0;; waited += wait, wait = Math.min(2 * wait, maxStoreRetryMs)) {
+      try {
+        return await storage.commit({ ...batch, checks: [...checks, lock.check], deletes: [lock.key] }) ||
+          await storage.commit(batch); // the lock had run out
+      } catch (error) {
+        if (waited >= storeTimeoutMs) throw error;
+        log.write("warn", "servicenow_tokens_not_stored", { error: String(error), retryInMs: wait });
+      }
+      await pause(wait);
+    }
+  };
+
+  const refreshLocked = async (subject: string, refused: string | undefined, lock: HeldLock): Promise<Step> => {
+    const current = await store.read(subject);
+    const found = toStep(current, refused); // another call may have renewed it between the read and the lock
+    if (!current.ok || found !== "again") {
+      await lock.release();
+      return found;
+    }
+    const { link, linkedAt, unchanged } = current.value;
+    const answer = link.refreshToken === null
+      ? failure({ reason: "refused", said: noRefreshToken } as const)
+      : await tokenEndpoint.refresh(link.refreshToken);
+    if (!answer.ok && answer.error.reason === "unavailable") {
+      const { because } = answer.error;
+      log.write("warn", "servicenow_refresh_failed", { subject, because });
+      await lock.releaseToPause(because);
+      return failure({ reason: "unavailable", because });
+    }
+    const next = answer.ok ? toLinkSecrets(answer.value, link.account, { clock, previous: link }) : null;
+    const times = { linkedAt, at: clock() };
+    const said = answer.ok || answer.error.reason !== "refused" ? null : answer.error.said;
+    const put = next === null
+      ? await store.putRefused(subject, link, { ...times, said })
+      : await store.put(subject, next, times);
+    const stored = await storeTokens({ checks: [unchanged], puts: [put] }, lock);
+    log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
+    if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
+    await lock.release(); // unlinked or linked anew in the meantime: that is what counts
+    if (next !== null && !(await store.read(subject)).ok) await tokenEndpoint.revoke(next);
+    return "again";
+  };
+
+  return async (subject, refused) => {
+    for (let waited = 0; waited < lockMs; waited += pollMs) {
+      const attempt = await takeRefreshLock(storage, subject, { clock, lockMs });
+      if (attempt.state === "paused") return failure({ reason: "unavailable", because: attempt.because });
+      if (attempt.state === "busy") await pause(pollMs);
+      const step = attempt.state === "taken"
+        ? await orRelease(attempt.lock, refreshLocked(subject, refused, attempt.lock))
+        : toStep(await store.read(subject), refused);
+      if (step !== "again") return step;
+    }
+    return failure({ reason: "unavailable", because: "timed_out" });
+  };
+}
+
+/** A step that fails gives its lock back, as far as it can: the others would wait until it has run out. */
+async function orRelease(lock: HeldLock, step: Promise<Step>): Promise<Step> {
+  try {
+    return await step;
+  } catch (error) {
+    await lock.release().catch(() => {}); // what made it fail is what matters
+    throw error;
+  }
+}
+
+/** Whether the access token may be used until `end`. */
+function isGoodUntil(
+  end: number,
+  { accessToken }: LinkSecrets,
+  { refused, clock }: { readonly refused: string | undefined; readonly clock: Clock },
+): boolean {
+  return accessToken !== refused && clock() < end;
+}
+
+/** Tokens as a link holds them. When no refresh token came with them, the previous one stays. */
+function toLinkSecrets(
+  { accessToken, refreshToken, expiresInSeconds }: InstanceTokens,
+  account: InstanceAccount,
+  { clock, previous }: { readonly clock: Clock; readonly previous?: LinkSecrets },
+): LinkSecrets {
+  const expiresAt = clock() + expiresInSeconds * 1_000;
+  // A token that lives shorter than the early time would be renewed at every call.
+  const earlySeconds = Math.min(refreshEarlySeconds, expiresInSeconds / 2);
+  return {
+    accessToken,
+    refreshToken: refreshToken ?? previous?.refreshToken ?? null,
+    expiresAt,
+    refreshAt: expiresAt - earlySeconds * 1_000,
+    account,
+  };
+}
 
 /** An access token and whose it is. Lives as long as one call. */
 export interface LinkedAccess {

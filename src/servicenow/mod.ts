@@ -1,6 +1,6 @@
 /** What other parts use of servicenow. */
 
-export { tableNameOf, tableOfNumber } from "./known_tables.ts";
+export { tableNameOf, tableOfNumber } from "./tables.ts";
 
 export { listOf } from "./outcome_tool.ts";
 export type { ServicenowRecords } from "./port.ts";
@@ -14,4 +14,4 @@ export const loadServicenowTools = (): Promise<typeof import("./servicenow_tools
   import("./servicenow_tools.ts");
 export const loadAttachTool = (): Promise<typeof import("./attach_tool.ts")> => import("./attach_tool.ts");
 export const loadResources = (): Promise<typeof import("./resources.ts")> => import("./resources.ts");
-export const loadPrompts = (): Promise<typeof import("./prompts.ts")> => import("./prompts.ts");
+export const loadPrompts = (): Promise<typeof import("./resources.ts")> => import("./resources.ts");

@@ -6,10 +6,9 @@ import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { plainText, storedValue } from "./field_values.ts";
 import type { Cart, CatalogItem, OrderReport, OrderRequest, RecordFields } from "./port.ts";
-import { linkTo, shownValue } from "./selection.ts";
-import { readItem } from "./catalog_item.ts";
-import { resolveAnswers, type ResolvedAnswers } from "./resolve_answers.ts";
-import { resolveReference } from "./references.ts";
+import { linkTo, shownValue } from "./search.ts";
+import { readItem, resolveAnswers, type ResolvedAnswers } from "./catalog_item.ts";
+import { resolveReference } from "./find_record.ts";
 import { askJson } from "./calls.ts";
 
 const maxItemsShown = 20;

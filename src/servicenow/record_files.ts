@@ -16,7 +16,7 @@ import { hasFixedFields } from "./table_access.ts";
 import { oneLine, parseSysId } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
-import { nameOf } from "./selection.ts";
+import { nameOf } from "./search.ts";
 import { askJson } from "./calls.ts";
 
 const maxListed = 100;

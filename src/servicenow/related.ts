@@ -1,20 +1,18 @@
 /** Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs, files. */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import type { RecordFields, RelatedRecords, ShownRecord } from "./port.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
-import { toShownRecord } from "./selection.ts";
+import { toShownRecord } from "./search.ts";
 import { askJson } from "./calls.ts";
-import { knownTable, namingFields } from "./known_tables.ts";
-import { tablesOfKind } from "./tables.ts";
+import { knownTable, namingFields, tablesOfKind } from "./tables.ts";
 import { anyOf } from "./conditions.ts";
 import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { isSecretField } from "./table_access.ts";
-import { readOn } from "./read_on.ts";
 
 // Who is on call for a group at this moment, by the instance's own schedules.
 

@@ -1,6 +1,6 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
 import { type Result, success } from "../lib/result.ts";
-import { knownTable, tableNameOf } from "./known_tables.ts";
+import { knownTable, tableNameOf } from "./tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import {
@@ -14,7 +14,7 @@ import {
   valuesOfChoice,
 } from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
-import { delegatorsOf, myGroups, type Reference, resolveReference } from "./references.ts";
+import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
 import { findColumn, type FoundColumn } from "./columns_by_name.ts";
 import {
   anyOf,

@@ -16,7 +16,7 @@ import {
   valuesOfChoice,
 } from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
-import { resolveList, resolveReference } from "./references.ts";
+import { resolveList, resolveReference } from "./find_record.ts";
 import { datesOf } from "./dates.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 

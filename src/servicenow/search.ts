@@ -1,28 +1,243 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import { knownTable, namingFields } from "./tables.ts";
+import { type DeskParts, type Person, type ReadingPlace, readOn } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { maxSearchResults, type RecordPage, type RecordSearch } from "./port.ts";
-import { htmlToText, oneLine } from "./field_values.ts";
 import {
-  ignoredCondition,
-  linkTo,
-  parseWords,
-  readSelection,
-  select,
-  type Selection,
-  textColumns,
-  toShownRecord,
-  withConditions,
-} from "./selection.ts";
-import { askJson } from "./calls.ts";
+  maxSearchResults,
+  type RecordFields,
+  type RecordPage,
+  type RecordSearch,
+  type ShownField,
+  type ShownRecord,
+} from "./port.ts";
+import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
+import { columnsOf, type TableColumns } from "./columns.ts";
+import { columnNamed, findColumn } from "./columns_by_name.ts";
+import { type CheckedField, resolveConditions } from "./resolve_conditions.ts";
 import { mayShowField } from "./table_access.ts";
-import { knownTable, namingFields } from "./known_tables.ts";
-import { type ReadingPlace, readOn } from "./read_on.ts";
-import { columnsOf } from "./columns.ts";
-import { findColumn } from "./columns_by_name.ts";
-import { resolveReference } from "./references.ts";
+import { displayValue, htmlToText, oneLine, storedValue, wordsOf } from "./field_values.ts";
+import { askJson } from "./calls.ts";
+import { resolveReference } from "./find_record.ts";
+
+// Words and conditions as one query on one table.
+
+const maxWords = 8;
+
+/** What is looked for in one table: the query, and the same in words. */
+export interface Selection {
+  readonly table: string;
+  readonly query: string;
+  readonly understood: readonly string[];
+  /** Fields to sort by, as an encoded query named them. */
+  readonly order: readonly string[];
+  /** A name that a condition asks for. */
+  readonly named?: string;
+  /** Fields that conditions are about, to be asked for: see {@link ignoredCondition}. */
+  readonly checked: readonly CheckedField[];
+  /** The same without looking for words beyond the table's own fields, which the person may not be allowed to. */
+  readonly narrower?: Selection;
+}
+
+/** Words and conditions become one query. */
+export async function select(
+  parts: DeskParts,
+  { table: named, words, where }: Pick<RecordSearch, "table" | "words" | "where">,
+  person: Person,
+): Promise<Result<Selection, ServicenowFailure>> {
+  const { access } = parts;
+  const table = access.readable(named);
+  if (!table.ok) return table;
+  const terms: string[] = [];
+  const understood: string[] = [];
+  let wantedName: string | undefined;
+  const order: string[] = [];
+  const checked: CheckedField[] = [];
+  const open = access.openRows(table.value);
+  if (open !== "") terms.push(open);
+  if (where !== undefined && where.trim() !== "") {
+    const conditions = parseConditions(where);
+    if (!conditions.ok) return invalidInput(conditions.error);
+    const columns = await columnsOf(parts, table.value, person);
+    if (!columns.ok) return columns;
+    const resolved = await resolveConditions(parts, columns.value, conditions.value.conditions, person);
+    if (!resolved.ok) return resolved;
+    order.push(...conditions.value.order);
+    wantedName = conditions.value.conditions.find(({ field, operator }) =>
+      operator === "=" && field.trim().toLowerCase() === knownTable(table.value)?.nameField
+    )?.value;
+    checked.push(...resolved.value.checked);
+    terms.push(...resolved.value.terms);
+    understood.push(...resolved.value.understood);
+  }
+  const select = (textual: readonly string[], words: readonly string[]): Selection => ({
+    table: table.value,
+    query: [...textual, ...terms].join("^"),
+    understood: [...words, ...understood],
+    order,
+    checked,
+    ...(wantedName === undefined ? {} : { named: wantedName }),
+  });
+  if (words === undefined) return success(select([], []));
+  const parsed = parseWords(words);
+  if (!parsed.ok) return parsed;
+  const fields = await wordFields(parts, table.value, person);
+  if (!fields.ok) return fields;
+  const said = `with the words ${words.trim().slice(0, 200)}`;
+  const whole = select(wordTerms(parsed.value, fields.value), [said]);
+  const own = fields.value.filter((field) => !field.includes("."));
+  if (own.length === 0 || own.length === fields.value.length) return success(whole);
+  const others = fields.value.filter((field) => field.includes(".")).join(", ");
+  const unsearched = `${said} (NOT looked for in ${others}, which ServiceNow keeps from this user)`;
+  return success({ ...whole, narrower: select(wordTerms(parsed.value, own), [unsearched]) });
+}
+
+/** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
+export async function withConditions<Search extends Pick<RecordSearch, "table" | "words" | "where">>(
+  parts: DeskParts,
+  search: Search,
+  person: Person,
+): Promise<Search> {
+  const { words = "", where, table } = search;
+  const field = comparedField(words.trim());
+  const readable = parts.access.readable(table);
+  if (field === null || !readable.ok) return search;
+  const columns = await columnsOf(parts, readable.value, person);
+  if (!columns.ok || (columnNamed(columns.value, field) === undefined && !words.includes("^"))) return search;
+  return { ...search, words: undefined, where: where === undefined ? words : `${where}\n${words}` };
+}
+
+/** An instance may pass over a condition on a field that the person may not read: then no row has it, or has it filled. */
+export function ignoredCondition(
+  { table, checked }: Selection,
+  rows: readonly RecordFields[],
+): { readonly ok: false; readonly error: ServicenowFailure } | null {
+  const hidden = checked.find(({ path, isFilled }) =>
+    !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
+  );
+  return rows.length === 0 || hidden === undefined ? null : invalidInput(
+    `ServiceNow shows this user no ${hidden.path} in ${table} and may have passed over the condition on it: leave it out`,
+  );
+}
+
+/** Runs `read` with the selection; where the instance refuses to look into other tables, with the narrower one. */
+export async function readSelection<T>(
+  { narrower, ...whole }: Selection,
+  read: (selection: Selection) => Promise<Result<T, ServicenowFailure>>,
+): Promise<Result<T, ServicenowFailure>> {
+  const answer = await read(whole);
+  return !answer.ok && answer.error.reason === "forbidden" && narrower !== undefined ? await read(narrower) : answer;
+}
+
+/** The words, each as a value of a query. */
+function parseWords(text: string): Result<readonly string[], ServicenowFailure> {
+  const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => word !== "" && word !== "AND");
+  const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
+  if (operator !== undefined) {
+    return invalidInput(
+      `words have all to occur: "${operator.slice(0, 80).toWellFormed()}" would be looked for itself. ` +
+        "Use where: short_description contains a or b; short_description does not contain c",
+    );
+  }
+  if (words.length === 0) return invalidInput("words must not be empty");
+  if (words.length > maxWords) return invalidInput(`words: at most ${maxWords}`);
+  // A script may have blanks in it: the whole is looked at too.
+  const values = [text, ...words].map(toQueryValue);
+  const wrong = values.find((value) => !value.ok);
+  if (wrong?.ok === false) return invalidInput(`words ${wrong.error}`);
+  return success(values.slice(1).flatMap((value) => value.ok ? [value.value] : []));
+}
+
+/** The fields in which words are looked for. */
+async function wordFields(
+  parts: DeskParts,
+  table: string,
+  person: Person,
+): Promise<Result<readonly string[], ServicenowFailure>> {
+  const known = knownTable(table);
+  if (known?.name === table) return success(known.textFields);
+  const columns = await columnsOf(parts, table, person);
+  if (!columns.ok) return columns;
+  const fields = textColumns(columns.value);
+  return fields.length === 0 ? invalidInput(`${table} has no text to search: use where`) : success(fields);
+}
+
+/** Each word has to be in one of the fields, in any order. */
+function wordTerms(words: readonly string[], fields: readonly string[]): readonly string[] {
+  return words.map((word) => anyOf(fields.map((field) => `${field}LIKE${word}`)));
+}
+
+/** Columns with words in them, of a table that is not known here. */
+function textColumns({ columns }: TableColumns): readonly string[] {
+  const wanted = ["number", "name", "short_description", "description", "title", "label"];
+  return wanted.filter((name) => columns.some((column) => column.name === name));
+}
+
+// A record as people see it: labels instead of stored values, dates in UTC, plain text, nothing secret.
+
+/** Columns that say nothing to a person; they are shown when they are asked for. */
+const noise =
+  /^(sys_(id|domain|domain_path|tags|class_path|created_by|updated_by|mod_count|class_name|id_seq|policy)|upon_(approval|reject)|activity_due|watch_list|work_notes_list|additional_assignee_list|knowledge|time_worked|business_(duration|stc)|calendar_(duration|stc)|notify|approval_(set|history)|route_reason|sla_due|expected_start|order|universal_request|task_effective_number|group_list|skills|correlation_(id|display)|contract|comments_and_work_notes|delivery_(plan|task)|user_input|rejection_goto|made_sla|reassignment_count|active|origin_(id|table)|task_for|incident_state|problem_state|child_incidents|related_incidents|sn_\w+|category_path)$/;
+/** What is read after everything else. */
+const last = /^(sys_|comments$|work_notes$)/;
+const dateValue = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
+
+/** `names` are the fields that a caller asked for, in order; without them, those that hold something of interest. */
+export function toShownRecord(
+  table: string,
+  record: RecordFields,
+  { origin, names }: { readonly origin: string; readonly names?: readonly string[] | undefined },
+): ShownRecord {
+  const sysId = storedValue(record, "sys_id");
+  const actual = storedValue(record, "sys_class_name");
+  const owner = actual !== "" && actual !== table && knownTable(actual) !== undefined ? actual : table;
+  const title = nameOf(owner, record);
+  const shown = names ??
+    Object.keys(record).filter((name) => !noise.test(name)).toSorted((a, b) =>
+      Number(last.test(a)) - Number(last.test(b))
+    );
+  const fields: ShownField[] = [];
+  for (const name of new Set(shown)) {
+    if (!mayShowField(table, name)) continue;
+    if (name.includes(".") && !mayShowField(table, name.split(".").at(-1) ?? "")) continue;
+    const value = name === "sys_id" ? sysId : shownValue(record, name);
+    if (names === undefined && value === title) continue;
+    if (value !== "" || (names !== undefined && name in record)) fields.push({ name, value });
+  }
+  return {
+    table: owner,
+    sysId,
+    name: title,
+    namedBy: ["number", ...namingFields(owner)],
+    link: linkTo(origin, owner, sysId),
+    fields,
+  };
+}
+
+/** What people see of a field; a moment is in UTC and says so. */
+export function shownValue(record: RecordFields, name: string): string {
+  const stored = storedValue(record, name);
+  if (dateValue.test(stored)) return `${stored} UTC`;
+  return wordsOf(displayValue(record, name));
+}
+
+/** What people call the record: its number, or its name; of a relation's two descriptors the first ("Depends on"). */
+export function nameOf(table: string, record: RecordFields): string {
+  const parts = namingFields(table).map((field) => {
+    const part = displayValue(record, field);
+    return field === "type" ? part.replace(/::[^]*/, "") : part;
+  }).filter((part) => part !== "");
+  const whole = displayValue(record, "number") || parts.join(knownTable(table)?.nameSeparator ?? ": ");
+  return oneLine(whole || displayValue(record, "name")) || storedValue(record, "sys_id");
+}
+
+/** The record's page for people. */
+export function linkTo(origin: string, table: string, sysId: string): string {
+  if (table === "kb_knowledge") return `${origin}/kb_view.do?sys_kb_id=${sysId}`;
+  if (table === "sc_cat_item") return `${origin}/sp?id=sc_cat_item&sys_id=${sysId}`;
+  return `${origin}/${table}.do?sys_id=${sysId}`;
+}
 
 // Articles by relevance, from the Knowledge API: published ones that the person may read.
 

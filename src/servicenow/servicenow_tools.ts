@@ -1,13 +1,22 @@
 /** The ServiceNow tools that an installation offers. */
 import type { Tool } from "../mcp/mod.ts";
 import type { ServicenowRecords } from "./port.ts";
-import { servicenowAddNoteTool, servicenowCreateTool, servicenowUpdateTool } from "./write_tools.ts";
-import { askToLink, servicenowApproveTool, servicenowOrderTool } from "./order_tool.ts";
+import {
+  askToLink,
+  servicenowAddNoteTool,
+  servicenowApproveTool,
+  servicenowCreateTool,
+  servicenowOrderTool,
+  servicenowUpdateTool,
+} from "./write_tools.ts";
 import { type AttachmentFiles, servicenowAttachTool, servicenowFetchAttachmentTool } from "./attach_tool.ts";
-import { servicenowCountTool, servicenowSearchTool } from "./search_tool.ts";
-import { servicenowDescribeTool } from "./describe_tool.ts";
+import {
+  servicenowCountTool,
+  servicenowDescribeTool,
+  servicenowGetRecordTool,
+  servicenowSearchTool,
+} from "./read_tools.ts";
 import { formerReadingTools, formerWritingTools } from "./former_tools.ts";
-import { servicenowGetRecordTool } from "./get_record_tool.ts";
 
 /** Tools that read, and those that write if the operator has turned `writing` on. */
 export function servicenowTools(

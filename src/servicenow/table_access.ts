@@ -3,8 +3,7 @@ import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
 import { type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { knownTable, tableNameOf } from "./known_tables.ts";
-import { isRefusedTable, lookupTables } from "./tables.ts";
+import { isRefusedTable, knownTable, lookupTables, tableNameOf } from "./tables.ts";
 
 /** Tables whose rows belong to tables that extend them: only rows of allowed ones are read through them. */
 const baseTables: ReadonlySet<string> = new Set(["task"]);

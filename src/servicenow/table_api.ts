@@ -1,12 +1,11 @@
 /** The Table API: rows of one table, read and written in a person's own name. */
 import * as z from "zod";
-import type { ServicenowInstance } from "./instance.ts";
+import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { isStoredSysId, recordSchema, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./port.ts";
-import { maxReplyBytes, parseResult } from "./transport.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time.ts";
 import type { InstanceAccount } from "./link_store.ts";
@@ -34,7 +33,7 @@ function toCount(text: string | null): number | null {
 }
 
 /** Which rows, in what form. Without `fields`, all that the person may see. */
-export interface RowsRequest {
+interface RowsRequest {
   /** An encoded query of this server's own making. */
   readonly query: string;
   readonly fields?: readonly string[];
@@ -63,7 +62,7 @@ const maxHiddenFirst = 20;
 
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
-export interface TableApi {
+interface TableApi {
   rows(table: string, request: RowsRequest, caller: Caller): Answer<Rows>;
   row(table: string, sysId: string, caller: Caller, fields?: readonly string[]): Answer<RecordFields>;
   /** The first row of a query; further ones are looked at where the instance hides the first. */
@@ -222,4 +221,71 @@ export function createSeenVersions(): SeenVersions {
     },
     of: (person, sysId) => versions.get(keyOf(person, sysId)),
   };
+}
+
+// * Reads rows until enough are there. Instances differ: a page is cut before the rights, the count is made before or after
+// them, links and counts may be missing. The end is where a link or a count says so, or where a wide page is empty.
+
+/** Where reading begins. */
+export interface ReadingPlace {
+  /** Rows to skip at the instance. */
+  readonly offset: number;
+  /** Visible rows after those that were given already. */
+  readonly skip: number;
+  /** Visible rows before `offset`. */
+  readonly given: number;
+}
+
+interface RowsRead {
+  readonly rows: readonly RecordFields[];
+  /** Where to go on; `null` at the end. */
+  readonly next: ReadingPlace | null;
+  /** The instance's own count, which may include hidden rows. */
+  readonly total: number | null;
+}
+
+/** Rows of a request that goes on. */
+const maxChunk = 200;
+/** Rows of a request that looks whether there is more where neither link nor count says so. */
+const wideChunk = 1_000;
+
+export async function readOn(
+  tableApi: Pick<TableApi, "rows">,
+  table: string,
+  request: Omit<RowsRequest, "limit" | "offset">,
+  { wanted, maxRequests, start = { offset: 0, skip: 0, given: 0 }, firstChunk = wanted }: {
+    readonly wanted: number;
+    readonly maxRequests: number;
+    readonly start?: ReadingPlace;
+    readonly firstChunk?: number;
+  },
+  person: Person,
+): Promise<Result<RowsRead, ServicenowFailure>> {
+  const found: RecordFields[] = [];
+  let { offset, skip, given } = start;
+  let chunk = firstChunk + skip;
+  for (let requests = 1;; requests++) {
+    const page = await tableApi.rows(table, { ...request, limit: chunk, offset }, person);
+    if (!page.ok && page.error.reason === "too_large" && chunk > 1 && requests < maxRequests) {
+      chunk = Math.ceil(chunk / 4);
+      continue;
+    }
+    if (!page.ok) return page;
+    const { rows, nextOffset, total } = page.value;
+    const fresh = rows.slice(skip);
+    const missing = wanted - found.length;
+    found.push(...fresh.slice(0, missing));
+    if (fresh.length > missing) return success({ rows: found, next: { offset, skip: skip + missing, given }, total });
+    given += rows.length;
+    const isAll = total !== null && given >= total;
+    if (nextOffset === null && (isAll || (rows.length === 0 && chunk >= wideChunk))) {
+      return success({ rows: found, next: null, total });
+    }
+    offset = nextOffset ?? offset + chunk;
+    skip = Math.max(0, skip - rows.length);
+    if (requests >= maxRequests || found.length >= wanted) {
+      return success({ rows: found, next: { offset, skip, given }, total });
+    }
+    chunk = nextOffset === null ? wideChunk : Math.max(chunk, Math.min(maxChunk, 4 * chunk));
+  }
 }

@@ -1,6 +1,250 @@
-/** The four kinds of records that are resources: where they are, and what they are called. */
+/** Tables of a service desk: what people call them, what their numbers start with, and which fields tell them apart. */
 import { failure, type Result, success } from "../lib/result.ts";
-import { knownTable, knownTables } from "./known_tables.ts";
+
+interface KnownTable {
+  readonly name: string;
+  readonly label: string;
+  /** What else agents call it. */
+  readonly aliases?: readonly string[];
+  readonly numberPrefix?: string;
+  /** Tables that it extends, nearest first. */
+  readonly parents?: readonly string[];
+  /** Fields in which words are looked for. */
+  readonly textFields: readonly string[];
+  /** What a list shows of a record. */
+  readonly summaryFields: readonly string[];
+  /** The field by which people name a record that has no number. */
+  readonly nameField?: string;
+  /** What else its name is made of, for a record that ties others together. */
+  readonly nameEnds?: readonly string[];
+  readonly nameSeparator?: string;
+}
+
+const taskText = ["number", "short_description", "description"];
+const work = ["state", "assignment_group", "assigned_to"];
+const ticket = { parents: ["task"], textFields: [...taskText, "cmdb_ci.name"] };
+const title = ["number", "short_description"];
+
+export const knownTables: readonly KnownTable[] = [
+  {
+    name: "incident",
+    label: "Incident",
+    numberPrefix: "INC",
+    ...ticket,
+    summaryFields: [...title, "state", "priority", "caller_id", "assignment_group", "assigned_to", "sys_updated_on"],
+  },
+  {
+    name: "problem",
+    label: "Problem",
+    numberPrefix: "PRB",
+    ...ticket,
+    summaryFields: [...title, ...work, "priority", "cmdb_ci", "sys_updated_on"],
+  },
+  {
+    name: "problem_task",
+    label: "Problem task",
+    numberPrefix: "PTASK",
+    ...ticket,
+    summaryFields: [...title, ...work, "problem", "sys_updated_on"],
+  },
+  {
+    name: "change_request",
+    label: "Change request",
+    aliases: ["change"],
+    numberPrefix: "CHG",
+    ...ticket,
+    summaryFields: [...title, "type", ...work, "risk", "cmdb_ci", "start_date", "end_date", "sys_updated_on"],
+  },
+  {
+    name: "change_task",
+    label: "Change task",
+    numberPrefix: "CTASK",
+    ...ticket,
+    summaryFields: [...title, ...work, "change_request", "sys_updated_on"],
+  },
+  {
+    name: "sc_request",
+    label: "Request",
+    aliases: ["request"],
+    numberPrefix: "REQ",
+    parents: ["task"],
+    textFields: taskText,
+    summaryFields: [...title, "request_state", "stage", "approval", "requested_for", "opened_at", "sys_updated_on"],
+  },
+  {
+    name: "sc_req_item",
+    label: "Requested item",
+    aliases: ["requested_item", "ritm"],
+    numberPrefix: "RITM",
+    parents: ["task"],
+    textFields: [...taskText, "cat_item.name"],
+    summaryFields: [...title, "cat_item", "request", "stage", ...work, "approval", "sys_updated_on"],
+  },
+  {
+    name: "sc_task",
+    label: "Catalog task",
+    aliases: ["catalog_task"],
+    numberPrefix: "SCTASK",
+    parents: ["task"],
+    textFields: taskText,
+    summaryFields: [...title, ...work, "request_item", "sys_updated_on"],
+  },
+  {
+    name: "task",
+    label: "Task of any kind",
+    numberPrefix: "TASK",
+    textFields: taskText,
+    summaryFields: [...title, "sys_class_name", "priority", ...work, "sys_updated_on"],
+  },
+  {
+    name: "sysapproval_approver",
+    label: "Approval",
+    aliases: ["approval"],
+    textFields: ["sysapproval.number", "sysapproval.short_description"],
+    summaryFields: ["sysapproval", "sysapproval.short_description", "state", "approver", "sys_created_on"],
+    nameField: "sysapproval",
+    nameEnds: ["approver"],
+    nameSeparator: ", approver ",
+  },
+  {
+    name: "kb_knowledge",
+    label: "Knowledge article",
+    aliases: ["knowledge", "article", "kb"],
+    numberPrefix: "KB",
+    textFields: ["number", "short_description", "text"],
+    summaryFields: [...title, "workflow_state", "kb_knowledge_base", "author", "published", "sys_updated_on"],
+  },
+  {
+    name: "kb_knowledge_base",
+    label: "Knowledge base",
+    textFields: ["title", "description"],
+    summaryFields: ["title", "description", "owner"],
+    nameField: "title",
+  },
+  {
+    name: "kb_category",
+    label: "Knowledge category",
+    textFields: ["label"],
+    summaryFields: ["label", "parent_id"],
+    nameField: "label",
+  },
+  {
+    name: "sc_cat_item",
+    label: "Catalog item",
+    aliases: ["catalog", "catalog_item"],
+    textFields: ["name", "short_description"],
+    summaryFields: ["name", "short_description", "category", "price", "active"],
+    nameField: "name",
+  },
+  {
+    name: "sc_category",
+    label: "Catalog category",
+    textFields: ["title"],
+    summaryFields: ["title", "parent"],
+    nameField: "title",
+  },
+  { name: "sc_catalog", label: "Service catalog", textFields: ["title"], summaryFields: ["title"], nameField: "title" },
+  {
+    name: "cmdb_ci",
+    label: "Configuration item",
+    aliases: ["ci", "configuration_item"],
+    textFields: ["name", "short_description", "asset_tag", "serial_number"],
+    summaryFields: ["name", "sys_class_name", "operational_status", "support_group", "owned_by", "location"],
+    nameField: "name",
+  },
+  {
+    name: "cmdb_rel_ci",
+    label: "Relation of configuration items",
+    textFields: ["parent.name", "child.name"],
+    summaryFields: ["parent", "parent.sys_class_name", "type", "child", "child.sys_class_name"],
+    nameField: "parent",
+    nameEnds: ["type", "child"],
+    nameSeparator: " ",
+  },
+  {
+    name: "task_sla",
+    label: "SLA of a task",
+    aliases: ["sla"],
+    textFields: ["task.number", "sla.name"],
+    summaryFields: [
+      ...["task", "task.short_description", "task.assigned_to", "sla", "stage", "has_breached", "percentage"],
+      "planned_end_time",
+    ],
+    nameField: "task",
+    nameEnds: ["sla"],
+  },
+  {
+    name: "sys_user",
+    label: "Person",
+    aliases: ["user", "person", "people"],
+    textFields: ["name", "user_name", "email", "title"],
+    summaryFields: ["name", "user_name", "email", "title", "department", "manager", "active"],
+    nameField: "name",
+  },
+  {
+    name: "sys_user_group",
+    label: "Group",
+    aliases: ["group"],
+    textFields: ["name", "description"],
+    summaryFields: ["name", "description", "manager", "email"],
+    nameField: "name",
+  },
+  {
+    name: "sys_user_grmember",
+    label: "Member of a group",
+    aliases: ["group_member", "member"],
+    textFields: ["user.name", "group.name"],
+    summaryFields: ["user", "group"],
+    nameField: "user",
+    nameEnds: ["group"],
+  },
+  {
+    name: "cmn_rota_member",
+    label: "Member of an on-call rota",
+    aliases: ["on_call", "rota"],
+    textFields: ["member.name", "roster.rota.group.name"],
+    summaryFields: ["member", "roster", "order", "from", "to"],
+    nameField: "member",
+    nameEnds: ["roster"],
+  },
+  { name: "core_company", label: "Company", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
+  { name: "cmn_department", label: "Department", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
+  { name: "cmn_location", label: "Location", textFields: ["name"], summaryFields: ["name"], nameField: "name" },
+];
+
+const byName: ReadonlyMap<string, KnownTable> = new Map(knownTables.map((table) => [table.name, table]));
+const byAlias: ReadonlyMap<string, string> = new Map(
+  knownTables.flatMap(({ name, label, aliases = [] }) =>
+    [label.toLowerCase().replaceAll(" ", "_"), ...aliases].flatMap((alias) =>
+      [[alias, name], [`${alias}s`, name]] as const
+    )
+  ),
+);
+
+export function knownTable(name: string): KnownTable | undefined {
+  return byName.get(name) ?? (name.startsWith("cmdb_ci_") ? byName.get("cmdb_ci") : undefined);
+}
+
+/** The fields that a record's name is made of. */
+export function namingFields(table: string): readonly string[] {
+  const { nameField = "name", nameEnds = [] } = knownTable(table) ?? {};
+  return [nameField, ...nameEnds];
+}
+
+/** The table that a caller means: its own name, its label, or what people call it. */
+export function tableNameOf(text: string): string {
+  const name = text.trim().toLowerCase().replaceAll(/[ -]+/g, "_");
+  if (byName.has(name)) return name;
+  return byAlias.get(name) ?? (byName.has(name.replace(/s$/, "")) ? name.replace(/s$/, "") : name);
+}
+
+/** The table whose numbers start so; any other number is a task's. */
+export function tableOfNumber(number: string): string {
+  const [, prefix = ""] = /^([A-Z]+)\d/.exec(number.toUpperCase()) ?? [];
+  return knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
+}
+
+// The four kinds of records that are resources: where they are, and what they are called.
 
 /** A kind of record, by the name that URIs use. */
 export type RecordKind = "incident" | "change_request" | "kb_knowledge" | "catalog";

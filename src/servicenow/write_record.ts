@@ -15,7 +15,7 @@ import { type GivenValue, parseValueLines, type ResolvedValue, resolveValues } f
 import { type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
-import { shownValue } from "./selection.ts";
+import { shownValue } from "./search.ts";
 import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 

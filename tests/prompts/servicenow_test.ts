@@ -3,9 +3,8 @@ import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { gateResources } from "../../src/console/approvals/gate.ts";
 import { placeOfResource, readingToolOf } from "../../src/app/approval.ts";
-import { servicenowPrompts } from "../../src/servicenow/prompts.ts";
+import { servicenowPrompts, servicenowResources } from "../../src/servicenow/resources.ts";
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
-import { servicenowResources } from "../../src/servicenow/resources.ts";
 import { principalOf } from "../servicenow/principal.ts";
 import { openPlace } from "../servicenow/place.ts";
 

@@ -1,7 +1,6 @@
 /** Files of the instance that their sender cancels: by HTTP/2 they end like whole ones (RFC 9113 §8.1). */
 import assert from "node:assert/strict";
-import { parseInstance } from "../../src/servicenow/instance.ts";
-import { createTransport, CutFile } from "../../src/servicenow/transport.ts";
+import { createTransport, CutFile, parseInstance } from "../../src/servicenow/transport.ts";
 
 async function fetchFile(headers: HeadersInit): Promise<string> {
   const instance = parseInstance("https://dev1.service-now.com");

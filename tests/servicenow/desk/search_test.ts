@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { sysId, sysIdOf } from "../../fixtures/servicenow/world.ts";
-import { knownTables } from "../../../src/servicenow/known_tables.ts";
+import { knownTables } from "../../../src/servicenow/tables.ts";
 import { openDesk } from "./desk_place.ts";
 
 function numbersIn(text: string): readonly string[] {

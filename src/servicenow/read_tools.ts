@@ -1,0 +1,439 @@
+/** The tool `servicenow_search`: records by words and conditions in people's words. */
+import * as z from "zod";
+import {
+  type CatalogItem,
+  type DescribedField,
+  type ItemQuestion,
+  type JournalEntry,
+  maxSearchResults,
+  type MeanTime,
+  type RecordView,
+  type RelatedRecords,
+  type ServicenowRecords,
+  type ShownRecord,
+  type TableDescription,
+} from "./port.ts";
+import { clamped, defineTool, type Tool } from "../mcp/mod.ts";
+import { showName } from "../files/mod.ts";
+import { countNames, describeNames, recordNames, searchNames } from "./argument_names_tool.ts";
+import {
+  answerWith,
+  callerOf,
+  contentWarning,
+  given,
+  idParameter,
+  joinOutcomes,
+  listedIds,
+  listOf,
+  maxListedRecords,
+  optionalTable,
+  present,
+  toFailureOutcome,
+  tooManyRecords,
+  toTextOutcome,
+} from "./outcome_tool.ts";
+import { usualMoves } from "./choices.ts";
+
+// The tool `servicenow_get_record`: one record, its journal and related work.
+
+// Records as lines of text. No value can pass for a line of ours: further lines of a value are indented.
+
+/** Values in a list are for choosing; servicenow_get_record gives them whole. */
+const maxListedCharacters = 200;
+/** Of one value; a caller that asks for the field alone gets more. */
+const maxValueCharacters = 4_000;
+const maxEntryCharacters = 4_000;
+const journals = /^(comments|work_notes|comments_and_work_notes)$/;
+const titles = /^(.*\.)?short_description$|^name$|^title$/;
+
+function cut(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters
+    ? text
+    : `${text.slice(0, maxCharacters).toWellFormed()}… (${text.length - maxCharacters} more characters)`;
+}
+
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+function indented(text: string): string {
+  return text.replaceAll("\n", "\n  ");
+}
+
+/** Two lines: what it is called, and what tells it apart. */
+function listLines(records: readonly ShownRecord[]): readonly string[] {
+  const names = records.map(({ name }) => name);
+  return records.flatMap(({ table, name, namedBy, sysId, fields }) => {
+    // A person's title is what they do, not what they are called.
+    const title = table === "sys_user"
+      ? ""
+      : fields.find((field) => titles.test(field.name) && field.value !== name)?.value ?? "";
+    const isUnique = names.filter((each) => each === name).length === 1;
+    const others = fields.filter((field) =>
+      field.value !== "" && field.value !== name && field.value !== title && !namedBy.includes(field.name)
+    );
+    const details = others.map((field) => `${field.name} ${oneLine(cut(field.value, maxListedCharacters))}`);
+    return [
+      oneLine(
+        `${name}${isUnique || sysId === name ? "" : ` (sys_id ${sysId})`}${
+          namedBy.length > 2 && title !== "" ? "," : ""
+        } ${cut(title, maxListedCharacters)}`,
+      ),
+      ...(details.length === 0 ? [] : [`  ${details.join(" | ")}`]),
+    ];
+  });
+}
+
+/** A line for each field. */
+export function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
+  return fields.map(({ name, value }) => {
+    const label = journals.test(name) && value !== ""
+      ? `${name} (times as ServiceNow shows this user; include=journal: UTC)`
+      : name;
+    return `${label}: ${indented(cut(value, maxCharacters))}`;
+  });
+}
+
+function journalLines(entries: readonly JournalEntry[]): readonly string[] {
+  if (entries.length === 0) return ["journal: no entry that the user may see"];
+  return [
+    `journal, newest first:`,
+    ...entries.map(({ audience, author, at, text }) => {
+      const [kind, who] = audience === "caller" ? ["comment", ", seen by the caller"] : ["work note", ""];
+      const head = author === null ? `${kind}s${who}, as ServiceNow shows them` : `${at} ${author} (${kind}${who})`;
+      return `- ${head}: ${indented(cut(text, maxEntryCharacters))}`;
+    }),
+  ];
+}
+
+function answerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
+  if (answers === "hidden") return ["answers: ServiceNow keeps them from this user"];
+  if (answers === "unavailable") return ["answers: could not be read now; try include=answers"];
+  if (answers.answers.length === 0) return ["answers: none that the user may see"];
+  return [
+    `answers${answers.isCut ? " (the first; read each item by its number)" : ""}:`,
+    ...answers.answers.map(({ item, label, value }) =>
+      `- ${item === null ? "" : `${item} `}${oneLine(label)}: ${indented(cut(value, maxValueCharacters))}`
+    ),
+  ];
+}
+
+function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly string[] {
+  const more = [...isCut ? ["the first"] : [], ...note === undefined ? [] : [note]].join("; ");
+  const heading = more === "" ? kind : `${kind} (${more})`;
+  if (kind === "history" && records.length === 0) return [`${kind}: ${note}`];
+  if (records.length === 0) return [`${heading}: none that the user may see`];
+  return [
+    `${heading}:`,
+    ...listLines(records).map((line) => `- ${line}`.replace(/^- {3}/, "    ")),
+  ];
+}
+
+/** A value of a field that was asked for by name. */
+const maxChosenCharacters = 20_000;
+const fewFields = 5;
+
+export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_get_record",
+    title: "Read a ServiceNow record",
+    description: `Reads a record, or several by their numbers; ${contentWarning}.`,
+    scopes: ["servicenow:read"],
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    aliases: recordNames,
+    input: z.object({
+      id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
+      table: optionalTable(),
+      fields: z.string().optional().describe("Field names, by commas; * for all").meta({ written: "commas" }),
+      include: z.string().optional().describe(
+        "By commas: journal, history, attachments, tasks, items, answers, approvals, ci (with relations), similar, slas, work, members, on_call",
+      ).meta({ written: "commas" }),
+    }),
+    async run({ id, table, fields, include }, context) {
+      const names = listOf(fields);
+      const ids = listedIds(id);
+      if (ids.length > maxListedRecords) return tooManyRecords;
+      const request = { table: given(table), fields: names, include: listOf(include) ?? [] };
+      const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
+      const lines = (view: RecordView) => viewLines(view, isChosen ? maxChosenCharacters : undefined);
+      const [first, ...others] = await Promise.all(
+        ids.map((each) =>
+          answerWith(servicenow, servicenow.desk.get({ ...request, id: each }, callerOf(context)), lines)
+        ),
+      );
+      return first === undefined || others.length === 0
+        ? first ?? tooManyRecords
+        : joinOutcomes(ids, [first, ...others]);
+    },
+  });
+}
+
+function viewLines(
+  { record, version, journal, files, answers, related }: RecordView,
+  maxCharacters: number | undefined,
+): readonly string[] {
+  return [
+    `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}; ${contentWarning})`,
+    record.link,
+    ...fieldLines(record, maxCharacters),
+    ...(journal === null ? [] : journalLines(journal)),
+    ...(files === null ? [] : fileLines(files)),
+    ...(answers === null ? [] : answerLines(answers)),
+    ...related.flatMap(relatedLines),
+  ];
+}
+
+function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
+  if (files.length === 0) return ["attachments: none"];
+  const line = ({ fileName, sizeBytes, contentType }: typeof files[number]): string =>
+    `- ${showName(fileName)} (${sizeBytes} bytes, ${contentType.slice(0, 60)})`;
+  return ["attachments:", ...files.map(line)];
+}
+
+// Conditions as parameters: lines in `where`, and columns that agents guess as parameters of their own.
+
+const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
+  "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +
+    "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
+).meta({ written: "lines" });
+
+const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
+
+/** Understood and not listed; each stands for a line of `where`. */
+const conditionParameters = {
+  number: unlisted(),
+  state: unlisted(),
+  priority: unlisted(),
+  category: unlisted(),
+  active: z.boolean().optional().meta({ unlisted: true }),
+  assigned_to: unlisted(),
+  assignment_group: unlisted(),
+  caller: unlisted(),
+  cmdb_ci: unlisted(),
+  updated_after: unlisted(),
+  updated_before: unlisted(),
+};
+
+type Conditions =
+  & { readonly where?: string | undefined; readonly active?: boolean | undefined }
+  & {
+    readonly [Name in Exclude<keyof typeof conditionParameters, "active">]?: string | undefined;
+  };
+
+const comparedNames = (Object.keys(conditionParameters) as (keyof typeof conditionParameters)[])
+  .filter((name) => name !== "active" && name !== "updated_after" && name !== "updated_before");
+
+/** All conditions as lines. */
+function whereOf(input: Conditions): string | undefined {
+  const lines = given(input.where) === undefined ? [] : [input.where ?? ""];
+  for (const name of comparedNames) {
+    const value = given(input[name])?.replaceAll(/\s+/g, " ");
+    if (value !== undefined) lines.push(`${name} = ${value}`);
+  }
+  if (input.active !== undefined) lines.push(`active = ${input.active}`);
+  for (const [name, sign] of [["updated_after", ">="], ["updated_before", "<="]] as const) {
+    const value = given(input[name])?.replaceAll(/\s+/g, " ");
+    if (value !== undefined) lines.push(`sys_updated_on ${sign} ${value}`);
+  }
+  return lines.length === 0 ? undefined : lines.join("\n");
+}
+
+const defaultLimit = 10;
+
+export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_search",
+    title: "Search ServiceNow",
+    description:
+      "Finds records with the user's own rights: incident, problem, change_request, change_task, sc_request, " +
+      "sc_req_item, sc_task, task (all of these), sysapproval_approver, kb_knowledge, sc_cat_item, cmdb_ci, task_sla, " +
+      "sys_user, sys_user_group…",
+    scopes: ["servicenow:read"],
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    aliases: searchNames,
+    input: z.object({
+      table: z.string(),
+      words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
+      where: whereParameter,
+      fields: z.string().optional().describe("Field names, by commas").meta({ written: "commas" }),
+      order_by: z.string().optional().describe('Field; "-field" descends'),
+      limit: z.int().min(1).max(maxSearchResults).default(defaultLimit).meta(clamped),
+      cursor: z.string().optional().describe("From the page before"),
+      ...conditionParameters,
+      offset: z.int().min(0).max(1_000_000).optional().meta({ unlisted: true }),
+      descending: z.boolean().optional().meta({ unlisted: true }),
+    }),
+    async run(input, context) {
+      const { limit, offset, descending } = input;
+      const order = given(input.order_by);
+      const search = {
+        table: input.table,
+        limit,
+        ...present({
+          words: given(input.words),
+          where: whereOf(input),
+          fields: listOf(input.fields),
+          orderBy: order === undefined || descending !== true ? order : `-${order}`,
+          cursor: given(input.cursor) ?? (offset === undefined ? undefined : String(offset)),
+        }),
+      };
+      const page = await servicenow.desk.search(search, callerOf(context));
+      if (!page.ok) return toFailureOutcome(servicenow, page.error);
+      const { table, records, understood, cursor, total, hint } = page.value;
+      const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+      const ofTotal = total === null || total <= records.length ? "" : ` of ${total} that ServiceNow counts`;
+      const part = given(input.cursor) === undefined ? "the first " : "further ";
+      const count = records.length === 0
+        ? "none that the user may see"
+        : cursor === null
+        ? `${records.length}`
+        : `${part}${records.length}${ofTotal}`;
+      return toTextOutcome([
+        `${table}: ${count}${what}${records.length === 0 ? "" : ` (${contentWarning})`}`,
+        ...(hint === undefined ? [] : [hint]),
+        ...listLines(records),
+        ...(cursor === null ? [] : [`There may be more: cursor=${cursor}`]),
+      ]);
+    },
+  });
+}
+
+// The tool `servicenow_count`: how many records the person may see, all or by group.
+
+const maxGroups = 50;
+
+export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_count",
+    title: "Count ServiceNow records",
+    description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
+    scopes: ["servicenow:read"],
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    aliases: countNames,
+    input: z.object({
+      table: z.string(),
+      words: z.string().optional().meta({ written: "text" }),
+      where: z.string().optional().meta({ written: "lines" }),
+      group_by: z.string().optional().describe('Field; a date with "by day", "by week"'),
+      mean_time: z.string().optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
+      ...conditionParameters,
+    }),
+    async run(input, context) {
+      const request = {
+        table: input.table,
+        ...present({
+          words: given(input.words),
+          where: whereOf(input),
+          groupBy: given(input.group_by),
+          meanTime: listOf(input.mean_time),
+        }),
+      };
+      const counted = await servicenow.desk.count(request, callerOf(context));
+      if (!counted.ok) return toFailureOutcome(servicenow, counted.error);
+      const { table, understood, count, isWhole, instanceCount, groups, mean } = counted.value;
+      const asked = given(input.mean_time);
+      const meanWords = (each: MeanTime | null): string =>
+        asked === undefined
+          ? ""
+          : each === null
+          ? "; no record has both dates"
+          : `; mean ${each.hours.toFixed(1)} h of ${each.records} with both dates`;
+      const what = understood.length === 0 ? "" : `, ${understood.join(", ")}`;
+      const more = instanceCount === undefined || instanceCount === null
+        ? "How many more is not known"
+        : `ServiceNow counts ${instanceCount}, which may include records that the user may not see`;
+      const shown = groups?.slice(0, maxGroups) ?? [];
+      return toTextOutcome([
+        `${table}: ${isWhole ? "" : "at least "}${count} that the user may see${what}${meanWords(mean)}`,
+        ...shown.map(({ name, size, mean: own }) =>
+          `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
+        ),
+        ...(groups !== null && groups.length > maxGroups ? [`and ${groups.length - maxGroups} smaller groups`] : []),
+        ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
+      ]);
+    },
+  });
+}
+
+// The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions.
+
+export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
+  return defineTool({
+    name: "servicenow_describe",
+    title: "Describe a ServiceNow table",
+    description:
+      "Fields of a table: true names, types, choices, mandatory ones. Without table: which tables there are.",
+    scopes: ["servicenow:read"],
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    aliases: describeNames,
+    input: z.object({
+      table: z.string().optional(),
+      field: z.string().optional().describe("This field alone, with all choices"),
+      item: z.string().optional().describe("Name, sys_id or link of a catalog item"),
+    }),
+    async run({ table, field, item }, context) {
+      const asked = given(item);
+      if (asked !== undefined) {
+        return await answerWith(servicenow, servicenow.desk.describeItem(asked, callerOf(context)), itemLines);
+      }
+      const named = given(table);
+      if (named === undefined) {
+        const people = "to look up: sys_user, sys_user_group, sys_user_grmember";
+        return toTextOutcome([`Tables: ${servicenow.desk.tables.join(", ")}; ${people}`]);
+      }
+      return await answerWith(
+        servicenow,
+        servicenow.desk.describe({ table: named, field: given(field) }, callerOf(context)),
+        tableLines,
+      );
+    },
+  });
+}
+
+function tableLines({ table, writable, source, fields, fieldsLeft }: TableDescription): readonly string[] {
+  const moves = fields.length === 1 && fields[0]?.name === "state" ? usualMoves(table) : [];
+  return [
+    `${table}${writable ? "" : " (read only here)"}: name (label) type`,
+    ...(source === "records"
+      ? ["ServiceNow does not show this user its dictionary: types and mandatory fields are guessed."]
+      : []),
+    ...fields.map(fieldLine),
+    ...(fieldsLeft > 0 ? [`and ${fieldsLeft} more fields`] : []),
+    ...(moves.length === 0 ? [] : ["usual moves of the base system; this instance may have others:", ...moves]),
+  ];
+}
+
+function fieldLine(
+  { name, label, type, reference, mandatory, readOnly, choices, choicesLeft }: DescribedField,
+): string {
+  const labelled = label.toLowerCase().replaceAll(" ", "_") === name ? name : `${name} (${label})`;
+  const values = choices.map((choice) =>
+    choice.label.toLowerCase() === choice.value.toLowerCase() ? choice.label : `${choice.label}=${choice.value}`
+  );
+  return [
+    labelled,
+    reference === null ? type : `→ ${reference}`,
+    ...(mandatory ? ["mandatory"] : []),
+    ...(readOnly ? ["read only"] : []),
+    ...(values.length === 0 ? [] : [`[${values.join(", ")}${choicesLeft > 0 ? `, ${choicesLeft} more` : ""}]`]),
+  ].join(" ");
+}
+
+function itemLines({ name, about, price, isProducer, questions }: CatalogItem): readonly string[] {
+  const kind = isProducer ? "record producer" : price;
+  return [
+    `${[name, about].join(": ").replace(/\s+/g, " ")}${kind === "" ? "" : ` (${kind})`}`,
+    ...(questions.length === 0 ? ["It asks nothing."] : questions.map(questionLine)),
+  ];
+}
+
+function questionLine({ name, label, kind, mandatory, reference, choices, initial }: ItemQuestion): string {
+  const values = choices.map((choice) => choice.label).join(", ");
+  return [
+    `${name} (${label})`,
+    reference === null ? kind : `→ ${reference}`,
+    ...(mandatory ? ["mandatory"] : []),
+    ...(values === "" ? [] : [`[${values}]`]),
+    ...(initial === "" || kind === "masked" ? [] : [`default ${initial}`]),
+  ].join(" ").replace(/\s+/g, " ");
+}
