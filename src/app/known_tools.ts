@@ -4,9 +4,7 @@ const names: ReadonlySet<string> = new Set([
   ...["llm_generate", "llm_models"],
   ...["servicenow_search", "servicenow_count", "servicenow_get_record", "servicenow_describe", "servicenow_create"],
   ...["servicenow_update", "servicenow_add_note", "servicenow_approve", "servicenow_order", "servicenow_attach"],
-  ...["servicenow_fetch_attachment", "servicenow_my_profile", "servicenow_list_attachments"],
-  ...["servicenow_save_attachment", "servicenow_add_comment", "servicenow_create_incident"],
-  "servicenow_add_attachment",
+  "servicenow_fetch_attachment",
 ]);
 
 export function isKnownTool(name: string): boolean {

@@ -164,11 +164,10 @@ const charactersPerToken = 4.3;
 export function createToolListCost(tools: readonly Tool[]): (scopes: readonly string[]) => number {
   let entries: readonly { readonly scopes: readonly string[]; readonly characters: number }[] | null = null;
   return (scopes) => {
-    entries ??= createToolRegistry(tools).all().flatMap(({ tool, inputSchema }) => {
-      if (tool.unlisted === true) return [];
-      const { name, description } = tool;
-      return [{ scopes: tool.scopes, characters: JSON.stringify({ name, description, inputSchema }).length }];
-    });
+    entries ??= createToolRegistry(tools).all().map(({ tool: { name, description, scopes }, inputSchema }) => ({
+      scopes,
+      characters: JSON.stringify({ name, description, inputSchema }).length,
+    }));
     const held = effectiveScopes(scopes);
     const listed = entries.filter((entry) => entry.scopes.every((scope) => held.has(scope)));
     return Math.round(listed.reduce((sum, { characters }) => sum + characters, 0) / charactersPerToken);

@@ -120,7 +120,7 @@ type ListHandler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 export function createToolsList(tools: Registry<never, RegisteredTool>): ListHandler {
   return createKeptList(tools, {
     name: "tools",
-    entries: () => tools.all().filter(({ tool }) => tool.unlisted !== true),
+    entries: tools.all,
     nameOf: ({ tool }) => tool.name,
     scopesOf: ({ tool }) => tool.scopes,
     encode: (entry, { revision, resultForm, exchange: { profile } }) =>

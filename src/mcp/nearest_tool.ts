@@ -9,9 +9,7 @@ const maxNameCharacters = 128;
 /** The tool that the caller may use and that is called nearly so, here or elsewhere; `null` when none is. */
 export function nearestTool(name: string, tools: ToolRegistry, principal: Principal): string | null {
   if (name.length > maxNameCharacters) return null;
-  const offered = tools.all().map(({ tool }) => tool).filter(({ unlisted, scopes }) =>
-    unlisted !== true && hasScopes(principal, scopes)
-  );
+  const offered = tools.all().map(({ tool }) => tool).filter(({ scopes }) => hasScopes(principal, scopes));
   // clients put a server's name before it: mcp__files__file_read, files.file_read
   const plain = fold(name);
   const found = offered.find(({ name: own, knownAs = "" }) =>

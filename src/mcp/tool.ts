@@ -161,10 +161,6 @@ export interface Tool {
   readonly inputSchema?: Readonly<Record<string, unknown>> & { readonly type: "object" };
   /** A `z.object` for `structuredContent`, or nothing. */
   readonly output?: z.ZodType;
-  /** Callable and not listed: a former name. */
-  readonly unlisted?: boolean;
-  /** The tool that took its place, whose rules hold for it too. */
-  readonly successor?: string;
   /** What a caller may ask for in one answer, where that is more than clients let pass unasked. */
   readonly maxResultCharacters?: number;
   /** Files or tables that every call is about, beside those in its parameters; an empty text for all there is. */

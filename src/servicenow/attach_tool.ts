@@ -164,6 +164,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     scopes: ["servicenow:write", "files:read"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     aliases: fileNames,
+    knownAs: "servicenow_add_attachment",
     input: z.object({
       id: idParameter(),
       table: optionalTable(),
@@ -199,6 +200,7 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     scopes: ["servicenow:read", "files:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     aliases: fileNames,
+    knownAs: "servicenow_save_attachment",
     input: z.object({
       id: idParameter(),
       table: optionalTable(),
@@ -217,7 +219,7 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
 }
 
 /** A file by a name that the caller did not choose replaces nothing. */
-export async function saveAttachment(
+async function saveAttachment(
   { servicenow, files }: { readonly servicenow: ServicenowRecords; readonly files: AttachmentFiles },
   { pieces, fileName, cancel, failureOf }: AttachmentContent,
   chosen: string | undefined,

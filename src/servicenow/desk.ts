@@ -17,7 +17,7 @@ import type { ServicenowInstance } from "./transport.ts";
 import type { ServicenowLinks } from "./links.ts";
 import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
-import { attachFile, fetchFile, fetchNamedFile } from "./record_files.ts";
+import { attachFile, fetchNamedFile } from "./record_files.ts";
 import { searchRecords } from "./search.ts";
 
 // A table as the person sees it: the true names of its fields, what they hold, and which values they take.
@@ -102,7 +102,6 @@ export function createDesk(options: DeskOptions): Desk {
     get: job(getRecord),
     describe: job(describeTable),
     fetchFile: job(fetchNamedFile),
-    fetchFileById: job(fetchFile),
     describeItem: job(readItem),
     order: job(orderFromCatalog),
     create: job(createRecord),

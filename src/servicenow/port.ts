@@ -283,8 +283,6 @@ interface DeskReads {
   ): DeskPortAnswer<TableDescription>;
   /** The file of a record by its name, or its only one. */
   fetchFile(request: FileRequest, caller: Caller): DeskPortAnswer<AttachmentContent>;
-  /** A file by its own sys_id. */
-  fetchFileById(attachmentId: string, caller: Caller): DeskPortAnswer<AttachmentContent>;
   /** The tables that the operator opened. */
   readonly tables: readonly string[];
 }

@@ -85,7 +85,7 @@ function listLines(records: readonly ShownRecord[]): readonly string[] {
 }
 
 /** A line for each field. */
-export function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
+function fieldLines({ fields }: ShownRecord, maxCharacters = maxValueCharacters): readonly string[] {
   return fields.map(({ name, value }) => {
     const label = journals.test(name) && value !== ""
       ? `${name} (times as ServiceNow shows this user; include=journal: UTC)`
@@ -141,6 +141,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: recordNames,
+    knownAs: "servicenow_my_profile servicenow_list_attachments",
     input: z.object({
       id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
       table: optionalTable(),

@@ -49,7 +49,7 @@ export async function listFiles(
 }
 
 /** A file by its own sys_id. */
-export async function fetchFile(
+async function fetchFile(
   { callAs, access }: DeskParts,
   attachmentId: string,
   person: Person,

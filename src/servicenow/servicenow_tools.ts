@@ -16,31 +16,26 @@ import {
   servicenowGetRecordTool,
   servicenowSearchTool,
 } from "./read_tools.ts";
-import { formerReadingTools, formerWritingTools } from "./former_tools.ts";
 
 /** Tools that read, and those that write if the operator has turned `writing` on. */
 export function servicenowTools(
   servicenow: ServicenowRecords,
   { files, writing }: { readonly files: AttachmentFiles; readonly writing: boolean },
 ): readonly Tool[] {
-  const create = servicenowCreateTool(servicenow);
-  const attach = servicenowAttachTool(servicenow, files);
   const tools: readonly Tool[] = [
     servicenowSearchTool(servicenow),
     servicenowCountTool(servicenow),
     servicenowGetRecordTool(servicenow),
     servicenowDescribeTool(servicenow),
     servicenowFetchAttachmentTool(servicenow, files),
-    ...formerReadingTools(servicenow, files),
     ...(writing
       ? [
-        create,
+        servicenowCreateTool(servicenow),
         servicenowUpdateTool(servicenow),
         servicenowAddNoteTool(servicenow),
         servicenowOrderTool(servicenow),
         servicenowApproveTool(servicenow),
-        attach,
-        ...formerWritingTools(servicenow, { create, attach }),
+        servicenowAttachTool(servicenow, files),
       ]
       : []),
   ];

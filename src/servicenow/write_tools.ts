@@ -38,7 +38,7 @@ function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"]
     : `NOT taken: ${name} ${wanted}; ${shown}. The user's rights or a rule of the instance decided so.`;
 }
 
-export function reportLines(report: ChangeReport): readonly string[] {
+function reportLines(report: ChangeReport): readonly string[] {
   const { dryRun, table, name, link, changes, notTaken, alsoChanged, notes, version } = report;
   const isUnknown = notTaken.every(({ isUnknown: each }) => each);
   const refusal = isUnknown
@@ -124,6 +124,7 @@ export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     aliases: createNames,
+    knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
       table: z.string(),
       values: valuesParameter,
@@ -198,6 +199,7 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
     scopes: ["servicenow:write"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
     aliases: noteNames,
+    knownAs: "servicenow_add_comment servicenow_add_work_note",
     input: z.object({
       id: idParameter(),
       table: optionalTable(),

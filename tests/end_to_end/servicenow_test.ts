@@ -64,7 +64,7 @@ Deno.test("SIGN_IN=servicenow: two people of different rights see different reco
 
   // The instance ends Ben's sign-in: his agent is told in words where to go, and our own token stays good.
   instance.oauth.endTokensOf("ben");
-  const expired = await ben.callTool({ name: "servicenow_my_profile", arguments: {} });
+  const expired = await ben.callTool({ name: "servicenow_get_record", arguments: { id: "me" } });
   assert.equal(expired.isError, true);
   assert.match(
     JSON.stringify(expired.content),

@@ -20,7 +20,7 @@ const scope = "servicenow:read";
 const found = findPostgres();
 const whoAmI = [
   { jsonrpc: "2.0", id: 1, method: "resources/read", params: { uri: "servicenow://me" } },
-  toolCall("servicenow_my_profile", {}),
+  toolCall("servicenow_get_record", { id: "me" }),
 ];
 
 Deno.test({

@@ -112,8 +112,7 @@ Deno.test("documentation: the README's table names every tool with its scope", (
     for (const [, name = ""] of names.matchAll(/`([a-z_]+)`/g)) scopeOf.set(name, scope);
   }
   const offered = new Map<string, string>();
-  for (const [path, source] of sourceFiles("src")) {
-    if (path.endsWith("former_tools_tool.ts") || path.endsWith("former_tools.ts")) continue; // not listed any more
+  for (const [, source] of sourceFiles("src")) {
     for (const [, name = "", scope = ""] of source.matchAll(/ name: "([a-z_]+)",[^]*?scopes: \["([a-z:]+)"/g)) {
       offered.set(name, scope);
     }

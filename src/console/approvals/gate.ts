@@ -98,7 +98,7 @@ type GateOptions = Omit<HoldOptions, "pageUrl"> & { readonly pageUrl: string | n
 export function gateTool(tool: Tool, options: GateOptions): Tool {
   const { rules, clock } = options;
   const changes = tool.annotations.readOnlyHint !== true;
-  const { name, successor } = tool;
+  const { name } = tool;
   return {
     ...tool,
     run(input, context) {
@@ -106,7 +106,6 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
       const { subject: person, clientId, grantId } = context.principal;
       const call = {
         ...{ person, clientId, grantId, tool: name, changes },
-        ...(successor === undefined ? {} : { successor }),
         ...placesOf(tool, input, options.placeReader),
       };
       const decide = (judged: JudgedCall): ToolOutcome | Promise<ToolOutcome> => {

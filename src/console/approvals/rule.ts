@@ -16,8 +16,6 @@ export interface JudgedCall {
   readonly clientId: string;
   readonly grantId: string;
   readonly tool: string;
-  /** Of a former name: the tool's name now. */
-  readonly successor?: string;
   /** The tool changes something. */
   readonly changes: boolean;
   /** Paths of the workspace without a leading slash, tables of ServiceNow; empty for a call about none. */
@@ -131,7 +129,7 @@ function isAboutCaller(rule: Rule, call: JudgedCall, now: number): boolean {
 }
 
 function isAboutTool({ tool }: Rule, call: JudgedCall): boolean {
-  if (tool === undefined || tool === call.tool || tool === call.successor) return true;
+  if (tool === undefined || tool === call.tool) return true;
   return tool === everyChange && call.changes;
 }
 

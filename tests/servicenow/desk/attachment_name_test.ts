@@ -2,23 +2,23 @@ import assert from "node:assert/strict";
 import { fingerprintTree } from "../../workspace/confined_base.ts";
 import { type Desk, openDesk } from "./desk_place.ts";
 
-/** Saves an attachment by its id and gives the name of the new file. */
-async function save({ text }: Desk, input: object): Promise<string> {
-  const said = await text("servicenow_save_attachment", input);
+/** Saves the one attachment of a record and gives the name of the new file. */
+async function save({ text }: Desk, input: object = {}): Promise<string> {
+  const said = await text("servicenow_fetch_attachment", { id: "INC0010001", ...input });
   const [, name] = /^Saved (.*) \(\d+ bytes\)$/.exec(said) ?? [];
   assert.ok(name !== undefined, said);
   return name;
 }
 
-/** An attachment with some text and this name. */
-async function attach({ call, root, instance }: Desk, name: string): Promise<string> {
+/** Gives a record one attachment, with some text and this name. */
+async function attach({ call, root, instance }: Desk, name: string): Promise<void> {
   await Deno.mkdir(`${root}/from`, { recursive: true });
   await Deno.writeTextFile(`${root}/from/page.txt`, "of a stranger");
+  instance.tables.get("sys_attachment")?.clear();
   const input = { table: "incident", id: "INC0010001", filename: "from/page.txt" };
-  assert.ok((await call("servicenow_add_attachment", input)).ok);
+  assert.ok((await call("servicenow_attach", input)).ok);
   const id = [...instance.tables.get("sys_attachment")?.keys() ?? []].at(-1) ?? "";
   instance.changeAttachment(id, { file_name: name });
-  return id;
 }
 
 Deno.test("an attachment's own name cannot become a path, nor a name that misleads or that no file can have", async () => {
@@ -40,7 +40,8 @@ Deno.test("an attachment's own name cannot become a path, nor a name that mislea
       ["\ud83d\ude00".repeat(100), "\ud83d\ude00".repeat(30)],
     ] as const
   ) {
-    const filename = await save(place, { attachment_id: await attach(place, name) });
+    await attach(place, name);
+    const filename = await save(place);
     if (expected === "attachment") assert.match(filename, /^attachment(?: \(\d+\))?$/);
     else assert.equal(filename, expected);
     assert.equal(await Deno.readTextFile(`${place.root}/${filename}`), "of a stranger");
@@ -64,10 +65,10 @@ Deno.test("an attachment saved by its own name replaces nothing, whatever has th
   for (const [name, take] of Object.entries(takers)) {
     take(`${root}/${name}`);
     const before = fingerprintTree(root);
-    const id = await attach(place, name);
+    await attach(place, name);
     const names = [];
     for (let count = 0; count < 2; count++) {
-      names.push(await save(place, { attachment_id: id }));
+      names.push(await save(place));
     }
     const dot = name.lastIndexOf(".");
     const [stem, extension] = dot === -1 ? [name, ""] : [name.slice(0, dot), name.slice(dot)];
@@ -80,8 +81,8 @@ Deno.test("an attachment saved by its own name replaces nothing, whatever has th
     await Deno.remove(`${root}/.portcullis`, { recursive: true });
     assert.equal(fingerprintTree(root), before);
   }
-  const chosen = { attachment_id: await attach(place, "anything"), filename: "Makefile" };
-  assert.equal(await save(place, chosen), "Makefile");
+  await attach(place, "anything");
+  assert.equal(await save(place, { filename: "Makefile" }), "Makefile");
   assert.equal(await Deno.readTextFile(`${root}/Makefile`), "of a stranger");
 });
 

@@ -131,9 +131,6 @@ Deno.test("a note says to whom it goes, and nothing goes to the caller by defaul
     /^comments: On its way\n {2}to you$/m,
   );
   assert.deepEqual(desk.instance.journal(sysId("1c", 2), "comments"), [note.text]);
-  // The old name ran for the customer by default.
-  await desk.text("servicenow_add_comment", { table: "incident", id: "INC0010002", text: "Old agent" });
-  assert.equal(desk.instance.journal(sysId("1c", 2), "work_notes").at(-1), "Old agent");
   assert.match(await desk.text("servicenow_add_note", { ...note, audience: "caller", text: " " }), /must not be empty/);
 });
 

@@ -69,7 +69,7 @@ export async function openDesk(
       return outcome.content.map((block) => block.type === "text" ? block.text : "").join("\n");
     },
     tokens: () =>
-      registry.all().filter(({ tool }) => tool.unlisted !== true).reduce(
+      registry.all().reduce(
         (sum, { tool: { name, title, description, annotations }, inputSchema }) =>
           sum + countTokens(JSON.stringify({ name, title, description, inputSchema, annotations })),
         0,

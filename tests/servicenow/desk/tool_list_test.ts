@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { nearestTool } from "../../../src/mcp/nearest_tool.ts";
 import { createToolRegistry } from "../../../src/mcp/registry.ts";
 import { toFlatSchema } from "../../../src/mcp/tool_schema.ts";
 import { offeredScopes } from "../../../src/lib/scopes.ts";
-import { sysId } from "../../fixtures/servicenow/world.ts";
+import { principalWith } from "../../mcp/harness.ts";
 import { openDesk } from "./desk_place.ts";
 
 const maxTokens = 1_900;
@@ -10,8 +11,7 @@ const maxTools = 12;
 
 Deno.test("the ServiceNow tools are twelve at most, in fewer than 1,900 tokens with titles and annotations", async () => {
   await using desk = await openDesk({ people: [] });
-  const listed = desk.tools.filter(({ unlisted }) => unlisted !== true);
-  assert.ok(listed.length <= maxTools);
+  assert.ok(desk.tools.length <= maxTools);
   assert.ok(desk.tokens() < maxTokens, String(desk.tokens()));
 });
 
@@ -41,29 +41,30 @@ Deno.test("tools that write are offered only when the operator turned writing on
   }
 });
 
-Deno.test("former names run, and are not listed", async () => {
+Deno.test("a search takes the parameters of each table's fields, and a table by another name", async () => {
   await using desk = await openDesk();
-  assert.match(await desk.text("servicenow_my_profile", {}), /user_name: ada/);
-  const listed = await desk.text("servicenow_list_attachments", { table: "incident", id: "INC0010001" });
-  assert.equal(listed, `mx-01.log: 22 bytes, attachment_id ${sysId("af")}`);
-  assert.equal(
-    await desk.text("servicenow_save_attachment", { attachment_id: sysId("af") }),
-    "Saved mx-01.log (22 bytes)",
-  );
-  const created = { short_description: "The screen flickers", description: "", urgency: "2" };
-  assert.match(
-    await desk.text("servicenow_create_incident", created, "ben"),
-    /^INC0010016 .*[^]*caller_id: Ben Bitdiddle/,
-  );
-  assert.match(
-    await desk.text("servicenow_add_attachment", { table: "incident", id: "INC0010001", filename: "mx-01.log" }),
-    /^Attached mx-01\.log/,
-  );
   const search = { table: "incident", text: "email", state: "2", active: true, limit: 4, offset: 0, descending: true };
   assert.match(await desk.text("servicenow_search", search), /INC0010001/);
   assert.match(await desk.text("servicenow_search", { table: "catalog", text: "laptop" }), /Standard Laptop/);
-  const former = desk.tools.filter(({ unlisted }) => unlisted === true).map(({ name }) => name);
-  assert.equal(former.length, 6);
+});
+
+Deno.test("an unknown ServiceNow tool names the one that does the same", async () => {
+  await using desk = await openDesk({ people: [] });
+  const registry = createToolRegistry(desk.tools);
+  const principal = principalWith(offeredScopes({ servicenow: "write" }));
+  for (
+    const [asked, nearest] of [
+      ["servicenow_my_profile", "servicenow_get_record"],
+      ["servicenow_list_attachments", "servicenow_get_record"],
+      ["servicenow_save_attachment", "servicenow_fetch_attachment"],
+      ["servicenow_add_comment", "servicenow_add_note"],
+      ["servicenow_create_incident", "servicenow_create"],
+      ["servicenow_add_attachment", "servicenow_attach"],
+      ["servicenow_serach", "servicenow_search"],
+    ] as const
+  ) {
+    assert.equal(nearestTool(asked, registry, principal), nearest);
+  }
 });
 
 Deno.test("every tool tells an agent whose user has not linked an account what to do, and asks nothing upstream", async () => {
@@ -71,13 +72,11 @@ Deno.test("every tool tells an agent whose user has not linked an account what t
   await Deno.writeTextFile(`${desk.root}/a.txt`, "a");
   const common = {
     ...{ table: "incident", id: "INC0010001", text: "x", audience: "team", values: "urgency=1" },
-    ...{ decision: "approve", item: "Standard Laptop", filename: "a.txt", attachment_id: sysId("af") },
-    ...{ short_description: "x" },
+    ...{ decision: "approve", item: "Standard Laptop", filename: "a.txt" },
   };
-  for (const tool of createToolRegistry(desk.tools).all()) {
-    const input = Object.fromEntries(Object.entries(common).filter(([name]) => tool.parameters.has(name)));
-    const { short_description: _, ...plain } = input as typeof input & { readonly short_description?: string };
-    const said = await desk.text(tool.tool.name, tool.tool.unlisted === true ? input : plain, "stranger");
+  for (const { tool, parameters } of createToolRegistry(desk.tools).all()) {
+    const input = Object.fromEntries(Object.entries(common).filter(([name]) => parameters.has(name)));
+    const said = await desk.text(tool.name, input, "stranger");
     assert.match(said, /not_linked\): Authentication required\. .*open https:\/\/mcp\.example\.com\/servicenow\/link/);
   }
   assert.equal(desk.instance.requests.length, 0);
