@@ -143,7 +143,7 @@ const ownTime = new Set([
   "src/lib/time.ts",
   "src/lib/request_text.ts", // bodies that arrive
   "src/lib/turns.ts", // what the thread did, which no simulation can tell
-  "src/http/body_intake.ts",
+  "src/http/rate_limit.ts",
   "src/lib/json_log.ts", // lines on their way out
   "src/mcp/serve_stdio.ts",
   "src/lib/public_document.ts", // documents on their way in

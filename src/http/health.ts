@@ -2,7 +2,7 @@
 import type { Endpoint } from "../lib/endpoint.ts";
 import { createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import { addresseeOf, type KnownNames } from "./origin.ts";
+import { addresseeOf, type KnownNames } from "./router.ts";
 
 export interface HealthOptions {
   readonly version: string;

@@ -2,6 +2,30 @@
  * The `/mcp` endpoint: one posted body in, one answer out. Authentication comes first, and where it depends on the
  * body it is decided on the same single parse that is dispatched.
  */
+import {
+  type BodyBounds,
+  type BodyOptions,
+  type BodyRefusal,
+  bodyTimeoutMs,
+  declaredLength,
+  readRequestText,
+  withRequestText,
+} from "../lib/request_text.ts";
+import { type BodyIntake, createBodyIntake, intakeBytesFor, requestBytes } from "./rate_limit.ts";
+import {
+  acceptsAnything,
+  acceptsEventStream,
+  acceptsJsonAlone,
+  createAnswerEncoder,
+  type EventStreamOptions,
+  eventStreamOptions,
+  methodNotAllowed,
+  refuse,
+  refuseBody,
+  refuseLoad,
+  type ScopeChallenge,
+  watchEnd,
+} from "./mcp_response.ts";
 import { headerOf, keepHeaders } from "../lib/served_request.ts";
 import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
 import {
@@ -18,37 +42,67 @@ import {
   serviceNowName,
   tooManyCalls,
 } from "../mcp/mod.ts";
-import {
-  acceptsAnything,
-  acceptsEventStream,
-  acceptsJsonAlone,
-  createAnswerEncoder,
-  type EventStreamOptions,
-  eventStreamOptions,
-  methodNotAllowed,
-  refuse,
-  refuseBody,
-  refuseLoad,
-  type ScopeChallenge,
-  watchEnd,
-} from "./mcp_response.ts";
 import { type Throttled, whenReady } from "../lib/join_next.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Result } from "../lib/result.ts";
 import { unavailability } from "../lib/system_fault.ts";
-import {
-  type BodyRefusal,
-  bodyTimeoutMs,
-  declaredLength,
-  readRequestText,
-  withRequestText,
-} from "../lib/request_text.ts";
 import { runInTurn } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
-import { holdBody, refuseStopping } from "./body_hold.ts";
-import { type BodyIntake, createBodyIntake, intakeBytesFor } from "./body_intake.ts";
+
+// A caller's share of the memory, held for one request from its head to its answer.
+
+/** Whose body it is, and how much of it. */
+interface BodyUse {
+  readonly intake: BodyIntake;
+  readonly caller: string;
+  readonly declared: number | null;
+  readonly bounds: BodyBounds;
+}
+
+/** What `readRequestText` is given, and released when the request is answered. A class, since closures cost each call. */
+class BodyHold implements BodyOptions {
+  readonly declared: number | null;
+  readonly #intake: BodyIntake;
+  readonly #caller: string;
+  #bytes: number;
+
+  constructor({ intake, caller, declared }: BodyUse, bytes: number) {
+    this.declared = declared;
+    this.#intake = intake;
+    this.#caller = caller;
+    this.#bytes = bytes;
+  }
+
+  admitMore(bytes: number): boolean {
+    if (!this.#intake.take(this.#caller, bytes)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  release(): void {
+    this.#intake.release(this.#caller, this.#bytes);
+  }
+}
+
+/** Takes the share, or gives the refusal. */
+function holdBody(use: BodyUse): BodyHold | Response {
+  const bytes = requestBytes + Math.min(use.declared ?? 0, use.bounds.maxBytes);
+  switch (use.intake.admit(use.caller, bytes)) {
+    case "admitted":
+      return new BodyHold(use, bytes);
+    case "stopping":
+      return refuseStopping();
+    case "over_share":
+      return refuseLoad("Too many requests of yours are in flight");
+  }
+}
+
+/** The answer to a body that our own stop keeps from arriving. */
+function refuseStopping(): Response {
+  return refuseLoad("The server is stopping");
+}
 
 // What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call.
 

@@ -2,7 +2,7 @@
 import { errorText, type Frame, type FrameReader, type McpAnswer, refusalCode, rpcErrorCode } from "../mcp/mod.ts";
 import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
 import { headerOf } from "../lib/served_request.ts";
-import { intakeRetrySeconds } from "./body_intake.ts";
+import { intakeRetrySeconds } from "./rate_limit.ts";
 
 // A stream of messages as Server-Sent Events (WHATWG HTML §9.2).
 

@@ -1,5 +1,5 @@
 /** What other parts use of http. */
-export { createBodyIntake, intakeBytesFor } from "./body_intake.ts";
+export { createBodyIntake, intakeBytesFor } from "./rate_limit.ts";
 export { ConnectionPeer, createProxyNotice, type ProxyNotice } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";
 export {
@@ -20,7 +20,7 @@ export {
 } from "./home.ts";
 export { createMcpEndpoint, defaultMaxPublicBodyBytes } from "./mcp_endpoint.ts";
 export type { EventStreamOptions } from "./mcp_response.ts";
-export { knownNames } from "./origin.ts";
+export { knownNames } from "./router.ts";
 export {
   createRateLimiter,
   createSharedRateLimiter,

@@ -1,13 +1,20 @@
 /** Access tokens: JWTs of the profile RFC 9068, signed with EdDSA, each tied to a grant. */
 import * as z from "zod";
-import type { Clock } from "../lib/time.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { loadOnce } from "../lib/program.ts";
 import { randomId } from "../lib/random_secret.ts";
-import type { Grant } from "./records.ts";
+import { type Grant, grants, operatorTokens, revokedTokens, signingKeys, users } from "./records.ts";
 import { parseScope } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import type { SigningKeys } from "./signing_keys.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
+import type { Log } from "../lib/log.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
+import { findOperatorToken, operatorClientId } from "./operator_token.ts";
+import { effectiveScopes } from "../lib/scopes.ts";
+import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
 
 // RFC 9068 §2.2, and the grant that the token hangs on. A token with other claims was not made here.
 const claimsSchema = z.lazy(() =>
@@ -33,7 +40,7 @@ const headerSchema = z.lazy(() =>
   z.strictObject({ alg: z.literal("EdDSA"), typ: z.literal("at+jwt"), kid: z.string() })
 );
 
-export interface AccessTokenClaims {
+interface AccessTokenClaims {
   readonly subject: string;
   readonly clientId: string;
   readonly grantId: string;
@@ -46,7 +53,7 @@ export interface AccessTokenClaims {
   readonly expiresAt: number;
 }
 
-export type AccessTokenProblem =
+type AccessTokenProblem =
   | "malformed_token"
   | "foreign_token_header"
   | "unknown_signing_key"
@@ -138,5 +145,170 @@ export function createAccessTokens(options: {
         expiresAt,
       });
     },
+  };
+}
+
+// Verifies bearer tokens for the resource server: whom each acts for, and whether it is still valid.
+
+// Reports a token's revocation to streams, which outlive the request that showed the token.
+
+/** Calls `onRevoked` once when the principal's token is revoked, or its grant or user ends; not at its expiry. */
+type TokenWatch = (principal: Principal, onRevoked: () => void) => () => void;
+
+/** The watchers of one token. */
+interface Group {
+  readonly ends: Set<() => void>;
+  readonly stop: () => void;
+}
+
+/** Checks once for all watchers of a token. */
+function createTokenWatch(
+  { storage, isLive, log, timers }: {
+    readonly storage: Storage;
+    readonly isLive: (principal: Principal) => Promise<boolean>;
+    readonly log: Log;
+    readonly timers?: Timers | undefined;
+  },
+): TokenWatch {
+  const groups = new Map<string, Group>();
+
+  const begin = (name: string, principal: Principal): Group => {
+    const ends = new Set<() => void>();
+    const watch = watchEntries(storage, recordsOf(principal), async () => {
+      if (await isLive(principal)) return;
+      for (const end of [...ends]) if (ends.delete(end)) end();
+      leave(name);
+    }, { log, timers });
+    watch.look(); // it may have ended since the request's token was verified
+    return { ends, stop: watch.stop };
+  };
+  const leave = (name: string): void => {
+    const group = groups.get(name);
+    if (group === undefined || group.ends.size > 0) return;
+    groups.delete(name);
+    group.stop();
+  };
+
+  return (principal, onRevoked) => {
+    const name = `${principal.clientId} ${principal.tokenId}`;
+    const group = groups.get(name) ?? begin(name, principal);
+    groups.set(name, group);
+    const end = (): void => onRevoked();
+    group.ends.add(end);
+    return () => {
+      if (group.ends.delete(end)) leave(name);
+    };
+  };
+}
+
+/** The records that decide whether the token is alive; see `isLive` in verifier.ts. */
+function recordsOf({ clientId, grantId, tokenId, keyId, subject }: Principal): readonly StorageKey[] {
+  if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
+  const signedBy = keyId === null ? [] : [signingKeys.key(keyId)];
+  return [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject), ...signedBy];
+}
+
+/** Why a bearer token is refused. */
+type TokenProblem =
+  | AccessTokenProblem
+  | "refresh_token_as_bearer"
+  | "unknown_operator_token"
+  | "not_an_operator_token"
+  | "revoked_token"
+  | "disabled_user";
+
+/** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
+export interface Verifier {
+  verify(token: string): Promise<Result<Principal, TokenProblem>>;
+  /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
+  verifyKey(key: string): Promise<Result<Principal, TokenProblem>>;
+  /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
+  isLive(principal: Principal): Promise<boolean>;
+  whyEnded(principal: Principal): Promise<"disabled_user" | "revoked_token">;
+  /** Tells when {@link Verifier.isLive} turns false. */
+  readonly watch: TokenWatch;
+  /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
+  changeCount(): number | Promise<number>;
+}
+
+/**
+ * Whether a verified access token is alive: not expired nor revoked, its grant still stored, and its user not disabled
+ * or reset since.
+ */
+export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<boolean>;
+
+export function createLivenessCheck(storage: Storage, users: UserDirectory, clock: Clock): LivenessCheck {
+  return async ({ grantId, tokenId, expiresAt }) => {
+    const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
+    // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
+    if (expiresAt <= clock()) return false;
+    return grant !== null && revoked === null && await isLiveGrant(users, grant.value);
+  };
+}
+
+export function createVerifier(
+  { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
+    readonly storage: Storage;
+    readonly log: Log;
+    readonly timers?: Timers | undefined;
+    readonly signingKeys: Pick<SigningKeys, "find">;
+    readonly users: UserDirectory;
+    readonly accessTokens: AccessTokens;
+    readonly isLiveToken: LivenessCheck;
+  },
+): Verifier {
+  const isLive = async (principal: Principal): Promise<boolean> => {
+    if (principal.clientId !== operatorClientId) {
+      // A key that was withdrawn ends the tokens that were verified before, too.
+      if (principal.keyId !== null && await signingKeys.find(principal.keyId) === null) return false;
+      return await isLiveToken(principal);
+    }
+    const token = await operatorTokens.read(storage, principal.tokenId);
+    return token !== null && await users.isLiveToken(token.value);
+  };
+  const whyEnded: Verifier["whyEnded"] = async ({ subject }) =>
+    await users.isDisabled(subject) ? "disabled_user" : "revoked_token";
+  const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> =>
+    await isLive(principal) ? success(principal) : failure(await whyEnded(principal));
+  const verifyOperatorToken = async (token: string): Promise<Result<Principal, TokenProblem>> => {
+    const found = await findOperatorToken(storage, token);
+    if (found === null) return failure("unknown_operator_token");
+    const { id, userId, scopes, expiresAt } = found;
+    const principal: Principal = {
+      subject: userId,
+      clientId: operatorClientId,
+      grantId: id,
+      tokenId: id,
+      keyId: null,
+      scopes: effectiveScopes(scopes),
+      expiresAt,
+    };
+    return await whileLive(principal);
+  };
+  return {
+    async verify(token) {
+      if (token.startsWith("pct_")) return await verifyOperatorToken(token);
+      if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
+      const verified = await accessTokens.verify(token);
+      if (!verified.ok) return verified;
+      const { subject, clientId, grantId, tokenId, keyId, scopes, expiresAt } = verified.value;
+      const principal: Principal = {
+        subject,
+        clientId,
+        grantId,
+        tokenId,
+        keyId,
+        scopes: effectiveScopes(scopes),
+        expiresAt,
+      };
+      return await whileLive(principal);
+    },
+    async verifyKey(key) {
+      return key.startsWith("pct_") ? await verifyOperatorToken(key) : failure("not_an_operator_token");
+    },
+    isLive,
+    whyEnded,
+    watch: createTokenWatch({ storage, isLive, log, timers }),
+    changeCount: () => storage.changeCount(),
   };
 }

@@ -1,18 +1,43 @@
 /** The authorization server: its routes, and the verifier for the resource server. */
-import { createAccessTokens } from "./access_token.ts";
-import type { Administration } from "./administration.ts";
-import type { Visits } from "./visits.ts";
-import { createClientDirectory } from "./client_directory.ts";
+import { hashSecret, randomId } from "../lib/random_secret.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import type { EndpointName, Endpoints } from "./endpoints.ts";
+import { createUserDirectory, type UserDirectory } from "./manage_users.ts";
+import { setUpCodes, unchanged } from "./records.ts";
+import { createAccessTokens, createLivenessCheck, createVerifier, type Verifier } from "./access_token.ts";
+import type { Administration, Visits } from "./for_console.ts";
+import { createClientDirectory } from "./client_directory.ts";
+import type { CredentialKey, EndpointName, Endpoints } from "./endpoints.ts";
 import { createAgreedClock, systemTimers } from "../lib/time.ts";
 import type { Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
-import type { CredentialKey } from "./credential_key.ts";
 import { createSigningKeys } from "./signing_keys.ts";
-import { issueSetUpLink } from "./set_up_link.ts";
-import { createUserDirectory } from "./manage_users.ts";
-import { createLivenessCheck, createVerifier, type Verifier } from "./verifier.ts";
+
+// The one-time link to `/setup`, with which the first person becomes the owner.
+
+const setUpLinkLifetimeMs = 600_000;
+
+type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock"> & {
+  readonly users: UserDirectory;
+};
+
+/**
+ * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
+ * link that is still good is given again, for installations of several instances.
+ */
+async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
+  const { issuer, storage, secrets, clock } = options;
+  for (;;) {
+    if (await options.users.hasOwner()) return null;
+    const found = await setUpCodes.read(storage, "current");
+    const seed = isShared && found !== null ? found.value.seed : randomId();
+    const code = secrets.authenticate("set-up-link", seed);
+    const issued = await storage.commit({
+      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
+      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
+    });
+    if (issued) return `${issuer}/setup?code=${code}`;
+  }
+}
 
 /** A route, and its rate limit by address. */
 export interface AuthorizationRoute extends Route {

@@ -13,7 +13,7 @@ import {
 } from "./interaction.ts";
 import { hashSecret, randomId } from "../lib/random_secret.ts";
 import { servicenowOfferPage } from "./consent_page.ts";
-import { goToInstancePage } from "./servicenow_page.ts";
+import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {
   answeredRequests,
   approvedRequestLifetimeSeconds,

@@ -1,5 +1,5 @@
 /** `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. */
-import type { AccessTokens } from "./access_token.ts";
+import type { AccessTokens, LivenessCheck } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -8,7 +8,6 @@ import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from
 import { jsonResponse, noStore, refuseLogged, wrongMethod } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
-import type { LivenessCheck } from "./verifier.ts";
 
 interface IntrospectOptions
   extends

@@ -1,5 +1,5 @@
 /** What other parts use of oauth. */
-export type { Administration, UserChange } from "./administration.ts";
+export type { Administration, UserChange } from "./for_console.ts";
 export {
   type AuthorizationRoute,
   type AuthorizationServer,
@@ -19,8 +19,8 @@ export {
   type VisitRefusal,
 } from "./servicenow_port.ts";
 export { resealSigningKeys } from "./signing_keys.ts";
-export type { Verifier } from "./verifier.ts";
-export type { Visitor, Visits } from "./visits.ts";
+export type { Verifier } from "./access_token.ts";
+export type { Visitor, Visits } from "./for_console.ts";
 export const loadManageClients = (): Promise<typeof import("./manage_clients.ts")> => import("./manage_clients.ts");
 export const loadPasswordHash = (): Promise<typeof import("./password_hash.ts")> => import("./password_hash.ts");
 export const loadSigningKeys = (): Promise<typeof import("./signing_keys.ts")> => import("./signing_keys.ts");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createPasswordThrottle } from "../../src/oauth/verify_passphrase.ts";
+import { createPasswordThrottle } from "../../src/oauth/sign_in.ts";
 import { createAgreedClock } from "../../src/lib/time.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";

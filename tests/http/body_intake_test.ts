@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
-import { createBodyIntake } from "../../src/http/body_intake.ts";
-import { limitBodies } from "../../src/http/rate_limit.ts";
+import { createBodyIntake, limitBodies } from "../../src/http/rate_limit.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, postRequest, principalWith, toolCall } from "../mcp/harness.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { addresseeOf, isKnownHost, isKnownOrigin, knownNames } from "../../src/http/origin.ts";
+import { addresseeOf, isKnownHost, isKnownOrigin, knownNames } from "../../src/http/router.ts";
 
 const names = knownNames(["http://127.0.0.1:3000", "http://localhost:3000"], ["https://app.example"], ["gate:3000"]);
 

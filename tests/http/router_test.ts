@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import type { Endpoint, Route } from "../../src/lib/endpoint.ts";
-import { knownNames } from "../../src/http/origin.ts";
-import { createRouter } from "../../src/http/router.ts";
+import { createRouter, knownNames } from "../../src/http/router.ts";
 
 const say = (name: string): Endpoint => () => new Response(name);
 const shared = (path: string, name: string): Route => ({ paths: [path], kind: "shared", endpoint: say(name) });

@@ -103,7 +103,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "operations",
     "a link that works once, within ten minutes",
-    "oauth/set_up_link.ts",
+    "oauth/authorization_server.ts",
     "setUpLinkLifetimeMs = 600_000",
   ],
   [
