@@ -1,7 +1,7 @@
 /** What other parts use of console once they are loaded later themselves. */
 export { reportAttempts } from "./connections/report.ts";
 export { auditSection } from "./pages/audit.ts";
-export { changeSection } from "./pages/change.ts";
+export { changeSection } from "./pages/audit.ts";
 export { connectionsSection } from "./pages/connections.ts";
 export { createConsole } from "./pages/console.ts";
 export { decisionsSection } from "./pages/decisions.ts";
@@ -9,6 +9,6 @@ export { liveSection } from "./pages/live.ts";
 export { callsPart, connectedPart, overviewSection, refusedPart, waitingPart } from "./pages/overview.ts";
 export { peopleSection } from "./pages/people.ts";
 export { rulesSection } from "./pages/rules.ts";
-export { ownAccount, servicenowSection } from "./pages/servicenow.ts";
+export { ownAccount, servicenowSection } from "./pages/connections.ts";
 export { settingsSection } from "./pages/settings_in_force.ts";
 export { whySection } from "./pages/why.ts";

@@ -5,10 +5,10 @@ export { type FindTrueNames, judgeByNames, type PlaceReader } from "./approvals/
 export { createRuleStore, type JudgedCall, type Rule, type RuleStore } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";
 export type { AttemptReport } from "./connections/report.ts";
-export { openStepLog, type StepLog } from "./connections/step_log.ts";
+export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
 export type { SearchAudit } from "./pages/audit.ts";
-export type { Changes } from "./pages/change.ts";
+export type { Changes } from "./pages/audit.ts";
 export type { Usage } from "./pages/connections.ts";
 
 export type { ConnectedClient, HealthFact } from "./pages/overview.ts";

@@ -1,6 +1,6 @@
 /** The places for calls that wait are shared, and neither asking nor deciding goes on for ever where others are quicker. */
 import assert from "node:assert/strict";
-import { ask } from "../../src/console/approvals/ask.ts";
+import { ask } from "../../src/console/approvals/hold.ts";
 import {
   createDecisions,
   listHeldCalls,

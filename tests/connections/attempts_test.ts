@@ -1,7 +1,6 @@
 /** Attempts put together from steps, and diagnoses that depend on time. */
 import assert from "node:assert/strict";
-import { attemptsOf, isOfClient } from "../../src/console/connections/attempts.ts";
-import { diagnose } from "../../src/console/connections/report.ts";
+import { attemptsOf, diagnose, isOfClient } from "../../src/console/connections/report.ts";
 import { makeStep, type NewStep, type Step } from "../../src/console/connections/step.ts";
 
 const start = 1_800_000_000_000;

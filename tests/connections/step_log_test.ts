@@ -1,8 +1,15 @@
 /** Steps in memory and in the storage: bounded, shared, and without secrets. */
 import assert from "node:assert/strict";
 import { createAttemptRecorder } from "../../src/console/connections/recorder.ts";
-import { openStepLog, readStoredSteps } from "../../src/console/connections/step_log.ts";
-import { agentFamily, type NewStep, shownHost, shownName, shownPath } from "../../src/console/connections/step.ts";
+import {
+  agentFamily,
+  type NewStep,
+  openStepLog,
+  readStoredSteps,
+  shownHost,
+  shownName,
+  shownPath,
+} from "../../src/console/connections/step.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createSharedRendering } from "../../src/console/pages/events.ts";
+import { createSharedRendering } from "../../src/console/pages/console.ts";
 import { connect, hiddenField, openBrowser } from "../authorization_server/harness.ts";
 import { invitePerson, signInTo, startConsole } from "./harness.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { pageOf } from "../../src/console/pages/words.ts";
+import { pageOf } from "../../src/console/pages/section.ts";
 
 const visitAt = (query: string) => ({ query: new URLSearchParams(query) }) as Parameters<typeof pageOf>[1];
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
-import { openLive } from "../../src/console/live/live.ts";
-import { argumentsInShort } from "../../src/console/live/call_table.ts";
+import { argumentsInShort, openLive } from "../../src/console/live/live.ts";
 import { lineOfRequest } from "../../src/audit/lines_of_log.ts";
 import type { Log } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";

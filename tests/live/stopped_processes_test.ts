@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
-import { createCallSwitches } from "../../src/console/live/call_switches.ts";
+import { createCallSwitches } from "../../src/console/live/live.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";

@@ -4,7 +4,7 @@
  */
 import type { Resource, ResourceFamily, ResourceOutcome, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
 import { isObject } from "../../lib/json.ts";
-import { ask, hasPlace, isStricter, type NotHeld } from "./ask.ts";
+import { ask, hasPlace, isStricter, type NotHeld, waitForDecision, type WaitOptions } from "./hold.ts";
 import { type HeldCall, heldCallId, takeHeldCall } from "./decisions.ts";
 import {
   type FindTrueNames,
@@ -15,7 +15,6 @@ import {
   placesOf,
   withTrueNames,
 } from "./places.ts";
-import { waitForDecision, type WaitOptions } from "./wait_for_decision.ts";
 import { askingRules, decidingRule, type JudgedCall, type Rule, type RuleStore } from "./rule.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";

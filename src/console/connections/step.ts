@@ -2,6 +2,10 @@
 import * as z from "zod";
 import { addressKey } from "../../lib/network.ts";
 import { doctorAgent } from "../../lib/endpoint.ts";
+import { boundedMap } from "../../lib/bounded_map.ts";
+import type { Clock, Timers } from "../../lib/time.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Storage, StorageKey } from "../../storage/mod.ts";
 
 /** In the order of a connection that goes well. */
 export const stepKinds = [
@@ -31,7 +35,7 @@ export type StepKind = typeof stepKinds[number];
 
 const optionalText = () => z.string().max(200).nullable();
 
-export const stepSchema = z.lazy(() =>
+const stepSchema = z.lazy(() =>
   z.object({
     /** Of the first and the last of its repeats, in milliseconds since the epoch. */
     time: z.number(),
@@ -89,7 +93,7 @@ const absent = {
 } as const;
 
 /** Whether a step says nothing that another does not say. */
-export function isRepeat(step: Step, of: Step): boolean {
+function isRepeat(step: Step, of: Step): boolean {
   return step.kind === of.kind && step.outcome === of.outcome && step.reason === of.reason &&
     step.address === of.address && step.agent === of.agent && step.client === of.client && step.path === of.path &&
     step.host === of.host && step.sign === of.sign && step.grant === of.grant &&
@@ -139,4 +143,177 @@ export function shownHost(host: string | null): string | null {
 /** A path of plain words; anything else could hold a secret. */
 export function shownPath(path: string): string {
   return path === "/" || /^(\/[a-z.][a-z0-9._-]{0,30}){1,4}\/?$/.test(path) ? path : "(another path)";
+}
+
+// * The steps of the last day: those of this process in memory, with a copy in the storage, and those that other
+// instances, and this one before its restart, have stored there. Strangers cause them, so everything is bounded, and
+// the storage is written at most once in some seconds.
+
+export interface StepLog {
+  /** Never throws and never waits. */
+  note(step: NewStep): void;
+  /** Those of all instances, oldest first. Without the storage, those of this process. */
+  read(): Promise<readonly Step[]>;
+  close(): Promise<void>;
+}
+
+const keptMs = 86_400_000;
+const storeIntervalMs = 5_000;
+const segmentSteps = 100;
+const maxOwnSegments = 30;
+const maxReadSegments = 100;
+/** New steps of one network, and of all, in a minute. Repeats are counted with the first of them. */
+const maxNetworkSteps = 60;
+const maxStepsAMinute = 1_000;
+const rateWindowMs = 60_000;
+const repeatMs = 600_000;
+const maxNetworks = 2_000;
+
+const family = "connection_steps";
+const segmentsKey: StorageKey = [family];
+const segmentSchema = z.lazy(() => z.object({ steps: z.array(stepSchema) }));
+/** So that the newest come first in key order. */
+const latest = 10 ** 14;
+
+interface Segment {
+  readonly key: StorageKey;
+  readonly startedAt: number;
+  readonly steps: Step[];
+}
+
+/** Reads what is stored, newest segments first where there are too many. */
+export async function readStoredSteps(storage: Storage, now: number): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  for (const { value } of await storage.list(segmentsKey, { limit: maxReadSegments })) {
+    const parsed = segmentSchema.safeParse(value); // one that a newer version wrote may be unreadable
+    if (parsed.success) steps.push(...parsed.data.steps);
+  }
+  return inOrder(steps, now);
+}
+
+export function openStepLog(
+  { storage, clock, timers, log, createId }: {
+    readonly storage: Storage;
+    readonly clock: Clock;
+    readonly timers: Timers;
+    readonly log: Log;
+    readonly createId: () => string;
+  },
+): StepLog {
+  const instance = createId();
+  const segments: Segment[] = [];
+  const lastOf = boundedMap<string, Step>(maxNetworks);
+  let rates = new Map<string, number>();
+  let ratesFrom = -Infinity;
+  let stopTimer: (() => void) | undefined;
+  let writing: Promise<void> | null = null;
+  const unsaved = new Set<Segment>();
+  let expired: StorageKey[] = [];
+  let isFailing = false;
+  let isClosed = false;
+
+  const admits = (network: string): boolean => {
+    if (timers.elapsed() - ratesFrom > rateWindowMs) {
+      rates = new Map();
+      ratesFrom = timers.elapsed();
+    }
+    const [own, all] = [rates.get(network) ?? 0, rates.get("") ?? 0];
+    if (own >= maxNetworkSteps || all >= maxStepsAMinute) return false;
+    rates.set(network, own + 1);
+    rates.set("", all + 1);
+    return true;
+  };
+  const openSegment = (now: number): Segment => {
+    const open = segments.at(-1);
+    if (open !== undefined && open.steps.length < segmentSteps) return open;
+    const order = String(latest - Math.floor(now)).padStart(15, "0");
+    const segment = { key: [family, order, `${instance}-${segments.length}`] as const, startedAt: now, steps: [] };
+    segments.push(segment);
+    while (segments.length > maxOwnSegments) {
+      const oldest = segments.shift();
+      if (oldest === undefined) break;
+      unsaved.delete(oldest);
+      expired.push(oldest.key);
+    }
+    return segment;
+  };
+  const storeSoon = (): void => {
+    if (!isClosed) stopTimer ??= timers.after(storeIntervalMs, () => void store());
+  };
+  const store = async (): Promise<void> => {
+    stopTimer?.();
+    stopTimer = undefined;
+    if (writing !== null) return storeSoon();
+    writing = write();
+    await writing;
+    writing = null;
+  };
+  const write = async (): Promise<void> => {
+    const chosen = [...unsaved];
+    const deletes = expired;
+    unsaved.clear();
+    expired = [];
+    try {
+      // One by one: an entry has a largest size, and a batch too.
+      for (const { key, steps, startedAt } of chosen) {
+        await storage.commit({ puts: [{ key, value: { steps }, expiresAt: startedAt + keptMs }] });
+      }
+      if (deletes.length > 0) await storage.commit({ deletes });
+      isFailing = false;
+    } catch (error) {
+      for (const segment of chosen) if (segments.includes(segment)) unsaved.add(segment);
+      expired = [...deletes, ...expired].slice(-maxOwnSegments);
+      if (!isFailing) log.write("warn", "connection_steps_not_stored", { error: String(error) });
+      isFailing = true;
+      storeSoon();
+    }
+  };
+  return {
+    note(given) {
+      const now = clock();
+      const step = makeStep(now, given);
+      const names = [networkOf(step), step.client].filter((name) => name !== null);
+      const before = lastOf.get(names[0] ?? "");
+      const segment = openSegment(now);
+      const isRepeated = before !== undefined && isRepeat(step, before) && now - before.time < repeatMs &&
+        names.every((name) => lastOf.get(name) === before) && segment.steps.includes(before);
+      if (isRepeated) {
+        before.count += 1;
+        before.last = now;
+        before.name ??= step.name;
+      } else {
+        if (!admits(names[0] ?? "-")) return;
+        segment.steps.push(step);
+        for (const name of names) lastOf.set(name, step);
+      }
+      unsaved.add(segment);
+      storeSoon();
+    },
+    async read() {
+      const now = clock();
+      const own = segments.flatMap(({ steps }) => steps);
+      try {
+        const stored = await storage.list(segmentsKey, { limit: maxReadSegments });
+        const others = stored.flatMap(({ key, value }) => {
+          if (key[2]?.startsWith(instance)) return [];
+          const parsed = segmentSchema.safeParse(value);
+          return parsed.success ? parsed.data.steps : [];
+        });
+        return inOrder([...own, ...others], now);
+      } catch {
+        return inOrder(own, now);
+      }
+    },
+    async close() {
+      stopTimer?.();
+      stopTimer = undefined;
+      await writing;
+      isClosed = true;
+      if (unsaved.size > 0) await write();
+    },
+  };
+}
+
+function inOrder(steps: readonly Step[], now: number): readonly Step[] {
+  return steps.filter(({ last }) => last > now - keptMs).sort((one, other) => one.time - other.time);
 }

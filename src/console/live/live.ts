@@ -1,13 +1,261 @@
 /** What the console sees of the calls that run, on every instance, and what it can stop. */
 import * as z from "zod";
+import { type AuditLine, touchedBy } from "../../audit/mod.ts";
+import { isObject } from "../../lib/json.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
+import type { CallWatch, WatchedCall } from "../../mcp/mod.ts";
 import type { Log } from "../../lib/log.ts";
+import type { Principal } from "../../lib/principal.ts";
+import { joinNext } from "../../lib/join_next.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
-import { createCallTable, type EndedCall, type InstanceReport, instanceReport, type LiveCall } from "./call_table.ts";
-import type { AuditLine } from "../../audit/mod.ts";
-import type { CallWatch } from "../../mcp/mod.ts";
-import { createCallSwitches, type SwitchState } from "./call_switches.ts";
+
+// The calls that run in this process, and those that have just ended. Bounded; nothing of it is stored.
+
+// What instances tell each other of the calls that run there.
+
+const optionalText = z.lazy(() => z.string().nullable());
+
+const instanceReport = z.lazy(() =>
+  z.object({
+    instance: z.string(),
+    calls: z.array(z.object({
+      /** Names it among the calls of all instances. */
+      id: z.string(),
+      instance: z.string(),
+      person: z.string(),
+      client: z.string(),
+      /** The tool; for other requests the method. */
+      tool: z.string(),
+      target: optionalText,
+      /** As JSON, cut short. */
+      arguments: z.string(),
+      /** Milliseconds since the epoch. */
+      since: z.number(),
+    })).readonly(),
+    ended: z.array(z.object({
+      time: z.number(),
+      person: optionalText,
+      client: optionalText,
+      tool: optionalText,
+      target: optionalText,
+      outcome: optionalText,
+      code: optionalText,
+      durationMs: z.number().nullable(),
+    })).readonly(),
+    /** Whether it cancelled the call that the question named. */
+    cancelled: z.boolean(),
+  })
+);
+
+type InstanceReport = z.infer<typeof instanceReport>;
+type LiveCall = Readonly<InstanceReport["calls"][number]>;
+type EndedCall = Readonly<InstanceReport["ended"][number]>;
+
+interface CallTable {
+  /** The oldest first. */
+  list(): readonly LiveCall[];
+  /** The newest first. */
+  ended(): readonly EndedCall[];
+  enter(call: WatchedCall, cancel: () => void): () => void;
+  noteEnd(line: AuditLine): void;
+  /** `false` when no call of this process has the id. */
+  cancel(id: string): boolean;
+  /** Cancels those that fit. */
+  cancelAll(fits: (call: WatchedCall) => boolean): void;
+}
+
+interface Entry {
+  readonly number: number;
+  readonly since: number;
+  readonly call: WatchedCall;
+  readonly cancel: () => void;
+}
+
+const maxListed = 200;
+const maxEnded = 100;
+const maxTextCharacters = 60;
+const maxArgumentCharacters = 300;
+const maxArguments = 12;
+
+function createCallTable({ instance, clock }: { readonly instance: string; readonly clock: Clock }): CallTable {
+  const entries = new Set<Entry>();
+  const ended: AuditLine[] = [];
+  let entered = 0;
+  let nextEnd = 0;
+  const idOf = ({ number }: Entry): string => `${instance}-${number}`;
+  return {
+    list: () =>
+      Array.from(entries).slice(0, maxListed).map((entry) => {
+        const { call: { request: { method, params }, principal, tool, input }, since } = entry;
+        return {
+          id: idOf(entry),
+          instance,
+          person: principal.subject,
+          client: principal.clientId,
+          tool: tool ?? method,
+          target: touchedBy(input === undefined ? params : { arguments: input }),
+          arguments: argumentsInShort(params),
+          since,
+        };
+      }),
+    ended: () =>
+      [...ended.slice(nextEnd), ...ended.slice(0, nextEnd)].reverse().map(
+        ({ time, person, client, tool, target, outcome, code, durationMs }) => ({
+          time,
+          person,
+          client,
+          tool,
+          target,
+          outcome,
+          code,
+          durationMs,
+        }),
+      ),
+    enter(call, cancel) {
+      const entry = { number: ++entered, since: clock(), call, cancel };
+      entries.add(entry);
+      return () => entries.delete(entry);
+    },
+    noteEnd(line) {
+      ended[nextEnd] = line;
+      nextEnd = (nextEnd + 1) % maxEnded;
+    },
+    cancel(id) {
+      for (const entry of entries) {
+        if (idOf(entry) !== id) continue;
+        entry.cancel();
+        return true;
+      }
+      return false;
+    },
+    cancelAll(fits) {
+      for (const { call, cancel } of [...entries]) if (fits(call)) cancel();
+    },
+  };
+}
+
+/** The first arguments, each text cut: enough to recognise a call by, not what a file will hold. */
+export function argumentsInShort(params: unknown): string {
+  const input = isObject(params) ? params["arguments"] ?? params : {};
+  if (!isObject(input)) return "";
+  const names = Object.keys(input).filter((name) => name !== "_meta");
+  const short = Object.fromEntries(names.slice(0, maxArguments).map((name) => [cut(name), inShort(input[name])]));
+  const text = JSON.stringify(short);
+  return text.length > maxArgumentCharacters ? `${text.slice(0, maxArgumentCharacters - 1)}…` : text;
+}
+
+function inShort(value: unknown): unknown {
+  if (typeof value === "string") return cut(value);
+  if (Array.isArray(value)) return `[${value.length}]`;
+  return isObject(value) ? "{…}" : value;
+}
+
+function cut(text: string): string {
+  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters - 1)}…`.toWellFormed() : text;
+}
+
+// * The switches that stop every call, or those of a client. They are stored, so they survive a restart and count for
+// all instances; each instance keeps them in memory and is notified of a change, so that a call pays for one look at a
+// variable.
+
+const switches = z.lazy(() => {
+  const thrown = z.object({ at: z.number(), by: z.string() });
+  return z.object({
+    /** Set: no call runs. */
+    stopped: thrown.nullable(),
+    /** Clients whose calls do not run. */
+    paused: z.array(thrown.extend({ client: z.string() })),
+  });
+});
+
+/** Who stopped what, and when. */
+type SwitchState = z.infer<typeof switches>;
+
+interface CallSwitches {
+  /** As this instance knows it. */
+  readonly state: SwitchState;
+  /** Reads it from the storage: before the first call can come. */
+  load(): Promise<void>;
+  /** Why calls of the principal are stopped; `null` where they are not. */
+  refusal(principal: Pick<Principal, "clientId">): string | null;
+  /** Stops every call of every client, also those that run. `by` is the person. */
+  stopAll(by: string): Promise<void>;
+  resumeAll(by: string): Promise<void>;
+  pauseClient(client: string, by: string): Promise<void>;
+  resumeClient(client: string, by: string): Promise<void>;
+  close(): void;
+}
+
+interface SwitchOptions {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers?: Timers | undefined;
+  readonly log: Log;
+  /** Called after each change: calls that run may have to stop. */
+  readonly onChange: () => void;
+}
+
+const key: StorageKey = ["call_switches", "current"];
+/** The oldest go first. */
+const maxPausedClients = 1_000;
+const allOn: SwitchState = { stopped: null, paused: [] };
+const stoppedWords = "An administrator of this server has stopped all calls. Do not repeat the call; tell your user.";
+const pausedWords = "An administrator of this server has paused this client. Do not repeat the call; tell your user.";
+
+export function createCallSwitches({ storage, clock, timers, log, onChange }: SwitchOptions): CallSwitches {
+  let state = allOn;
+  let pausedClients: ReadonlySet<string> = new Set();
+  let isQuiet = true;
+
+  const adopt = (next: SwitchState): void => {
+    state = next;
+    pausedClients = new Set(next.paused.map(({ client }) => client));
+    isQuiet = next.stopped === null && pausedClients.size === 0;
+    onChange();
+  };
+  /** What cannot be read stops what it stopped before. */
+  const parse = (value: unknown): SwitchState => value === undefined ? allOn : switches.safeParse(value).data ?? state;
+  // One look at a time: of two answers the later one could be the older.
+  const load = joinNext(async (): Promise<void> => adopt(parse((await storage.get(key))?.value)));
+  const watch = watchEntries(storage, [key], load, { log, timers });
+  const change = async (next: (before: SwitchState) => SwitchState): Promise<void> => {
+    const changed = await changeEntry(storage, key, (value) => next(parse(value)));
+    if (changed !== null) await load().catch(() => adopt(changed)); // stored, and then the storage was lost
+  };
+  return {
+    get state() {
+      return state;
+    },
+    load,
+    refusal({ clientId }) {
+      if (isQuiet) return null;
+      if (state.stopped !== null) return stoppedWords;
+      return pausedClients.has(clientId) ? pausedWords : null;
+    },
+    async stopAll(by) {
+      await change((before) => ({ ...before, stopped: before.stopped ?? { at: clock(), by } }));
+      log.write("audit", "calls_stopped", { user: by });
+    },
+    async resumeAll(by) {
+      await change((before) => ({ ...before, stopped: null }));
+      log.write("audit", "calls_resumed", { user: by });
+    },
+    async pauseClient(client, by) {
+      await change(({ stopped, paused }) => ({
+        stopped,
+        paused: [...paused.filter((each) => each.client !== client), { client, at: clock(), by }]
+          .slice(-maxPausedClients),
+      }));
+      log.write("audit", "client_paused", { user: by, client });
+    },
+    async resumeClient(client, by) {
+      await change(({ stopped, paused }) => ({ stopped, paused: paused.filter((each) => each.client !== client) }));
+      log.write("audit", "client_resumed", { user: by, client });
+    },
+    close: () => watch.stop(),
+  };
+}
 
 // * Asks the other instances through the storage what runs there, or to cancel a call. Each one that is there writes an
 // answer; after a bounded time the asker goes on with those that came.

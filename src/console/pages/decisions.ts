@@ -1,9 +1,8 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { ago, differenceBlock, nextLink, pageOf, timeCursor } from "./words.ts";
+import { ago, differenceBlock, nextLink, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
-import type { Section, Visit } from "./section.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
 /** The oldest come first: what is decided makes room for the next. */

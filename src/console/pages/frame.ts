@@ -1,8 +1,7 @@
 /** The frame of the console's pages: where one is, who one is, and what was just done. */
 import type { Visitor } from "../../oauth/mod.ts";
 import { type Html, html, pageResponse } from "../../lib/page.ts";
-import type { Section, Visit } from "./section.ts";
-import { timeOfDay } from "./words.ts";
+import { type Section, timeOfDay, type Visit } from "./section.ts";
 
 // The one script of the console: puts what the server renders anew into the page that is open.
 

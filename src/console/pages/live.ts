@@ -2,8 +2,17 @@
 import type { Live } from "../live/live.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
-import type { Act, LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, duration, outcomeBadge, personColumn } from "./words.ts";
+import {
+  type Act,
+  ago,
+  dataTable,
+  duration,
+  type LiveParts,
+  outcomeBadge,
+  personColumn,
+  type Section,
+  type Visit,
+} from "./section.ts";
 
 interface LiveOptions {
   readonly live: Live;

@@ -1,7 +1,16 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
 import { type Html, html } from "../../lib/page.ts";
-import type { LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, personColumn, plainName, timeOfDay, withCode } from "./words.ts";
+import {
+  ago,
+  dataTable,
+  type LiveParts,
+  personColumn,
+  plainName,
+  type Section,
+  timeOfDay,
+  type Visit,
+  withCode,
+} from "./section.ts";
 import type { Decisions } from "../approvals/decisions.ts";
 import type { SearchAudit } from "./audit.ts";
 

@@ -2,8 +2,7 @@
 import type { Administration, UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
-import { ago, dataTable, nextLink, pageOf } from "./words.ts";
-import type { Act, Section, Visit } from "./section.ts";
+import { type Act, ago, dataTable, nextLink, pageOf, type Section, type Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
 

@@ -13,8 +13,7 @@ import {
 import { type Html, html } from "../../lib/page.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { actFields } from "./frame.ts";
-import type { Act, Section, Visit } from "./section.ts";
-import { timeOfDay } from "./words.ts";
+import { type Act, type Section, timeOfDay, type Visit } from "./section.ts";
 
 interface RulesOptions {
   readonly rules: RuleStore;

@@ -1,6 +1,7 @@
 /** What a page of the console is made of. */
 import type { Visitor } from "../../oauth/mod.ts";
-import type { Html } from "../../lib/page.ts";
+import { type Html, html } from "../../lib/page.ts";
+import { withCommandLines } from "../../lib/program_name.ts";
 
 /** A person who looks at a page. */
 export interface Visit {
@@ -52,4 +53,221 @@ export interface Section {
    */
   download?(visit: Visit, isStill: () => Promise<boolean>): Response;
   readonly acts?: Readonly<Record<string, Act>>;
+}
+
+// How the console writes moments, durations, outcomes and commands.
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+/** A moment, exact in its attribute and title, in words by how long ago it was. */
+export function ago(time: number, now: number): Html {
+  return html`<time datetime="${new Date(time).toISOString()}" title="${exactly(time)}">${agoWords(now - time)}</time>`;
+}
+
+function agoWords(ms: number): string {
+  if (ms < 0) return `in ${lengthWords(-ms)}`;
+  return ms < minute ? "less than a minute ago" : `${lengthWords(ms)} ago`;
+}
+
+function lengthWords(ms: number): string {
+  const [count, unit] = ms < minute
+    ? [Math.floor(ms / 1_000), "second"]
+    : ms < hour
+    ? [Math.floor(ms / minute), "minute"]
+    : ms < 2 * day
+    ? [Math.floor(ms / hour), "hour"]
+    : [Math.floor(ms / day), "day"];
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+/** A date and a time in UTC. */
+export function moment(time: number): Html {
+  return html`<time datetime="${new Date(time).toISOString()}">${exactly(time)}</time>`;
+}
+
+function exactly(time: number): string {
+  const iso = new Date(time).toISOString();
+  return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+}
+
+/** A time of today, to the minute. */
+export function timeOfDay(time: number): string {
+  return `${new Date(time).toISOString().slice(11, 16)} UTC`;
+}
+
+/** How long something took. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
+  return ms < minute
+    ? `${(ms / 1_000).toFixed(1)} s`
+    : `${Math.floor(ms / minute)} min ${Math.round(ms % minute / 1_000)} s`;
+}
+
+/** A text in which what stands between backticks is code. */
+export function withCode(text: string): Html {
+  return html`${
+    withCommandLines(text).split("`").map((part, index) => index % 2 === 0 ? part : html`<code>${part}</code>`)
+  }`;
+}
+
+/** A name of the log, as `signed_in`, in words. */
+export function plainName(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+const failures: Readonly<Record<string, string>> = {
+  tool_error: "failed",
+  protocol_error: "failed",
+  internal_error: "failed",
+  insufficient_scope: "refused",
+  rate_limited: "refused",
+};
+/** Of JSON-RPC 2.0 §5.1 and of MCP. */
+const errorCodes: Readonly<Record<string, string>> = {
+  "-32700": "not JSON",
+  "-32600": "invalid request",
+  "-32601": "unknown method",
+  "-32602": "invalid parameters",
+  "-32603": "internal error",
+  "-32002": "resource not found",
+};
+const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|scope|limited|expired/;
+
+/** What became of something, and why. */
+export function outcomeBadge(outcome: string | null, code: string | null): Html {
+  if (outcome === null) return html``;
+  const kind = badOutcome.test(outcome) ? "warn" : "good";
+  const what = failures[outcome] ?? outcome;
+  const why = errorCodes[code ?? ""] ?? code?.replace(/^-\d+$/, "error $&") ?? outcome;
+  return html`<span class="badge ${kind}">${plainName(what)}</span>${
+    why !== what && html`
+      <span class="quiet">${plainName(why)}</span>
+    `
+  }`;
+}
+
+// Tables of the console.
+
+type Cell = Html | string | number | null;
+
+/** A column's heading; numbers are aligned to the right. `null`: the column is not shown. */
+type Column = string | { readonly number: string } | null;
+
+/** A table, in a narrow window a card a row; or `whenEmpty` in words. */
+export function dataTable(
+  { caption, columns, rows, whenEmpty }: {
+    readonly caption: string;
+    readonly columns: readonly Column[];
+    readonly rows: readonly (readonly Cell[])[];
+    readonly whenEmpty: Html | string;
+  },
+): Html {
+  if (rows.length === 0) return html`<p class="quiet">${whenEmpty}</p>`;
+  const shown = columns.flatMap((column, index) =>
+    column === null ? [] : [
+      typeof column === "string" ? { index, label: column, kind: "" } : { index, label: column.number, kind: "number" },
+    ]
+  );
+  const headings = shown.map(({ label, kind }) => html`<th scope="col" class="${kind}">${label}</th>`);
+  const lines = rows.map((cells) =>
+    html`<tr>${
+      shown.map(({ index, label, kind }) =>
+        isNothing(cells[index]) ? html`<td></td>` : html`<td class="${kind}" data-label="${label}">${cells[index]}</td>`
+      )
+    }</tr>`
+  );
+  return html`
+    <div class="scroll" tabindex="0" role="region" aria-label="${caption}">
+      <table>
+        <caption>${caption}</caption>
+        <thead>
+          <tr>${headings}</tr>
+        </thead>
+        <tbody>${lines}</tbody>
+      </table>
+    </div>
+  `;
+}
+
+function isNothing(cell: Cell | undefined): boolean {
+  return cell === null || cell === undefined || cell === "" || (typeof cell === "object" && cell.markup === "");
+}
+
+/** The column that says whose a row is; there is none where all that the visitor sees is one person's. */
+export function personColumn({ visitor }: Visit): "Person" | null {
+  return visitor.seesOthers ? "Person" : null;
+}
+
+// One page of a list that is in order, and where the next one begins.
+
+interface Page<T> {
+  readonly shown: readonly T[];
+  /** Leads to the next page; `null` on the last. */
+  readonly next: string | null;
+}
+
+/** What stands after the cursor that the address gives under `name`; elements that come and go move no other page. */
+export function pageOf<T>(
+  all: readonly T[],
+  { query }: Visit,
+  { name, size, maxWeight = Infinity, weigh = () => 0, cursorOf, falling = false }: {
+    readonly name: string;
+    readonly size: number;
+    /** What the elements of a page weigh together, unless it has only one. */
+    readonly maxWeight?: number;
+    weigh?(element: T): number;
+    cursorOf(element: T): string;
+    /** The list begins with the greatest cursor. */
+    readonly falling?: boolean;
+  },
+): Page<T> {
+  const cursor = query.get(name);
+  const rest = cursor === null
+    ? all
+    : all.filter((each) => falling ? cursorOf(each) < cursor : cursorOf(each) > cursor);
+  let weight = 0;
+  const tooMany = rest.findIndex((each, index) => index === size || ((weight += weigh(each)) > maxWeight && index > 0));
+  const shown = tooMany === -1 ? rest : rest.slice(0, tooMany);
+  const last = shown.at(-1);
+  return { shown, next: last === undefined || tooMany === -1 ? null : cursorOf(last) };
+}
+
+/** A cursor for a list in the order of times, and of ids among those of the same moment. */
+export function timeCursor(time: number, id: string): string {
+  return `${String(time).padStart(15, "0")}.${id}`;
+}
+
+/** The link to the next page; `kept` are the other members of the address. */
+export function nextLink(
+  visit: Visit,
+  { section, name, next, words, kept = {} }: {
+    readonly section: string;
+    readonly name: string;
+    readonly next: string | null;
+    readonly words: string;
+    readonly kept?: Readonly<Record<string, string>>;
+  },
+): Html | null {
+  return next === null ? null : html`<p><a href="${visit.href(section, { ...kept, [name]: next })}">${words}</a></p>`;
+}
+
+// Differences as people read them.
+
+/** A difference, its lines that come and go marked for eyes and screen readers alike; a long one scrolls by keyboard. */
+export function differenceBlock(text: string, label: string): Html {
+  return html`<pre class="difference" tabindex="0" role="group" aria-label="${label}">${differenceLines(text)}</pre>`;
+}
+
+function differenceLines(text: string): Html {
+  const isDifference = /^@@ /m.test(text);
+  const lines = text.split("\n");
+  return html`${
+    lines.map((line, index) => {
+      const end = index === lines.length - 1 ? "" : "\n";
+      if (isDifference && line.startsWith("+")) return html`<ins>${line}</ins>${end}`;
+      return isDifference && line.startsWith("-") ? html`<del>${line}</del>${end}` : html`${line}${end}`;
+    })
+  }`;
 }

@@ -1,8 +1,7 @@
 /** Settings in force: what each is, and where it comes from. Changing one is the operator's, and needs a restart. */
 import { type Html, html } from "../../lib/page.ts";
 import { durationWords } from "../../lib/time.ts";
-import type { Section } from "./section.ts";
-import { dataTable } from "./words.ts";
+import { dataTable, type Section } from "./section.ts";
 import { commandLine } from "../../lib/program_name.ts";
 
 interface SettingRow {

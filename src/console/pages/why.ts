@@ -2,8 +2,7 @@
 import { type AttemptReport, stepWords } from "../connections/report.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actFields } from "./frame.ts";
-import type { LiveParts, Section, Visit } from "./section.ts";
-import { ago, dataTable, withCode } from "./words.ts";
+import { ago, dataTable, type LiveParts, type Section, type Visit, withCode } from "./section.ts";
 
 /** One finding of the server about itself. */
 interface Finding {
