@@ -27,7 +27,7 @@ const ownWays: Readonly<Record<string, string>> = {
   "hostile_cases_test.ts": "it makes links and devices in the workspace",
   "mounted_workspace_test.ts": "it mounts file systems for one process",
   "other_names_test.ts": "it mounts a file system for one process",
-  "shared_limits_test.ts": "it starts workers and instances of its own",
+  "shared_limits_test.ts": "it starts instances of its own",
 };
 const onOneMachine: readonly FormName[] = ["start", "bundle", "binary"];
 

@@ -1,5 +1,4 @@
 /** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
-import { loadPostgresConnection } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
 import { askHealth, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
 import { faultWords, systemCode } from "../lib/system_fault.ts";
@@ -118,7 +117,6 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["disk", () => examineDisks(config, loadKernel())],
     ["port", () => examinePort(config.http)],
     ["wall", () => examineWall(config, only.verbose === true)],
-    ["workers", () => examineWorkers(config)],
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
     ["telemetry", () => examineTelemetry(config.telemetry)],
@@ -168,38 +166,19 @@ function* examineWall(config: Config, verbose: boolean): Generator<Check> {
     storagePaths: storagePaths(config, realPathBelow),
     raceFreedom,
     clientMetadataDocuments: config.authorizationServer.clientMetadataDocuments,
-    workers: config.server.workers,
   });
   const short = [`${sentences[0]} (\`portcullis doctor --verbose\` says more)`];
   if (!raceFreedom.raceFree) short.push(raceWords(raceFreedom));
   for (const text of verbose ? sentences : short) yield checksOf("wall").note(text);
 }
 
-async function* examineWorkers({ server: { workers }, storage: { database } }: Config): AsyncGenerator<Check> {
-  if (workers === 1) return;
-  const { well, warning, broken } = checksOf("workers");
-  const cores = navigator.hardwareConcurrency;
-  if (Deno.build.os !== "linux") {
-    yield broken(`${workers} on one port need Linux`, "leave WORKERS out");
-    return;
-  }
-  const connections = database?.kind === "postgres" ? await postgresConnections(workers) : "";
-  const text = `${workers} on one port and ${cores} cores${connections}`;
-  yield workers <= cores ? well(text) : warning(text, "more workers than cores take memory and answer no faster");
-}
-
-async function postgresConnections(workers: number): Promise<string> {
-  const { postgresLimits } = await loadPostgresConnection();
-  return `, with ${workers * postgresLimits.connections} connections to PostgreSQL in all`;
-}
-
 /** Files, the database, upstream connections and calls need descriptors beside the streams. */
 const otherDescriptors = 512;
 const mostDescriptorsTried = 20_000;
 
-function* examineConnections({ http: { host, trustedProxies }, server: { workers } }: Config): Generator<Check> {
+function* examineConnections({ http: { host, trustedProxies } }: Config): Generator<Check> {
   const { well, warning } = checksOf("connections");
-  const streams = mcpLimits.maxStreams * workers;
+  const streams = mcpLimits.maxStreams;
   const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
   const found = openableDescriptors(needed);
   const text = `${streams} streams need about ${needed} descriptors`;

@@ -13,5 +13,3 @@ export const loadLoadWorkspaceKernel = (): Promise<typeof import("./sandbox/load
 export const loadPermissions = (): Promise<typeof import("./sandbox/permissions.ts")> =>
   import("./sandbox/permissions.ts");
 export const loadOwnerTrash = (): Promise<typeof import("./owner_trash.ts")> => import("./owner_trash.ts");
-export const loadSandboxedWorkers = (): Promise<typeof import("./sandboxed_workers.ts")> =>
-  import("./sandboxed_workers.ts");

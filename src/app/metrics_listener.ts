@@ -5,21 +5,12 @@ import type { Log } from "../lib/log.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
 import type { Counts } from "../audit/mod.ts";
-import { addCounts, expose, expositionType } from "../audit/later.ts";
+import { expose, expositionType } from "../audit/later.ts";
 import { version } from "../lib/version.ts";
 
-/** What one server tells of itself: plain data, which threads can send each other. */
-export interface ServerReport {
-  readonly counts: Counts;
-  readonly openStreams: number;
-  readonly heapUsedBytes: number;
-  readonly heapTotalBytes: number;
-}
-
-/** What the listener answers from. */
 interface MetricsListenerOptions {
-  /** Asks every server of this process. */
-  readonly gatherReports: () => Promise<readonly ServerReport[]>;
+  readonly counts: Counts;
+  readonly openStreams: () => number;
   /** In milliseconds since the epoch. */
   readonly startedAt: number;
   readonly log: Log;
@@ -30,7 +21,7 @@ interface MetricsListenerOptions {
 /** Listens on METRICS_PORT. Throws when it cannot. */
 export function listenForMetrics(
   { host, port }: ListenAddress,
-  { gatherReports, startedAt, log, allowedHosts }: MetricsListenerOptions,
+  { counts, openStreams, startedAt, log, allowedHosts }: MetricsListenerOptions,
 ): PersistentListener {
   const ready = Promise.withResolvers<ReturnType<typeof createMetricsEndpoint>>();
   const server = listenPersistently({
@@ -44,18 +35,15 @@ export function listenForMetrics(
   ready.resolve(createMetricsEndpoint({
     names: knownNames([`http://localhost:${server.port}`], [], allowedHosts),
     contentType: expositionType,
-    expose: async () => {
-      const reports = await gatherReports();
-      const sum = (pick: (report: ServerReport) => number): number =>
-        reports.reduce((total, report) => total + pick(report), 0);
-      return expose(addCounts(reports.map(({ counts }) => counts)), {
+    expose: () => {
+      const { rss, heapUsed, heapTotal } = Deno.memoryUsage();
+      return expose(counts, {
         version,
-        workers: reports.length,
-        openStreams: sum(({ openStreams }) => openStreams),
-        residentBytes: Deno.memoryUsage().rss,
+        openStreams: openStreams(),
+        residentBytes: rss,
         cpuSeconds: cpuSeconds(),
-        heapUsedBytes: sum(({ heapUsedBytes }) => heapUsedBytes),
-        heapTotalBytes: sum(({ heapTotalBytes }) => heapTotalBytes),
+        heapUsedBytes: heapUsed,
+        heapTotalBytes: heapTotal,
         startedAt: Math.floor(startedAt / 1_000),
       });
     },

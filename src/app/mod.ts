@@ -14,6 +14,6 @@ export type { Check } from "./doctor_places.ts";
 export type { Installation } from "./installation.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
 export { giveUp } from "./sandbox/permissions.ts";
-export { type SandboxedServer, serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
+export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
 export { serverUrlFor } from "./server_url.ts";
 export { registryAdvice } from "./servicenow_registry.ts";

@@ -59,6 +59,6 @@ export function createRateLimits(
 }
 
 /** Whether another instance may answer the next request. */
-export function mayHaveSeveralInstances({ server: { workers }, storage: { database }, onDeploy }: Config): boolean {
-  return workers > 1 || database !== undefined || onDeploy;
+export function mayHaveSeveralInstances({ storage: { database }, onDeploy }: Config): boolean {
+  return database !== undefined || onDeploy;
 }

@@ -10,7 +10,6 @@ import { faultWords } from "../lib/system_fault.ts";
 import type { Tool } from "../mcp/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
-import type { ServerReport } from "./metrics_listener.ts";
 import { createPendingAnswers, type FromWorker, type ToWorker } from "./worker_messages.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
 import { stderrLog } from "./stdio_app.ts";
@@ -29,13 +28,10 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
   let running: Promise<RunningServer | null> | undefined;
   let log: JsonLog | undefined;
   const documents = createPendingAnswers<Awaited<ReturnType<FetchDocument>>>();
-  const gathered = createPendingAnswers<readonly ServerReport[]>();
   const writtenLines = createPendingAnswers<boolean>();
   // The main thread limits how many of these fetches run, and for how long.
   const fetchDocument: FetchDocument = (url, asker) =>
     documents.ask((id) => scope.postMessage({ kind: "fetch_document", id, url, asker }));
-  const gatherReports = (): Promise<readonly ServerReport[]> =>
-    gathered.ask((id) => scope.postMessage({ kind: "gather_reports", id }));
   const writeLog = (lines: Uint8Array<ArrayBuffer>): Promise<boolean> =>
     writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
   // A worker that ends says nothing to its parent, whose process would go on without a server.
@@ -58,28 +54,18 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
     switch (data.kind) {
       case "document":
         return documents.answer(data.id, data.document);
-      case "reports":
-        return gathered.answer(data.id, data.reports);
       case "logged":
         return writtenLines.answer(data.id, data.isWritten);
-      case "report":
-        return void running?.then((server) => {
-          scope.postMessage({ kind: "report", id: data.id, report: server?.report() ?? null });
-        });
       case "start": {
-        const { seat, preferredPort } = data;
+        const { preferredPort } = data;
         setProgramName(data.program);
         const config = freezeConfig(data.config);
         // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
         if (extraTools.length > 0) loadAsyncContexts(); // a tool may have some of its own
         log = stderrLog(config.server, writeLog);
-        const team = seat === null ? {} : { team: { ...seat, gatherReports } };
-        running = start(
-          config,
-          { log, extraTools, bounds, fetchDocument, preferredPort, ...team },
-          (message) => scope.postMessage(message),
-        );
+        const options = { log, extraTools, bounds, fetchDocument, preferredPort };
+        running = start(config, options, (message) => scope.postMessage(message));
         return;
       }
       case "stop":
@@ -98,7 +84,7 @@ const startMs = 200;
 
 async function start(
   config: Config,
-  options: Pick<StartServerOptions, "bounds" | "extraTools" | "fetchDocument" | "preferredPort" | "team"> & {
+  options: Pick<StartServerOptions, "bounds" | "extraTools" | "fetchDocument" | "preferredPort"> & {
     readonly log: JsonLog;
   },
   post: (message: FromWorker) => void,

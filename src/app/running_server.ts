@@ -1,5 +1,5 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
-import { loadMetrics, loadObservedStorage, type Metrics, startTelemetry, type Telemetry } from "../audit/mod.ts";
+import { loadMetrics, loadObservedStorage, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
 import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/mod.ts";
 import { askHealth, type Endpoint, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
@@ -15,7 +15,6 @@ import { type Installation, openInstallation, tellConfinement } from "./installa
 import type { KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
 import { methodNames, type Tool } from "../mcp/mod.ts";
-import type { ServerReport } from "./metrics_listener.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { version } from "../lib/version.ts";
 
@@ -49,8 +48,6 @@ function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, listen: (
 interface MainListenerOptions {
   readonly log: Log;
   readonly notice: ProxyNotice;
-  /** For one of several that share the port: whether it is the first to listen on it. */
-  readonly team: { readonly opensPort: boolean } | undefined;
   /** Taken if it is free where the configuration leaves the port to the system. */
   readonly preferredPort: number | undefined;
 }
@@ -59,11 +56,10 @@ interface MainListenerOptions {
 function listenForClients(
   http: Config["http"],
   answer: Endpoint,
-  { log, notice, team, preferredPort }: MainListenerOptions,
+  { log, notice, preferredPort }: MainListenerOptions,
 ): PersistentListener {
   const place = { host: http.host, port: http.port, remedy: "choose another with --port or --host" };
-  if (team?.opensPort) listeningOn(place, () => requireFreePort(http));
-  const on = (port: number): HttpServer => listen({ ...http, port }, { reusePort: team !== undefined, notice }, answer);
+  const on = (port: number): HttpServer => listen({ ...http, port }, notice, answer);
   try {
     return listenPersistently({
       listen: (again) =>
@@ -82,11 +78,6 @@ function listenForClients(
   }
 }
 
-/** Throws where another program listens: with `reusePort`, another server of the same user would be joined silently. */
-function requireFreePort({ host: hostname, port }: Config["http"]): void {
-  if (port !== 0) Deno.listen({ hostname, port }).close();
-}
-
 /** Another program may have taken the preferred port in the meantime. */
 function listenFirst(port: number, preferred: number | undefined, listen: (port: number) => HttpServer): HttpServer {
   if (port !== 0 || preferred === undefined) return listen(port);
@@ -98,15 +89,14 @@ function listenFirst(port: number, preferred: number | undefined, listen: (port:
   }
 }
 
-/** With `reusePort`, Linux spreads new connections over all listeners. */
 function listen(
   { host: hostname, port, trustedProxies, tls }: Config["http"],
-  { reusePort, notice }: { readonly reusePort: boolean; readonly notice: ProxyNotice },
+  notice: ProxyNotice,
   answer: Endpoint,
 ): Deno.HttpServer<Deno.NetAddr> {
   const proxies = { trusted: trustedProxies, notice };
   return Deno.serve(
-    { hostname, port, reusePort, onListen: () => {}, ...credentialsOf(tls) },
+    { hostname, port, onListen: () => {}, ...credentialsOf(tls) },
     (request, info) => answer(request, new ConnectionPeer(request, info, proxies)),
   );
 }
@@ -124,17 +114,6 @@ export interface RunningServer {
   readonly setUpLink: string | null;
   /** Drains: keeps serving for SHUTDOWN_DELAY, then stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
   stop(): Promise<void>;
-  /** What it counted, or `null` where nothing is counted. */
-  report(): ServerReport | null;
-}
-
-/** A server's place among several that share its port, installation and process. */
-export interface Team {
-  /** The first answers for all where only one can: it serves the metrics of all. */
-  readonly isFirst: boolean;
-  /** Whether it listens on the port before all others. */
-  readonly opensPort: boolean;
-  readonly gatherReports: () => Promise<readonly ServerReport[]>;
 }
 
 export interface StartServerOptions {
@@ -148,8 +127,6 @@ export interface StartServerOptions {
   readonly kernel?: KernelAccess;
   /** Called when the storage is open and its files are no longer needed by name. */
   readonly onInstallationOpen: () => void;
-  /** For one of several. */
-  readonly team?: Team;
   /** Taken if free where the system chooses the port: with permissions by port, only this one can be listened on again. */
   readonly preferredPort?: number;
 }
@@ -159,12 +136,11 @@ export async function startServer(
   config: Config,
   options: StartServerOptions,
 ): Promise<Result<RunningServer, Problem>> {
-  const { log, clock, team, bounds = {}, kernel } = options;
-  const isFirst = team === undefined || team.opensPort;
-  const unchecked = await hashProblem(config.authorizationServer, isFirst ? log : null);
+  const { log, clock, bounds = {}, kernel } = options;
+  const unchecked = await hashProblem(config.authorizationServer, log);
   if (unchecked !== null) return failure(unchecked);
-  if (isFirst) warnOfSettings(config, log);
-  if (isFirst || !kernel?.available) tellConfinement(config.workspace, kernel, log);
+  warnOfSettings(config, log);
+  tellConfinement(config.workspace, kernel, log);
   const telemetry = startTelemetry(config, { version, log });
   if (!telemetry.ok) return telemetry;
   const installation = await openInstallation(config.storage, clock, {
@@ -218,13 +194,13 @@ async function openServer(
   opened: OpenedParts,
   close: () => Promise<void>,
 ): Promise<RunningServer> {
-  const { log, clock, team, preferredPort, storage, telemetry } = options;
+  const { log, clock, preferredPort, storage, telemetry } = options;
   const { http, server: { shutdownDelaySeconds, shutdownTimeoutSeconds } } = config;
   const ready = Promise.withResolvers<App>();
   const answer: App["fetch"] = (request, peer) =>
     opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
   const notice = createProxyNotice(log);
-  const server = opened.server = listenForClients(http, answer, { log, notice, team, preferredPort });
+  const server = opened.server = listenForClients(http, answer, { log, notice, preferredPort });
   const serverUrl = serverUrlFor(http, server.port);
   const { metricsAddress } = config.telemetry;
   const metrics = metricsAddress === undefined
@@ -245,21 +221,19 @@ async function openServer(
   });
   opened.app = app;
   ready.resolve(app);
-  const report = (): ServerReport | null => metrics === undefined ? null : reportOf(metrics, app);
-  if (metricsAddress !== undefined && (team === undefined || team.isFirst)) {
-    const gatherReports = team?.gatherReports ?? (() => Promise.resolve([report()].filter((each) => each !== null)));
+  if (metricsAddress !== undefined && metrics !== undefined) {
     const { allowedHosts = [] } = http;
+    const counted = { counts: metrics, openStreams: () => app.openStreams };
     const { listenForMetrics } = await import("./metrics_listener.ts");
     opened.metricsServer = listeningOn(
       { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },
-      () => listenForMetrics(metricsAddress, { gatherReports, startedAt: clock(), log, allowedHosts }),
+      () => listenForMetrics(metricsAddress, { ...counted, startedAt: clock(), log, allowedHosts }),
     );
   }
   return {
     serverUrl,
     port: server.port,
-    setUpLink: team === undefined || team.opensPort ? await app.issueSetUpLink() : null,
-    report,
+    setUpLink: await app.issueSetUpLink(),
     async stop() {
       app.announceStop();
       if (shutdownDelaySeconds > 0) await wait(shutdownDelaySeconds * 1_000);
@@ -276,7 +250,7 @@ async function openServer(
 /** Warns where this runtime has no Argon2id; the problem where the owner's hash cannot be checked without it. */
 async function hashProblem(
   { signIn, ownerPasswordHash }: Config["authorizationServer"],
-  log: Log | null,
+  log: Log,
 ): Promise<Problem | null> {
   if (signIn !== "local" || await hasArgon2id()) return null;
   const runtime = `this runtime (Deno ${Deno.version.deno})`;
@@ -286,7 +260,7 @@ async function hashProblem(
       remedy: "make it with `portcullis hash-password --scrypt`, or run Deno 2.9 or later",
     };
   }
-  log?.write("warn", "no_argon2id", {
+  log.write("warn", "no_argon2id", {
     problem: `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
     remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
   });
@@ -299,11 +273,6 @@ function warnOfSettings(config: Config, log: Log): void {
     problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
     remedy: "set TRUST_PROXY; see docs/operations.md",
   });
-}
-
-function reportOf({ requests, answers, tools, totals }: Metrics, { openStreams }: App): ServerReport {
-  const { heapUsed: heapUsedBytes, heapTotal: heapTotalBytes } = Deno.memoryUsage();
-  return { counts: { requests, answers, tools, totals }, openStreams, heapUsedBytes, heapTotalBytes };
 }
 
 /** A scrape is over within this time, or is given up. */

@@ -1,15 +1,17 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
-import { createDocumentFetcher, type FetchDocument } from "../lib/document_fetcher.ts";
+import { createDocumentFetcher } from "../lib/document_fetcher.ts";
 import type { WriteLines } from "../lib/json_log.ts";
+import { permittedLibraries } from "../lib/library_paths.ts";
 import { programModuleUrl } from "../lib/program.ts";
+import { programName } from "../lib/program_name.ts";
 import { createInternet } from "../lib/public_document.ts";
 import type { Config } from "./config/config.ts";
-import { giveUp, permissionNames } from "./sandbox/permissions.ts";
-import { startServerThread } from "./server_thread.ts";
-import type { Failed, Ready, Refused, Stopped } from "./worker_messages.ts";
+import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
+import { workerName } from "./sandbox/worker_name.ts";
+import type { Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
 
-/** A server behind the wall, whether of one worker or of several. */
-export interface SandboxedServer {
+/** A server behind the wall. */
+interface SandboxedServer {
   /** How the start went. */
   readonly started: Promise<Ready | Refused | Failed>;
   /** Resolves when the server has ended: in good order after {@link stop}, else with the reason. */
@@ -18,30 +20,79 @@ export interface SandboxedServer {
   stop(): void;
 }
 
+/** An address key, or the name of a part of the server. */
+const maxAskerLength = 64;
+
 /**
- * Starts the one worker. When its code is there, this thread gives up everything, and only then does the server get
- * its configuration.
+ * Starts the worker. When its code is there, this thread gives up everything, and only then does the server get its
+ * configuration. `entry` is a module that calls `runServerInWorker`; its code is loaded with the permissions of this
+ * thread.
  */
 export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
-  const fetchDocument = documentFetcherOf(config);
-  const { started, ended, stop, report } = startServerThread({
-    config,
-    entry,
-    seat: null,
-    fetchDocument,
-    // The network stays for nothing but the checked fetch of metadata documents.
-    onLoaded: () => giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null)),
-    writeLog,
-    gatherReports: async () => [await report()].filter((each) => each !== null),
-  });
-  return { started, ended, stop };
-}
-
-/** The checked fetch of clients' documents, which this thread does for its workers; `null` where it is off. */
-export function documentFetcherOf({ authorizationServer }: Config): FetchDocument | null {
-  return authorizationServer.clientMetadataDocuments
+  const started = Promise.withResolvers<Ready | Refused | Failed>();
+  const ended = Promise.withResolvers<Stopped | Failed>();
+  const { http } = config;
+  const { net, read, write, ffi, ...never } = serverPermissions(config, realPathBelow, permittedLibraries());
+  const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
+  const permissions = {
+    net: [...new Set([...net, hostAndPort(http.host, preferredPort)])],
+    read: [...read],
+    write: [...write],
+    ffi: ffi.length > 0 && [...ffi],
+    ...never,
+  };
+  // The checked fetch of clients' documents is done here; the network stays for nothing else.
+  const fetchDocument = config.authorizationServer.clientMetadataDocuments
     ? createDocumentFetcher(createInternet(), () => performance.now())
     : null;
+  const worker = new Worker(entry, {
+    type: "module",
+    name: workerName(ffi.length > 0 ? realPathBelow(config.workspace.dir) : null),
+    deno: { permissions },
+  });
+  const send = (message: ToWorker): void => worker.postMessage(message);
+  const fail = (failed: Failed): void => {
+    started.resolve(failed);
+    ended.resolve(failed);
+  };
+  worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
+    switch (data.kind) {
+      case "loaded":
+        giveUp(permissionNames.filter((name) => name !== "net" || fetchDocument === null));
+        return send({ kind: "start", config, preferredPort, program: programName() });
+      case "fetch_document":
+        // A broken tool may send anything: the fetcher checks the URL and counts, and a key is a short text.
+        return void fetchDocument?.(String(data.url), String(data.asker).slice(0, maxAskerLength))
+          .then((document) => send({ kind: "document", id: data.id, document }));
+      case "log": {
+        const written = Promise.resolve(writeLog(data.lines));
+        return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));
+      }
+      case "ready":
+      case "refused":
+        return started.resolve(data);
+      case "stopped":
+        return ended.resolve(data);
+      case "failed":
+        return fail(data);
+    }
+  };
+  worker.onerror = (event) => {
+    event.preventDefault(); // Deno has printed it, with its stack
+    fail({ kind: "failed", reason: event.message });
+  };
+  return { started: started.promise, ended: ended.promise, stop: () => send({ kind: "stop" }) };
+}
+
+/** A port that is free now, so that the worker can be given the permission for it; 0 where the host cannot be listened on. */
+function freePort(hostname: string): number {
+  try {
+    const listener = Deno.listen({ hostname, port: 0 });
+    listener.close();
+    return listener.addr.port;
+  } catch {
+    return 0; // the worker meets the same problem, and says so
+  }
 }
 
 /** The module of the worker with the server's own tools. */

@@ -1,4 +1,4 @@
 /** What other parts use of audit once they are loaded later themselves. */
 export { resealAuditChains } from "./chain.ts";
-export { addCounts, expose, expositionType } from "./metrics.ts";
+export { expose, expositionType } from "./metrics.ts";
 export { searchAudit } from "./search.ts";

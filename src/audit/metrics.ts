@@ -37,7 +37,7 @@ export function cumulative({ bounds, counts }: Histogram): readonly (readonly [b
 /** Which limit refused a request. */
 export type LimitName = "tool_calls" | "oauth" | "registration" | "health";
 
-/** What was counted: plain data, which threads can send each other. */
+/** What was counted. */
 export interface Counts {
   readonly requests: ReadonlyMap<string, Outcomes>;
   /** HTTP requests by route, and `other`: how often each status was the answer. */
@@ -75,11 +75,6 @@ interface Totals {
   readonly rateLimited: Record<LimitName, number>;
 }
 
-/** Totals of a server that has counted nothing yet. */
-export function noTotals(): Totals {
-  return { refusedTokens: 0, storageErrors: 0, rateLimited: { tool_calls: 0, oauth: 0, registration: 0, health: 0 } };
-}
-
 /** Upper ends of the duration's buckets in seconds: from a file's read to a model's long answer. */
 const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300];
 
@@ -90,7 +85,11 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
   requests.set("other", others);
   const answers = new Map<string, Statuses>();
   const tools = new Map<string, ToolCounts>();
-  const totals = noTotals();
+  const totals: Totals = {
+    refusedTokens: 0,
+    storageErrors: 0,
+    rateLimited: { tool_calls: 0, oauth: 0, registration: 0, health: 0 },
+  };
   return {
     requests,
     answers,
@@ -124,53 +123,6 @@ export function createMetrics({ methods }: { readonly methods: Iterable<string> 
   };
 }
 
-// The counts of several servers as those of one.
-
-export function addCounts(all: readonly Counts[]): Counts {
-  const requests = new Map<string, Outcomes>();
-  const answers = new Map<string, Statuses>();
-  const tools = new Map<string, ToolCounts>();
-  const totals = noTotals();
-  for (const counts of all) {
-    for (const [method, outcomes] of counts.requests) {
-      requests.set(method, addOutcomes(requests.get(method) ?? {}, outcomes));
-    }
-    for (const [route, statuses] of counts.answers) {
-      answers.set(route, addOutcomes(answers.get(route) ?? {}, statuses));
-    }
-    for (const [tool, { outcomes, seconds }] of counts.tools) {
-      const before = tools.get(tool) ?? { outcomes: {}, seconds: createHistogram(seconds.bounds) };
-      tools.set(tool, {
-        outcomes: addOutcomes(before.outcomes, outcomes),
-        seconds: addHistograms(before.seconds, seconds),
-      });
-    }
-    totals.refusedTokens += counts.totals.refusedTokens;
-    totals.storageErrors += counts.totals.storageErrors;
-    for (const limit of Object.keys(totals.rateLimited) as LimitName[]) {
-      totals.rateLimited[limit] += counts.totals.rateLimited[limit];
-    }
-  }
-  return { requests, answers, tools, totals };
-}
-
-function addOutcomes<Name extends string>(
-  first: Partial<Record<Name, number>>,
-  second: Partial<Record<Name, number>>,
-): Partial<Record<Name, number>> {
-  const sum: Partial<Record<Name, number>> = { ...first };
-  for (const [outcome, count] of Object.entries(second) as [Name, number][]) {
-    sum[outcome] = (sum[outcome] ?? 0) + count;
-  }
-  return sum;
-}
-
-function addHistograms(first: Histogram, second: Histogram): Histogram {
-  const { bounds } = first;
-  const counts = first.counts.map((count, bucket) => count + (second.counts[bucket] ?? 0));
-  return { bounds, counts, sum: first.sum + second.sum };
-}
-
 // The counts as Prometheus reads them: text format 0.0.4.
 
 /** The media type of {@link expose}'s text. */
@@ -179,8 +131,6 @@ export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 /** What is measured at the moment of the scrape. */
 interface Gauges {
   readonly version: string;
-  /** How many servers the counts are of. */
-  readonly workers: number;
   readonly openStreams: number;
   readonly residentBytes: number;
   /** Processor time of the process, all threads. */
@@ -239,7 +189,6 @@ export function expose({ requests, answers, tools, totals }: Counts, gauges: Gau
   }
   single("portcullis_storage_errors_total", "counter", "Storage operations that failed.", totals.storageErrors);
   single("portcullis_open_streams", "gauge", "Event streams that are open.", gauges.openStreams);
-  single("portcullis_workers", "gauge", "Workers that answer, and that these counts are of.", gauges.workers);
   single("portcullis_info", "gauge", "The program that answers.", 1, { version: gauges.version });
   single("process_cpu_seconds_total", "counter", "Processor time of the process.", gauges.cpuSeconds);
   single("process_resident_memory_bytes", "gauge", "Memory of the process.", gauges.residentBytes);

@@ -37,14 +37,8 @@ export async function serve(
     );
     return await serveOnDeploy(config, { print, say }, []);
   }
-  if (config.server.workers > 1 && Deno.build.os !== "linux") {
-    return endWith(say, "error: several workers on one port need Linux\nhint: leave WORKERS out\n", 2);
-  }
   const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
-  const server = config.server.workers > 1
-    ? await (await loadProgramModule<typeof import("./serve_workers_command.ts")>("src/cli/serve_workers_command.ts"))
-      .startWorkers(config, entry, say)
-    : startSandboxedServer(config, entry, say);
+  const server = startSandboxedServer(config, entry, say);
   const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);
   if (started === null) return 1;

@@ -102,10 +102,10 @@ export function createStorageProbe(
 export function createMetricsEndpoint(options: {
   readonly names: KnownNames;
   readonly contentType: string;
-  readonly expose: () => Promise<string>;
+  readonly expose: () => string;
 }): Endpoint {
   const { names, contentType, expose } = options;
-  return async (request) => {
+  return (request) => {
     const addressee = addresseeOf(request, names);
     if (addressee === "malformed") return new Response("Host and target must make one URL\n", { status: 400 });
     if (addressee === "unknown") {
@@ -115,6 +115,6 @@ export function createMetricsEndpoint(options: {
     if (request.method !== "GET" && request.method !== "HEAD") {
       return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
     }
-    return new Response(await expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } });
+    return new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } });
   };
 }

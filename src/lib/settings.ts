@@ -59,15 +59,6 @@ export function parseDurationOrNone(text: string): Result<number, string> {
   return given.ok ? given : failure(`${given.error}; or 0`);
 }
 
-/** How many workers: a number, or `auto` for as many as there are cores. */
-export function parseWorkers(text: string): Result<number, string> {
-  if (text === "auto") return success(Math.min(navigator.hardwareConcurrency, maxWorkers));
-  const count = parseInteger(1, maxWorkers)(text);
-  return count.ok ? count : failure(`must be a whole number from 1 to ${maxWorkers}, or auto`);
-}
-
-const maxWorkers = 64;
-
 /** One of a few words. */
 export function parseChoice<const Choice extends string>(choices: readonly Choice[]): SettingParser<Choice> {
   return (text) => {

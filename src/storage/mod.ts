@@ -23,8 +23,6 @@ export {
   wrongMasterKey,
 } from "./open_storage.ts";
 export type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "./port.ts";
-export const loadPostgresConnection = (): Promise<typeof import("./postgres_connection.ts")> =>
-  import("./postgres_connection.ts");
 export const loadExamineStorage = (): Promise<typeof import("./examine_storage.ts")> => import("./examine_storage.ts");
 export const loadSqliteDatabase = (): Promise<typeof import("./sqlite_database.ts")> => import("./sqlite_database.ts");
 export const loadBackup = (): Promise<typeof import("./backup.ts")> => import("./backup.ts");

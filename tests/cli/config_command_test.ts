@@ -20,14 +20,14 @@ async function denoDir(): Promise<string> {
 }
 
 Deno.test("config prints each setting in force with its source, and secrets as set", async () => {
-  const { directory, path } = await makeFile(`PORT=4001\nWORKERS=2\nLOG_LEVEL=debug\nDCR_AUTH_TOKEN=${secret}\n`);
+  const { directory, path } = await makeFile(`PORT=4001\nTOOL_TIMEOUT=20\nLOG_LEVEL=debug\nDCR_AUTH_TOKEN=${secret}\n`);
   const run = (...args: string[]) =>
     runCommand(["config", ...args], { env: { PORT: "4002", HOST: "::1", LOG_LEVEL: "", MASTER_KEY_FILE: "/nowhere" } });
   try {
     const { code, stdout, stderr } = await run("--host=127.0.0.2", "--config", path);
     assert.match(stdout, /^HOST +flag +127\.0\.0\.2$/m);
     assert.match(stdout, /^PORT +environment +4002$/m);
-    assert.match(stdout, /^WORKERS +file +2$/m);
+    assert.match(stdout, /^TOOL_TIMEOUT +file +20$/m);
     assert.match(stdout, /^LOG_LEVEL +file +debug$/m);
     assert.match(stdout, /^DCR_AUTH_TOKEN +file +set$/m);
     assert.match(stdout, /^DATA_DIR +default +~\/\.portcullis$/m);

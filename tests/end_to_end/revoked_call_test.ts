@@ -29,36 +29,30 @@ Deno.test("the answer of a running call is cut off when its token is revoked, an
   release();
 });
 
-for (const workers of ["1", "2"]) {
-  needing("flags").test({
-    name:
-      `a token revoked at the command line is refused from the next request on, others are not (${workers} workers)`,
-    ignore: workers !== "1" && Deno.build.os !== "linux",
-    fn: () => revokeOneByOne(workers),
-  });
-}
-
-async function revokeOneByOne(workers: string): Promise<void> {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { WORKERS: workers } });
-  const flags = ["--data-dir", place.dataDir];
-  const tokens: string[] = [];
-  for (let made = 0; made < 6; made++) {
-    const { code, stdout, stderr } = await runCommand(["token", "create", "--scope", "files:read", ...flags]);
-    assert.equal(code, 0, stderr);
-    tokens.push(stdout.trim());
-  }
-  const statusOf = async (token: string): Promise<number> => {
-    const answer = await postMcp(server.url, toolCall("file_list", {}), { token });
-    await answer.body?.cancel();
-    return answer.status;
-  };
-  const statuses = async (): Promise<number[]> => await Promise.all(tokens.map(statusOf));
-  assert.deepEqual(await statuses(), tokens.map(() => 200));
-  for (const [at, token] of tokens.entries()) {
-    const id = /^pct_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
-    assert.equal((await runCommand(["token", "revoke", id, ...flags])).code, 0);
-    assert.equal(await statusOf(token), 401);
-    assert.deepEqual(await statuses(), tokens.map((_, other) => other <= at ? 401 : 200));
-  }
-}
+needing("flags").test(
+  "a token revoked at the command line is refused from the next request on, others are not",
+  async () => {
+    await using place = await makeServerPlace();
+    await using server = await startServer(place);
+    const flags = ["--data-dir", place.dataDir];
+    const tokens: string[] = [];
+    for (let made = 0; made < 6; made++) {
+      const { code, stdout, stderr } = await runCommand(["token", "create", "--scope", "files:read", ...flags]);
+      assert.equal(code, 0, stderr);
+      tokens.push(stdout.trim());
+    }
+    const statusOf = async (token: string): Promise<number> => {
+      const answer = await postMcp(server.url, toolCall("file_list", {}), { token });
+      await answer.body?.cancel();
+      return answer.status;
+    };
+    const statuses = async (): Promise<number[]> => await Promise.all(tokens.map(statusOf));
+    assert.deepEqual(await statuses(), tokens.map(() => 200));
+    for (const [at, token] of tokens.entries()) {
+      const id = /^pct_([0-9a-f]{32})_/.exec(token)?.[1] ?? "";
+      assert.equal((await runCommand(["token", "revoke", id, ...flags])).code, 0);
+      assert.equal(await statusOf(token), 401);
+      assert.deepEqual(await statuses(), tokens.map((_, other) => other <= at ? 401 : 200));
+    }
+  },
+);

@@ -44,22 +44,20 @@ async function callOften(url: string, token: string, count: number): Promise<voi
 }
 
 for (const [what, launcher] of Object.entries(launchers)) {
-  for (const workers of ["1", "2"]) {
-    inOneProcess.test({
-      ...needsPrograms(
-        [launcher[0] ?? ""],
-        `a server whose standard error ${what} starts, serves ${calls} calls and stops in order (WORKERS=${workers})`,
-      ),
-      fn: async () => {
-        await using place = await makeServerPlace();
-        const token = await makeToken(place);
-        const env = { WORKERS: workers, MCP_RATE_LIMIT: "100000" };
-        await using server = await startServer(place, { launcher, env });
-        await inTime("the calls", callOften(server.url, token, calls));
-        assert.equal((await inTime("the end", server.stop())).code, 0);
-      },
-    });
-  }
+  inOneProcess.test({
+    ...needsPrograms(
+      [launcher[0] ?? ""],
+      `a server whose standard error ${what} starts, serves ${calls} calls and stops in order`,
+    ),
+    fn: async () => {
+      await using place = await makeServerPlace();
+      const token = await makeToken(place);
+      const env = { MCP_RATE_LIMIT: "100000" };
+      await using server = await startServer(place, { launcher, env });
+      await inTime("the calls", callOften(server.url, token, calls));
+      assert.equal((await inTime("the end", server.stop())).code, 0);
+    },
+  });
 }
 
 Deno.test({
@@ -76,10 +74,10 @@ Deno.test({
   },
 });
 
-inOneProcess.test("lines of the log are whole, however many workers write at once", async () => {
+inOneProcess.test("lines of the log are whole, however many calls write at once", async () => {
   await using place = await makeServerPlace();
   const token = await makeToken(place);
-  await using server = await startServer(place, { env: { WORKERS: ignore ? "1" : "2", MCP_RATE_LIMIT: "100000" } });
+  await using server = await startServer(place, { env: { MCP_RATE_LIMIT: "100000" } });
   await Promise.all(Array.from({ length: 8 }, () => callOften(server.url, token, 200)));
   await server.stop();
   const lines = server.stderr().split("\n").filter((line) => line.includes('"'));

@@ -61,35 +61,33 @@ function beginWrite(server: Pick<RunningServer, "url">, token: string, filename:
 }
 
 for (const signal of signals) {
-  for (const workers of ["1", "2"]) {
-    inOneProcess.test({
-      name: `${signal}, twice at once, lets arriving bodies arrive and their calls be answered (WORKERS=${workers})`,
-      ignore: ignore || (workers === "2" && Deno.build.os !== "linux"),
-      fn: async () => {
-        await using place = await makeServerPlace();
-        const token = await makeToken(place);
-        await using server = await startServer(place, { env: { WORKERS: workers } });
-        const write = await beginWrite(server, token, "late.txt");
-        const form = await beginPost(
-          server,
-          "/oauth/token",
-          { "Content-Type": "application/x-www-form-urlencoded" },
-          "grant_type=unheard_of&client_id=x",
-        );
-        Deno.kill(server.pid, signal);
-        Deno.kill(server.pid, signal);
-        await until("the stop", () => server.stderr().includes('"event":"stopping"'));
-        await write.finish();
-        await form.finish();
-        assert.match(await write.answer(), /^HTTP\/1\.1 200 [^]*"isError":false/);
-        assert.match(await form.answer(), /^HTTP\/1\.1 400 [^]*unsupported_grant_type|invalid_client/);
-        assert.equal((await inTime("the end", server.ended)).code, 0);
-        await server.stop();
-        assert.match(server.stderr(), /"tool":"file_write","outcome":"ok"/);
-        assert.equal(await Deno.readTextFile(`${place.workspaceDir}/late.txt`), "whole");
-      },
-    });
-  }
+  inOneProcess.test({
+    name: `${signal}, twice at once, lets arriving bodies arrive and their calls be answered`,
+    ignore,
+    fn: async () => {
+      await using place = await makeServerPlace();
+      const token = await makeToken(place);
+      await using server = await startServer(place);
+      const write = await beginWrite(server, token, "late.txt");
+      const form = await beginPost(
+        server,
+        "/oauth/token",
+        { "Content-Type": "application/x-www-form-urlencoded" },
+        "grant_type=unheard_of&client_id=x",
+      );
+      Deno.kill(server.pid, signal);
+      Deno.kill(server.pid, signal);
+      await until("the stop", () => server.stderr().includes('"event":"stopping"'));
+      await write.finish();
+      await form.finish();
+      assert.match(await write.answer(), /^HTTP\/1\.1 200 [^]*"isError":false/);
+      assert.match(await form.answer(), /^HTTP\/1\.1 400 [^]*unsupported_grant_type|invalid_client/);
+      assert.equal((await inTime("the end", server.ended)).code, 0);
+      await server.stop();
+      assert.match(server.stderr(), /"tool":"file_write","outcome":"ok"/);
+      assert.equal(await Deno.readTextFile(`${place.workspaceDir}/late.txt`), "whole");
+    },
+  });
 }
 
 inOneProcess.test({

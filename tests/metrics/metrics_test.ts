@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/audit.ts";
-import { addCounts, createHistogram, createMetrics, cumulative, expose, observe } from "../../src/audit/metrics.ts";
+import { createHistogram, createMetrics, cumulative, expose, observe } from "../../src/audit/metrics.ts";
 import { observeStorage } from "../../src/audit/observed_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
@@ -21,7 +21,6 @@ const entry: AuditEntry = {
 };
 const gauges = {
   version: "1",
-  workers: 1,
   openStreams: 2,
   cpuSeconds: 1.5,
   residentBytes: 3,
@@ -72,27 +71,6 @@ Deno.test("the text follows format 0.0.4: each family once, with help and type b
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.0025"\} 0$/m);
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.005"\} 1$/m);
   assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="\+Inf"\} 1$/m);
-});
-
-Deno.test("the counts of several workers add up, as they arrive from other threads", () => {
-  const counted = (durations: readonly number[]) => {
-    const metrics = createMetrics({ methods: ["tools/call"] });
-    for (const durationMs of durations) metrics.countRequest({ ...entry, durationMs });
-    metrics.countRateLimited("oauth");
-    metrics.countAnswer("/mcp", 200);
-    metrics.countAnswer(null, 404);
-    const { requests, answers, tools, totals } = metrics;
-    return structuredClone({ requests, answers, tools, totals });
-  };
-  const sum = addCounts([counted([3, 3]), counted([300]), counted([])]);
-  const text = expose(sum, gauges);
-  assert.match(text, /^portcullis_requests_total\{method="tools\/call",outcome="ok"\} 3$/m);
-  assert.match(text, /^portcullis_tool_calls_total\{tool="file_read",outcome="ok"\} 3$/m);
-  assert.match(text, /^portcullis_tool_call_duration_seconds_bucket\{tool="file_read",le="0.005"\} 2$/m);
-  assert.match(text, /^portcullis_tool_call_duration_seconds_count\{tool="file_read"\} 3$/m);
-  assert.match(text, /^portcullis_rate_limited_total\{limit="oauth"\} 3$/m);
-  assert.match(text, /^portcullis_http_requests_total\{route="\/mcp",status="200"\} 3$/m);
-  assert.match(text, /^portcullis_http_requests_total\{route="other",status="404"\} 3$/m);
 });
 
 Deno.test("a lost database counts as a storage error, a caller's mistake does not, and both still reject", async () => {

@@ -46,11 +46,6 @@ const moreAttempts: typeof attempts = {
     const root = (await kernelOfWorker()).open(workspaceDir);
     return new (root.constructor as new (...args: unknown[]) => unknown)(Symbol(), -100);
   },
-  "say which worker this is": () => workerId,
-  "say how this worker confines files": async () => {
-    const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
-    return `${workerId} ${workspaceKernel.available ? "by the kernel" : workspaceKernel.reason}`;
-  },
   "start a worker that may do more": () =>
     new Worker("data:text/javascript,", { type: "module", deno: { permissions: { read: true } } }),
   "ask for permission": async () => {
@@ -64,8 +59,6 @@ async function kernelOfWorker(): Promise<KernelRoots> {
   if (!workspaceKernel.available) throw new Error(workspaceKernel.reason);
   return workspaceKernel.roots;
 }
-
-const workerId = crypto.randomUUID();
 
 const endings: Readonly<Record<string, () => void>> = {
   throw: () => {

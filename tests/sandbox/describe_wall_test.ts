@@ -20,7 +20,6 @@ Deno.test("describeWall() says what tools reach, what the server listens on, and
     storagePaths: ["/srv/data"],
     raceFreedom: { raceFree: false, reason: "this is a test" },
     clientMetadataDocuments: false,
-    workers: 1,
   });
   assert.equal(reached, "tools reach 127.0.0.1:11434 and the files in /srv/files, and nothing else");
   assert.equal(
@@ -39,7 +38,6 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
       storagePaths: ["/srv/data"],
       raceFreedom,
       clientMetadataDocuments,
-      workers: clientMetadataDocuments ? 2 : 1,
     }).join("\n");
   const isOff = /not confined by the kernel, because only Linux has openat2: .*files outside read, .* and deleted/;
   assert.match(textOf(off, false), isOff);

@@ -178,12 +178,7 @@ Deno.test("parts that do not fit are refused in words, and change nothing of wha
     assert.equal(smaller.status, 201);
   }));
 
-for (
-  const [where, env] of [...stores, ["by two workers", { WORKERS: "2" }], ["by two workers in the storage", {
-    WORKERS: "2",
-    WORKSPACE_STORE: "storage",
-  }]] as const
-) {
+for (const [where, env] of stores) {
   Deno.test(`of parts that are sent at once by one link, ${where}, one after the other is taken, and the file is whole`, () =>
     withFileServer({ env }, async (files) => {
       const url = await uploadLink(files, "f");

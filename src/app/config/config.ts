@@ -34,7 +34,7 @@ export function freezeConfig<Configuration extends object>(config: Configuration
 
 /** Reports what is absent or cannot be. */
 function requireForDeploy(
-  { http: { serverUrl }, server: { workers }, storage: { database, masterKey }, workspace: { store } }: SettingValues,
+  { http: { serverUrl }, storage: { database, masterKey }, workspace: { store } }: SettingValues,
   env: ConfigSources["env"],
   problems: ConfigProblem[],
 ): void {
@@ -60,13 +60,6 @@ function requireForDeploy(
       field: "DATABASE_URL",
       value: "(not set)",
       hint: "must be set on Deno Deploy: assign a PostgreSQL database to the app, and the platform sets it",
-    });
-  }
-  if (workers > 1) {
-    problems.push({
-      field: "WORKERS",
-      value: String(workers),
-      hint: "must be 1 on Deno Deploy, which starts as many instances as it sees fit",
     });
   }
   if (store === "disk") {

@@ -6,7 +6,6 @@ import {
   optional,
   parseChoice,
   parseSeconds,
-  parseWorkers,
   required,
   type Setting,
   type SettingTable,
@@ -23,16 +22,9 @@ import { storageSettings } from "../../storage/mod_settings.ts";
 import { workspaceSettings } from "../../files/mod_settings.ts";
 import { closestWord } from "../../lib/closest_word.ts";
 
-// Settings of the process: its threads, its log and its end.
+// Settings of the process: its log and its end.
 
 const serverSettings = {
-  workers: required({
-    env: "WORKERS",
-    flag: "workers",
-    default: "1",
-    parse: parseWorkers,
-    help: "server threads that share the port (Linux); auto: one for each core",
-  }),
   shutdownTimeoutSeconds: required({
     env: "SHUTDOWN_TIMEOUT",
     default: "10",
@@ -91,7 +83,7 @@ export const settings: readonly Setting<unknown>[] = Object.values(settingTables
 /** The same by heading, for people. */
 export const settingSections: readonly (readonly [heading: string, settings: SettingTable])[] = [
   ["Address", httpSettings],
-  ["Threads, log and stopping", serverSettings],
+  ["Log and stopping", serverSettings],
   ["Storage", storageSettings],
   ["Workspace", workspaceSettings],
   ["Local model", ollamaSettings],

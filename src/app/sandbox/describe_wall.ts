@@ -49,12 +49,11 @@ interface Wall {
   readonly storagePaths: readonly string[];
   readonly raceFreedom: RaceFreedom;
   readonly clientMetadataDocuments: boolean;
-  readonly workers: number;
 }
 
 /** What the server holds while it answers, then what the wall does not cover: a sentence each. */
 export function describeWall(
-  { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments, workers }: Wall,
+  { permissions, listenAddresses, storagePaths, raceFreedom, clientMetadataDocuments }: Wall,
 ): string[] {
   const upstreams = permissions.net.slice(listenAddresses.length);
   const { kept = [], presence = [] } = Object.groupBy(
@@ -77,17 +76,6 @@ export function describeWall(
     sentences.push(
       "the main thread keeps the network to fetch clients' documents, from public addresses only; a broken tool could " +
         "ask for one and put data in its address: CLIENT_METADATA_DOCUMENTS=off closes that",
-    );
-  }
-  if (workers > 1) {
-    sentences.push(
-      `the main thread keeps files${permissions.ffi.length === 0 ? "" : ", the C library"} and network, to give a ` +
-        "worker that it starts again its share; it runs no tool and answers no request",
-    );
-  } else if (permissions.ffi.length > 0) {
-    sentences.push(
-      "where there are two cores the main thread keeps the C library, for a thread that reads files in a large search; it " +
-        "runs no tool and answers no request",
     );
   }
   sentences.push(
