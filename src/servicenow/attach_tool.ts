@@ -22,6 +22,7 @@ import {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../files/mod.ts";
+import { counted } from "./failure.ts";
 import { type AttachmentContent, maxSentBytes, type ServicenowRecords } from "./port.ts";
 import { fileNames } from "./argument_names_tool.ts";
 import {
@@ -54,6 +55,8 @@ interface SavedFile {
 
 /** Files of the user who calls. */
 export interface AttachmentFiles {
+  /** How many bytes the file has: {@link maxSentBytes} at most. */
+  size(filename: string, principal: Principal): Promise<Result<number, FileFailure>>;
   read(filename: string, principal: Principal): Promise<Result<Uint8Array<ArrayBuffer>, FileFailure>>;
   /** Creates or replaces the file that the caller names. Throws what `pieces` throws, and has written nothing then. */
   write(filename: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>>;
@@ -69,13 +72,17 @@ const maxSuggestionBytes = 120;
 
 /** Files of the workspace that the caller uses. */
 export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
-  return {
-    async read(filename, principal) {
+  const reading =
+    <T>(take: (workspace: Workspace, path: WorkspacePath) => Promise<Outcome<T>>) =>
+    async (filename: string, principal: Principal): Promise<Result<T, FileFailure>> => {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
-      const content = await readWhole(workspaceOf(source, principal), path.value);
-      return content.ok ? content : failure(toFailure("read file", path.value, content.error));
-    },
+      const taken = await take(workspaceOf(source, principal), path.value);
+      return taken.ok ? taken : failure(toFailure("read file", path.value, taken.error));
+    };
+  return {
+    size: reading(sizeOf),
+    read: reading(readWhole),
     async write(filename, pieces, caller) {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
@@ -101,13 +108,21 @@ export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
   };
 }
 
-/** A file of up to {@link maxSentBytes}, in parts that the workspace reads at once. */
-async function readWhole(workspace: Workspace, path: WorkspacePath): Promise<Outcome<Uint8Array<ArrayBuffer>>> {
+async function sizeOf(workspace: Workspace, path: WorkspacePath): Promise<Outcome<number>> {
   const info = await workspace.stat(path);
   if (!info.ok) return info;
   const { sizeBytes, kind } = info.value;
   if (kind === "directory") return failure({ reason: "is_directory" });
-  if (sizeBytes > maxSentBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxSentBytes });
+  return sizeBytes > maxSentBytes
+    ? failure({ reason: "too_large", sizeBytes, limitBytes: maxSentBytes })
+    : success(sizeBytes);
+}
+
+/** The file in parts that the workspace reads at once. */
+async function readWhole(workspace: Workspace, path: WorkspacePath): Promise<Outcome<Uint8Array<ArrayBuffer>>> {
+  const size = await sizeOf(workspace, path);
+  if (!size.ok) return size;
+  const sizeBytes = size.value;
   const bytes = new Uint8Array(sizeBytes);
   let read = 0;
   while (read < sizeBytes) {
@@ -156,7 +171,43 @@ const contentTypes: ReadonlyMap<string, string> = new Map(Object.entries({
   zip: "application/zip",
 }));
 
+/** Files on their way at once, one of each person: each is in memory, and in the sockets once more. */
+const maxSending = 2;
+/** A call that waits longer for its turn would not end in time for ServiceNow's own agents. */
+const sendingWaitMs = 10_000;
+
+/** Turns to hold a file in memory; `false` for a caller who was not given one in time. */
+function createSendingTurns() {
+  const sending = new Set<string>();
+  let left = Promise.withResolvers<void>();
+  return {
+    async take(subject: string, signal: AbortSignal): Promise<boolean> {
+      const ended = AbortSignal.any([signal, AbortSignal.timeout(sendingWaitMs)]);
+      const { promise: gaveUp, resolve } = Promise.withResolvers<void>();
+      ended.addEventListener("abort", () => resolve(), { once: true });
+      while (sending.has(subject) || sending.size >= maxSending) {
+        await Promise.race([left.promise, gaveUp]);
+        if (ended.aborted) return false;
+      }
+      sending.add(subject);
+      return true;
+    },
+    leave(subject: string): void {
+      sending.delete(subject);
+      left.resolve();
+      left = Promise.withResolvers();
+    },
+  };
+}
+
+const notSent: ToolOutcome = {
+  ok: false,
+  code: "servicenow_busy",
+  message: "Nothing was sent: other files are on their way to ServiceNow. Call again in a minute.",
+};
+
 export function servicenowAttachTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
+  const turns = createSendingTurns();
   return defineTool({
     name: "servicenow_attach",
     title: "Attach a file to a ServiceNow record",
@@ -172,20 +223,35 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
       dry_run: dryRunParameter(),
     }),
     async run({ id, table, filename, dry_run: dryRun }, context) {
-      const bytes = await files.read(filename, context.principal);
-      if (!bytes.ok) return { ok: false, ...bytes.error };
+      const { principal } = context;
+      const size = await files.size(filename, principal);
+      if (!size.ok) return { ok: false, ...size.error };
       const fileName = filename.slice(filename.lastIndexOf("/") + 1);
-      const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
-      const contentType = contentTypes.get(extension) ?? "application/octet-stream";
-      const file = { fileName, contentType, bytes: bytes.value };
-      const attached = await servicenow.desk.attach({ id, table: given(table), file, dryRun }, callerOf(context));
-      if (!attached.ok) return toFailureOutcome(servicenow, attached.error);
-      const { record, file: added } = attached.value;
-      return toTextOutcome([
-        added === null
-          ? `Dry run, nothing sent. ${record} would get ${showName(fileName)} (${bytes.value.byteLength} bytes)`
-          : `Attached ${showName(added.fileName)} (${added.sizeBytes} bytes) to ${record}`,
-      ]);
+      const request = { id, table: given(table) };
+      if (dryRun) {
+        const found = await servicenow.desk.attach({ ...request, file: null }, callerOf(context));
+        if (!found.ok) return toFailureOutcome(servicenow, found.error);
+        const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
+        return toTextOutcome([`Dry run, nothing sent. ${found.value.record} would get ${what}`]);
+      }
+      if (!await turns.take(principal.subject, context.signal)) return notSent;
+      try {
+        const bytes = await files.read(filename, principal);
+        if (!bytes.ok) return { ok: false, ...bytes.error };
+        const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
+        const contentType = contentTypes.get(extension) ?? "application/octet-stream";
+        const file = { fileName, contentType, bytes: bytes.value };
+        const attached = await servicenow.desk.attach({ ...request, file }, callerOf(context));
+        if (!attached.ok) return toFailureOutcome(servicenow, attached.error);
+        const { record, file: added } = attached.value;
+        return toTextOutcome([
+          `Attached ${showName(added?.fileName ?? fileName)} (${
+            counted(added?.sizeBytes ?? size.value, "byte")
+          }) to ${record}`,
+        ]);
+      } finally {
+        turns.leave(principal.subject);
+      }
     },
   });
 }
@@ -230,7 +296,7 @@ async function saveAttachment(
       ? await files.create(fileName, pieces, context)
       : await files.write(chosen, pieces, context);
     return saved.ok
-      ? toTextOutcome([`Saved ${showName(saved.value.name)} (${saved.value.sizeBytes} bytes)`])
+      ? toTextOutcome([`Saved ${showName(saved.value.name)} (${counted(saved.value.sizeBytes, "byte")})`])
       : { ok: false, ...saved.error };
   } catch (error) {
     const failure = failureOf(error);

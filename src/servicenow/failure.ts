@@ -104,7 +104,7 @@ export function describeFailure(failure: ServicenowFailure, linkUrl: string): Fa
     case "rate_limited":
       return {
         error: failure.by === "servicenow" ? "Rate limited by ServiceNow" : "Too many ServiceNow calls",
-        detail: `Try again in ${failure.retryAfterSeconds} seconds.`,
+        detail: `Try again in ${counted(failure.retryAfterSeconds, "second")}.`,
       };
     case "unavailable":
       return { error: "ServiceNow unavailable", detail: unavailableWords(failure.because, failure.uncertain ?? false) };
@@ -125,6 +125,11 @@ function unavailableWords(cause: UnavailableCause, uncertain: boolean): string {
   return uncertain
     ? `${words} It is not known whether the change was saved: read the record before trying again.`
     : words;
+}
+
+/** `1 byte`, `2 bytes`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** A refusal of the caller's own input. */

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { FieldValue, RecordFields } from "./port.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import { counted, type ServicenowFailure } from "./failure.ts";
 import type { TableDefinition } from "./tables.ts";
 
 /**
@@ -159,5 +159,5 @@ function isHtml(text: string): boolean {
 /** The first characters of a text, and how many are left. */
 export function cutText(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text;
-  return `${text.slice(0, maxCharacters).toWellFormed()}… (${text.length - maxCharacters} more characters)`;
+  return `${text.slice(0, maxCharacters).toWellFormed()}… (${counted(text.length - maxCharacters, "more character")})`;
 }

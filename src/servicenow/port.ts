@@ -362,15 +362,16 @@ export interface ApprovalRequest extends Change, RecordName {
 }
 
 /** A file to attach to a record. */
-export interface AttachRequest extends Change, RecordName {
-  readonly file: NewAttachment;
+export interface AttachRequest extends RecordName {
+  /** `null` asks only whether the record may get one. */
+  readonly file: NewAttachment | null;
 }
 
 /** The attachment that was made. */
 export interface AttachReport {
   /** The record's number or name. */
   readonly record: string;
-  /** `null` for a dry run. */
+  /** `null` where none was sent. */
   readonly file: Attachment | null;
 }
 

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { counted, invalidInput, type ServicenowFailure } from "./failure.ts";
 import {
   type Attachment,
   type AttachmentContent,
@@ -92,7 +92,7 @@ export async function fetchNamedFile(
   const [file, second] = fitting;
   if (file !== undefined && second === undefined) return await fetchFile(parts, file.sysId, person);
   const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
-    `${oneLine(fileName)} (${sizeBytes} bytes, ${sysId})`
+    `${oneLine(fileName)} (${counted(sizeBytes, "byte")}, ${sysId})`
   );
   return among.length === 0
     ? invalidInput("the record has no attachment that the user may see")
@@ -101,13 +101,14 @@ export async function fetchNamedFile(
 
 export async function attachFile(
   parts: DeskParts,
-  { id, table, file: { fileName, contentType, bytes }, dryRun }: AttachRequest,
+  { id, table, file }: AttachRequest,
   person: Person,
 ): Answer<AttachReport> {
   const found = await findRecord(parts, { id, table }, person, { writing: true, fields: [] });
   if (!found.ok) return found;
   const record = nameOf(found.value.table, found.value.record);
-  if (dryRun) return success({ record, file: null });
+  if (file === null) return success({ record, file: null });
+  const { fileName, contentType, bytes } = file;
   if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
   const parsed = await askJson(parts.callAs, person, {
     method: "POST",

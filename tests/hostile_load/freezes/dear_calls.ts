@@ -157,17 +157,24 @@ export const dearCalls: Readonly<Record<string, Readonly<Record<string, Argument
     "a long query": () => ({ table: "incident", where: "short_description=a\n".repeat(20_000), limit: 1_000 }),
   },
   servicenow_count: { "a long query": () => ({ table: "incident", where: "a=b or c=d\n".repeat(20_000) }) },
-  servicenow_get_record: { "a long name": () => ({ record: "INC0010001,".repeat(50_000) }) },
+  servicenow_get_record: { "a long name": () => ({ id: "INC0010001,".repeat(50_000) }) },
   servicenow_describe: { "a long name": () => ({ table: "a".repeat(500_000) }) },
   servicenow_create: { "many values": () => ({ table: "incident", values: "a=b\n".repeat(100_000), dry_run: true }) },
   servicenow_update: {
-    "many values": () => ({ record: "INC0010001", values: "a=b\n".repeat(100_000), dry_run: true }),
+    "many values": () => ({ id: "INC0010001", values: "a=b\n".repeat(100_000), dry_run: true }),
   },
-  servicenow_add_note: { "a long text": () => ({ record: "x", text: "é\n".repeat(200_000), dry_run: true }) },
+  servicenow_add_note: {
+    "a long text": () => ({ id: "INC0010001", audience: "team", text: "é\n".repeat(200_000), dry_run: true }),
+  },
   servicenow_order: { "many answers": () => ({ item: "laptop", answers: "a=b\n".repeat(100_000), dry_run: true }) },
-  servicenow_approve: { "a long comment": () => ({ record: "x", comment: "é".repeat(300_000) }) },
-  servicenow_attach: { "a large file": () => ({ record: "INC0010001", path: "letters.txt", dry_run: true }) },
-  servicenow_fetch_attachment: { "a long name": () => ({ record: "INC0010001", name: "a".repeat(500_000) }) },
+  servicenow_approve: {
+    "a long comment": () => ({ id: "INC0010001", decision: "reject", comment: "é".repeat(300_000) }),
+  },
+  servicenow_attach: {
+    "the largest file": () => ({ id: "INC0010001", filename: "attached.bin" }),
+    "the largest file, tried": () => ({ id: "INC0010001", filename: "attached.bin", dry_run: true }),
+  },
+  servicenow_fetch_attachment: { "a long name": () => ({ id: "INC0010001", name: "a".repeat(500_000) }) },
 };
 
 /** What other methods are asked for. */

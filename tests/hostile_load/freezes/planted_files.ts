@@ -24,6 +24,7 @@ export async function plantFiles(root: string): Promise<void> {
     await Deno.mkdir(join(root, name), { recursive: true });
   }
   write("letters.txt", "a".repeat(mebibyte - 1));
+  write("attached.bin", new Uint8Array(16 * mebibyte));
   write("capitals.txt", "A B".repeat(mebibyte / 3));
   write("lines.txt", "a\n".repeat(480_000));
   write("mixed.txt", "a\r\nb\n".repeat(200_000));
