@@ -1,9 +1,9 @@
 /** Publishes changes of tasks that other instances run, for the streams of this one. */
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { Clock, Timers } from "../lib/time.ts";
+import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
-import { taskKey, type TaskRecord, type TaskStore, type TaskView, toTaskView } from "./task_store.ts";
+import { presumedDeadMs, taskKey, type TaskRecord, type TaskStore, type TaskView, toTaskView } from "./task_store.ts";
 
 interface TaskFollowersOptions {
   readonly storage: Storage;
@@ -47,6 +47,7 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
       publish(record);
     }, { log, timers });
     watch.look(); // it may have changed since it was looked up
+    const stopLooking = (timers ?? systemTimers).every(presumedDeadMs, watch.look); // a dead process changes nothing
     return {
       followers: 0,
       catchUp(state) {
@@ -54,7 +55,10 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
         seen = null;
         watch.look();
       },
-      stop: watch.stop,
+      stop() {
+        stopLooking();
+        watch.stop();
+      },
     };
   };
 

@@ -4,7 +4,7 @@ import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { Put, Storage, StorageKey } from "../storage/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Questions } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -81,29 +81,19 @@ function pieceKey(taskId: string, index: number): StorageKey {
   return ["mcp_task_result", taskId, String(index)];
 }
 
-// * How long a task's record has stayed as it is, by this instance's own timers. Stamps of the instance that runs the task
-// say nothing here: its clock may be a minute off, or jump.
+// * How long a task's record has stayed as it is, by this instance's own timers. A stamp of the instance that runs the task
+// only counts where this one has not seen a sign of life: the other's clock may be a minute off, or jump.
 
 /** Tasks that are remembered. One that is evicted counts anew. */
 const maxTasks = 10_000;
 
-/** What this instance has seen of tasks that others run. */
-interface TaskSilence {
-  /** Milliseconds since this instance first saw the task with this version. */
-  since(taskId: string, version: string): number;
-}
-
-/** Remembers nothing yet. */
-function createTaskSilence({ elapsed }: Pick<Timers, "elapsed">): TaskSilence {
-  const seen = boundedMap<string, { readonly version: string; readonly at: number }>(maxTasks);
-  return {
-    since(taskId, version) {
-      const known = seen.get(taskId);
-      if (known?.version === version) return elapsed() - known.at;
-      seen.set(taskId, { version, at: elapsed() });
-      return 0;
-    },
-  };
+/** What this instance has seen of a task that another one runs. */
+interface SeenTask {
+  readonly version: string;
+  /** When it was first seen with this version. */
+  readonly at: number;
+  /** Whether it was seen to change. */
+  readonly hasChanged: boolean;
 }
 
 // A task as it is stored, and as its client sees it (SEP-2663).
@@ -188,6 +178,10 @@ export function toTaskView(record: TaskRecord): TaskView {
 
 /** A process that was seen to say nothing for so long runs its tasks no more. */
 export const presumedDeadMs = 30_000;
+/** Where its last sign of life is older, two minutes for clocks that are apart included, a shorter silence is enough. */
+const longDeadMs = presumedDeadMs + 120_000;
+/** Two heartbeats: a look at a task that seems long dead waits so long for one, once. */
+const signOfLifeMs = 10_000;
 
 /** Where a task's record is. */
 export function taskKey(taskId: string): StorageKey {
@@ -210,7 +204,7 @@ export interface TaskStore {
    * was there before; `null` when the task has expired.
    */
   save(record: TaskRecord): Promise<TaskRecord | null>;
-  /** The task; one whose process is presumed dead has failed, for good. Seen for the first time, none is. */
+  /** The task; one whose process is presumed dead has failed, for good. */
   load(taskId: string, part?: TaskPart): Promise<TaskRecord | null>;
   /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
   leave(record: TaskRecord, left: TaskInbox): Promise<void>;
@@ -223,9 +217,20 @@ export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
   return createdAt + ttlMs + presumedDeadMs;
 }
 
+const lostTask =
+  "The server that ran this task stopped before the task ended. It may have taken effect: check, then call the tool again";
+
 export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = systemTimers): TaskStore {
   const storage = withResultPieces(whole);
-  const silence = createTaskSilence(timers);
+  const pause = createPause(timers);
+  const seen = boundedMap<string, SeenTask>(maxTasks);
+  const look = (taskId: string, version: string): SeenTask => {
+    const known = seen.get(taskId);
+    if (known?.version === version) return known;
+    const now: SeenTask = { version, at: timers.elapsed(), hasChanged: known !== undefined };
+    seen.set(taskId, now);
+    return now;
+  };
   /** `false` when another instance wrote the record since it had this version. */
   const write = (record: TaskRecord, version: string | null): Promise<boolean> => {
     const key = taskKey(record.taskId);
@@ -253,8 +258,16 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
         const stored = await from.get(taskKey(taskId));
         if (stored === null) return null;
         const record = parseTaskRecord(stored.value);
-        if (isTerminal(record) || silence.since(taskId, stored.version) <= presumedDeadMs) return record;
-        const error = { code: rpcErrorCode.internalError, message: "The server stopped while the task ran" };
+        if (isTerminal(record)) return record;
+        const { at, hasChanged } = look(taskId, stored.version);
+        const silentMs = timers.elapsed() - at;
+        const seemsLongDead = !hasChanged && clock() - record.aliveAt > longDeadMs;
+        if (seemsLongDead && silentMs < signOfLifeMs) {
+          await pause(signOfLifeMs - silentMs);
+          continue;
+        }
+        if (!seemsLongDead && silentMs <= presumedDeadMs) return record;
+        const error = { code: rpcErrorCode.internalError, message: lostTask };
         const failed: TaskRecord = { ...record, status: "failed", error, lastUpdatedAt: clock() };
         if (await write(failed, stored.version)) return failed;
       }

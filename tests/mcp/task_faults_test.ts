@@ -4,8 +4,10 @@ import { z } from "zod";
 import { systemTimers } from "../../src/lib/time.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { makeFailing } from "./failing_storage.ts";
+import { readEvents } from "./event_reader.ts";
 import { createHarness, type Harness } from "./harness.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 
@@ -251,6 +253,64 @@ Deno.test("of an owner that ends a task and an instance that presumes it dead, b
     await owner.mcp.close();
     await other.mcp.close();
   }
+});
+
+Deno.test("a task whose server is long dead has failed at the first look; a live one is not, however far clocks are apart", async () => {
+  for (const isAlive of [false, true]) {
+    let ahead = 0;
+    const storage = createMemoryStorage();
+    const [own, others] = [virtualTimers(), virtualTimers()];
+    const { tool, open } = gated();
+    const options = { storage, tools: createToolRegistry([tool]), clock: () => 1_800_000_000_000 + ahead };
+    const owner = createHarness({ ...options, timers: own });
+    const other = createHarness({ ...options, timers: others });
+    const { taskId } = await begin(owner);
+    ahead = 200_000;
+    const looks = [call(other, "tasks/get", { taskId }), call(other, "tasks/get", { taskId })];
+    let beats = 0;
+    storage.watch(["mcp_task", taskId], () => beats += 1);
+    await new Promise((resolve) => setTimeout(resolve)); // both have read it, and wait
+    ahead = isAlive ? -200_000 : ahead; // the owner's clock stays behind
+    if (isAlive) own.advance(5_000);
+    if (isAlive) await until("a sign of life", () => beats > 0);
+    ahead = 200_000;
+    others.advance(10_000);
+    for (const look of looks) assert.equal((await look).status, isAlive ? "working" : "failed");
+    if (!isAlive) {
+      const failed = await (await send(other, "tasks/get", { taskId })).json();
+      assert.match(
+        failed.result.error.message,
+        /stopped before the task ended\. It may have taken effect: check, then/,
+      );
+    }
+    open();
+    await owner.mcp.close();
+    await other.mcp.close();
+  }
+});
+
+Deno.test("who listens for a task hears that its server died", async () => {
+  const storage = createMemoryStorage();
+  const timers = virtualTimers();
+  const { tool, open } = gated();
+  const owner = createHarness({ storage, tools: createToolRegistry([tool]), timers: virtualTimers() });
+  const other = createHarness({ storage, tools: createToolRegistry([tool]), timers });
+  const { taskId } = await begin(owner);
+  const listening = await send(other, "subscriptions/listen", { notifications: { taskIds: [taskId] } });
+  const events = readEvents(listening, { method: "subscriptions/listen", isModern: true });
+  assert.equal((await events.next())?.message?.["method"], "notifications/subscriptions/acknowledged");
+  let told: unknown;
+  const hearing = events.next().then((event) => told = event?.message?.["params"]);
+  await until("the notice", () => {
+    timers.advance(10_000);
+    return told !== undefined;
+  });
+  await hearing;
+  assert.equal((told as Task).status, "failed");
+  await events.cancel();
+  open();
+  await owner.mcp.close();
+  await other.mcp.close();
 });
 
 Deno.test("a running task is told as running by an instance whose clock is off, or jumps, and its owner loses nothing", async () => {
