@@ -6,8 +6,7 @@
 import process from "node:process";
 import { createOllamaClient } from "../src/llm/client.ts";
 import { parseOllamaHost } from "../src/llm/host.ts";
-import { createLocalModel } from "../src/llm/local_model.ts";
-import { createModelQueue } from "../src/llm/model_queue.ts";
+import { createLocalModel, createModelQueue } from "../src/llm/local_model.ts";
 import { llmGenerateTool } from "../src/llm/llm_generate.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noSignal, noWorkspace, testContext } from "../tests/fixtures/ollama_calls.ts";

@@ -21,7 +21,7 @@ import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { openableDescriptors } from "../lib/persistent_listener.ts";
-import { createOllamaClient } from "../llm/later.ts";
+import { createOllamaClient } from "../llm/mod.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";

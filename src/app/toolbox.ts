@@ -8,17 +8,16 @@ import {
 } from "../servicenow/mod.ts";
 import { loadTracedModel, type Telemetry } from "../audit/mod.ts";
 import {
+  createLocalModel,
+  createModelQueue,
+  createOllamaClient,
   llmModelsResource,
   llmTools,
-  loadClient,
-  loadLocalModel,
-  loadModelQueue,
   type LocalModel,
   ollamaLimits,
 } from "../llm/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
-import { loadOnce } from "../lib/program.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Installation } from "./installation.ts";
 import {
@@ -41,48 +40,16 @@ import type { Prompt, ResourceFamily, Tool } from "../mcp/mod.ts";
 import { type OpenedTransfers, openTransfers } from "./http_side.ts";
 import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
 
-// The local model, wired. Its code is loaded at the first call of it.
+// The local model, wired.
 
-interface ModelParts {
-  readonly telemetry: Telemetry;
-  readonly bounds?: Bounds;
-  readonly clock: Clock;
-}
-
-interface OpenedModel {
-  readonly model: LocalModel;
-  close(): void | Promise<void>;
-}
-
-function openModel(config: Config, parts: ModelParts): OpenedModel {
-  const load = loadOnce(() => loadModel(config, parts));
-  return {
-    model: {
-      maxPromptBytes: limitsOf(parts).maxPromptBytes,
-      async *generate(request, call) {
-        yield* (await load()).model.generate(request, call);
-      },
-      async *chat(request, call) {
-        yield* (await load()).model.chat(request, call);
-      },
-      report: async (signal) => await (await load()).model.report(signal),
-    },
-    close: () => load.ifLoaded(({ close }) => close()),
-  };
-}
-
-async function loadModel(config: Config, parts: ModelParts): Promise<OpenedModel> {
-  const [{ createOllamaClient }, { createLocalModel }, { createModelQueue }] = await Promise.all([
-    loadClient(),
-    loadLocalModel(),
-    loadModelQueue(),
-  ]);
-  const { telemetry: { tracer, fetch }, clock } = parts;
-  const limits = limitsOf(parts);
+async function openModel(
+  config: Config,
+  { telemetry: { tracer, fetch }, bounds, clock }: Pick<ToolboxDependencies, "telemetry" | "bounds" | "clock">,
+): Promise<{ readonly model: LocalModel; close(): void }> {
+  const limits = { ...ollamaLimits, ...bounds?.ollama };
   const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
-  const client = tracer.exports ? (await loadTracedModel()).traceModel(ollama, tracer) : ollama;
   const model = createLocalModel({
-    client,
+    client: tracer.exports ? (await loadTracedModel()).traceModel(ollama, tracer) : ollama,
     queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),
     totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
     limits,
@@ -90,10 +57,6 @@ async function loadModel(config: Config, parts: ModelParts): Promise<OpenedModel
     random: Math.random,
   });
   return { model, close: ollama.close };
-}
-
-function limitsOf({ bounds }: ModelParts): typeof ollamaLimits {
-  return { ...ollamaLimits, ...bounds?.ollama };
 }
 
 /** How long before the end of its call a generation stops, so that the caller still gets what the model wrote. */
@@ -147,7 +110,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const transfers = transferBy === undefined ? null : openTransfers(workspace, { ...dependencies, transferBy });
   const links = transfers?.links ?? null;
   const clock = (): number => performance.now();
-  const { model, close: closeModel } = openModel(config, { ...dependencies, clock });
+  const { model, close: closeModel } = await openModel(config, { ...dependencies, clock });
   const models = { model, models: config.ollama.models };
   const records = servicenow === null ? null : await recordsOf(servicenow, workspace, {
     ...config.servicenow,
@@ -187,7 +150,7 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
     isWorkspaceThere: opened.isThere,
     async close() {
       await transfers?.close();
-      await closeModel();
+      closeModel();
       await watches.close();
       await closeWorkspaces();
     },

@@ -13,6 +13,12 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** The members that have a value. */
+export function present<T extends object>(members: T): { [Name in keyof T]?: NonNullable<T[Name]> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(entries) as { [Name in keyof T]?: NonNullable<T[Name]> };
+}
+
 /**
  * Whether a JSON value has more than so many parts, at any depth: asked before a schema looks at what a caller made up.
  * Zod explains each wrong item, and takes seconds for a megabyte of them.

@@ -1,12 +1,12 @@
 /** Reads the body of a streaming answer to its final line: every way in which it can go wrong becomes one event. */
+import * as z from "zod";
 import type { Clock } from "../lib/time.ts";
-import { type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { parseJson, present } from "../lib/json.ts";
+import { fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
-import type { ModelCompletion, ModelEvent, OllamaLimits } from "./port.ts";
-import { fromErrorLine } from "./status_error.ts";
-import { parseStreamLine } from "./wire.ts";
+import type { ModelCompletion, ModelDelta, ModelEvent, OllamaLimits } from "./port.ts";
 
-// * One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
+// One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
 // long, and remembers which. Two timers a call, however many tokens: the idle timer looks, when it fires, how long ago
 // the last piece came, and goes back to sleep for the rest.
 
@@ -29,7 +29,7 @@ export interface ModelCallWatch {
   dispose(): void;
 }
 
-export interface CallWatchOptions {
+interface CallWatchOptions {
   /** Only differences are used: `performance.now` serves, and no change of the wall clock disturbs it. */
   readonly clock: Clock;
   readonly caller: AbortSignal;
@@ -86,7 +86,7 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions):
   };
 }
 
-// * Splits a byte stream into lines of UTF-8 text, however the bytes are cut: within a character, many lines at once, the
+// Splits a byte stream into lines of UTF-8 text, however the bytes are cut: within a character, many lines at once, the
 // last one without its newline. Memory is bounded by the longest line allowed.
 
 /** Why a stream is not lines of text. */
@@ -140,6 +140,58 @@ export function createLineSplitter(maxLineBytes: number): LineSplitter {
       }
       return { lines: pending.trim() === "" ? [] : [pending], fault: null };
     },
+  };
+}
+
+// A line of a generate or chat stream, as Ollama writes it.
+
+const count = z.lazy(() => z.number().nonnegative().nullish());
+const streamLine = z.lazy(() =>
+  z.object({
+    error: z.string().optional(),
+    response: z.string().nullish(),
+    thinking: z.string().nullish(),
+    message: z.object({ content: z.string().nullish(), thinking: z.string().nullish() }).nullish(),
+    done: z.boolean().nullish(),
+    done_reason: z.string().nullish(),
+    prompt_eval_count: count,
+    eval_count: count,
+    load_duration: count,
+    eval_duration: count,
+  })
+);
+
+/** A line of a generate or chat stream, read. */
+type StreamLine =
+  | { readonly kind: "error"; readonly error: string }
+  | { readonly kind: "answer"; readonly delta: ModelDelta | null; readonly completion: ModelCompletion | null };
+
+/** Reads one line; null when it is not an object of Ollama's. */
+function parseStreamLine(line: string): StreamLine | null {
+  const parsed = streamLine.safeParse(parseJson(line));
+  if (!parsed.success) return null;
+  const value = parsed.data;
+  if (value.error !== undefined) return { kind: "error", error: value.error };
+  const text = value.response ?? value.message?.content ?? "";
+  const thinking = value.thinking ?? value.message?.thinking ?? "";
+  return {
+    kind: "answer",
+    delta: text === "" && thinking === "" ? null : { type: "delta", text, thinking },
+    completion: value.done === true ? toCompletion(value) : null,
+  };
+}
+
+function toCompletion(line: z.output<typeof streamLine>): ModelCompletion {
+  const { load_duration: load, eval_duration: evaluation } = line;
+  return {
+    type: "done",
+    ...present({
+      doneReason: line.done_reason || undefined,
+      promptTokens: line.prompt_eval_count,
+      completionTokens: line.eval_count,
+      loadMs: load && load / 1e6,
+      evaluationMs: evaluation && evaluation / 1e6,
+    }),
   };
 }
 

@@ -1,12 +1,11 @@
 /** One Ollama server over HTTP: generation as a stream of events, probes, and an end to every call. */
-import type * as z from "zod";
+import * as z from "zod";
 import type { OllamaHost } from "./host.ts";
 import type { Clock } from "../lib/time.ts";
-import { parseJson } from "../lib/json.ts";
+import { parseJson, present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
-import { emptyAnswer, fromEndReason, notOllama, probeTimeout } from "./call_failure.ts";
-import { fromNetworkError, type OllamaFailure } from "./failure.ts";
+import { type EndReason, type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
+import { fromNetworkError, fromStatus, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import {
   type ChatRequest,
   type GenerateRequest,
@@ -14,11 +13,11 @@ import {
   type LoadedModel,
   type ModelCall,
   type ModelEvent,
+  type ModelRequest,
   type OllamaLimits,
   ollamaLimits,
+  type SamplingOptions,
 } from "./port.ts";
-import { fromStatus } from "./status_error.ts";
-import { psReply, tagsReply, toChatBody, toGenerateBody, versionReply } from "./wire.ts";
 
 // Reads bodies of any size that may never end.
 
@@ -59,7 +58,7 @@ async function readText(
   }
 }
 
-// * A fetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
+// A fetch for one host. Deno's fetch obeys HTTP_PROXY for loopback addresses too, which would hand local prompts to the
 // proxy; a client whose "proxy" is a plain TCP connection to the host itself goes there directly. Requests then carry
 // the whole URL as their target (RFC 9112 §3.2.2), which some servers misread: so only where a proxy is set.
 
@@ -210,3 +209,154 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     close: hostFetch.close,
   };
 }
+
+// Failures of calls that ended early, or brought something other than an answer.
+
+/** The failure of a call that was cancelled, or ran out of time. */
+function fromEndReason(
+  reason: EndReason,
+  { idleMs, totalMs }: { readonly idleMs: number; readonly totalMs: number },
+  at: string,
+): OllamaFailure {
+  switch (reason) {
+    case "cancelled":
+      return ollamaFailure("cancelled", "The call was cancelled.");
+    case "first_byte":
+      return ollamaFailure(
+        "timeout_first_byte",
+        `Ollama at ${at} did not begin to answer within ${Math.round(totalMs) / 1000} s; it may still be loading the ` +
+          "model: try again, or use a smaller one.",
+      );
+    case "idle":
+      return ollamaFailure(
+        "timeout_idle",
+        `Ollama at ${at} stopped in the middle of its answer for ${idleMs / 1000} s; try again.`,
+      );
+    case "total":
+      return ollamaFailure(
+        "timeout_total",
+        "The call took longer than it may and was stopped; ask for less, or lower max_tokens.",
+      );
+  }
+}
+
+/** The failure of a probe that was not answered in time. */
+function probeTimeout(host: OllamaHost, probeMs: number): OllamaFailure {
+  return ollamaFailure(
+    "timeout_first_byte",
+    `Ollama at ${host.origin} did not answer within ${probeMs / 1000} s; check that it runs and is not overloaded.`,
+  );
+}
+
+/** The failure of an answer that Ollama does not give. */
+function notOllama(host: OllamaHost): OllamaFailure {
+  return ollamaFailure("not_ollama", `What answers at ${host.origin} is not Ollama's API; correct OLLAMA_HOST.`);
+}
+
+/** The failure of an answer without a body. */
+function emptyAnswer(host: OllamaHost): OllamaFailure {
+  return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent an empty answer; try again.`);
+}
+
+// Requests as Ollama's JSON, and its short replies. Go leaves out what is zero, and writes "" or null for what is not there.
+
+const count = z.lazy(() => z.number().nonnegative().nullish());
+
+/** The body of `POST /api/generate`. */
+function toGenerateBody(request: GenerateRequest): Record<string, unknown> {
+  return {
+    model: request.model,
+    prompt: request.prompt,
+    system: request.system,
+    images: request.images,
+    ...commonFields(request),
+  };
+}
+
+/** The body of `POST /api/chat`. */
+function toChatBody(request: ChatRequest): Record<string, unknown> {
+  return {
+    model: request.model,
+    messages: request.messages.map(({ role, content, images }) => ({ role, content, images })),
+    ...commonFields(request),
+  };
+}
+
+/** By default Ollama drops half of a prompt that is too long, and the start of a context that fills up, and says nothing. */
+function commonFields(request: ModelRequest): Record<string, unknown> {
+  return {
+    stream: true,
+    truncate: false,
+    shift: false,
+    format: request.format,
+    keep_alive: request.keepAliveSeconds,
+    think: request.think,
+    options: toOptions(request.options),
+  };
+}
+
+function toOptions(options: SamplingOptions): Record<string, unknown> {
+  return {
+    num_predict: options.maxTokens,
+    temperature: options.temperature,
+    seed: options.seed,
+    top_p: options.topP,
+    top_k: options.topK,
+    stop: options.stop,
+  };
+}
+
+/** `GET /api/version`. */
+const versionReply = z.lazy(() => z.object({ version: z.string().max(100) }).transform((it) => it.version));
+
+/** `GET /api/tags`. */
+const tagsReply = z.lazy(() =>
+  z.object({
+    models: z.array(z.object({
+      name: z.string(),
+      size: count,
+      modified_at: z.string().nullish(),
+      capabilities: z.array(z.string()).nullish(),
+      details: z.object({
+        family: z.string().nullish(),
+        parameter_size: z.string().nullish(),
+        quantization_level: z.string().nullish(),
+      }).nullish(),
+    })).nullable(),
+  }).transform(({ models }): readonly InstalledModel[] =>
+    (models ?? []).map((it) => ({
+      name: it.name,
+      ...present({
+        sizeBytes: it.size,
+        modifiedAt: it.modified_at || undefined,
+        family: it.details?.family || undefined,
+        parameterSize: it.details?.parameter_size || undefined,
+        quantization: it.details?.quantization_level || undefined,
+        capabilities: it.capabilities,
+      }),
+    }))
+  )
+);
+
+/** `GET /api/ps`. */
+const psReply = z.lazy(() =>
+  z.object({
+    models: z.array(z.object({
+      name: z.string(),
+      size: count,
+      size_vram: count,
+      expires_at: z.string().nullish(),
+      context_length: count,
+    })).nullable(),
+  }).transform(({ models }): readonly LoadedModel[] =>
+    (models ?? []).map((it) => ({
+      name: it.name,
+      ...present({
+        sizeBytes: it.size,
+        videoMemoryBytes: it.size_vram,
+        expiresAt: it.expires_at || undefined,
+        contextLength: it.context_length,
+      }),
+    }))
+  )
+);

@@ -1,49 +1,31 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
 import * as z from "zod";
+import {
+  clamped,
+  defineTool,
+  type Meaning,
+  otherNames,
+  type Tool,
+  type ToolContext,
+  type ToolOutcome,
+} from "../mcp/mod.ts";
+import type { AnswerFormat, ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
+import { fileLoader, filesParameter, type LoadFiles, withTexts } from "./files.ts";
+import { present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
-import type { ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
-import { answerOutput, callOf, cutOf, followAnswer, toModelFailure, type ToolFailure, toSuccess } from "./answer.ts";
-import { fileLoader, type LoadFiles, withTexts } from "./files.ts";
-import { canonicalModel, generateAliases, type GenerateInput, generateInput, toModelOptions } from "./input.ts";
-import { defaultProgressPace, type ProgressPace } from "./progress.ts";
-
-// Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion.
-
-/** Levels: deeper than anything meant for people. */
-const maxJsonDepth = 128;
-/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
-const maxSchemaValues = 10_000;
-
-function isTooDeep(value: unknown): boolean {
-  return measure(value, Infinity) === "deep";
-}
-
-/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for Ollama to judge. */
-function schemaProblem(schema: unknown): string | null {
-  switch (measure(schema, maxSchemaValues)) {
-    case "deep":
-      return `it has more than ${maxJsonDepth} levels`;
-    case "large":
-      return `it has more than ${maxSchemaValues} values`;
-    case null:
-      return null;
-  }
-}
-
-function measure(root: unknown, maxValues: number): "deep" | "large" | null {
-  let level: readonly unknown[] = [root];
-  let values = 0;
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxJsonDepth) return "deep";
-    values += level.length;
-    if (values > maxValues) return "large";
-    level = level.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : []);
-  }
-  return null;
-}
+import {
+  answerOutput,
+  callOf,
+  cutOf,
+  defaultProgressPace,
+  followAnswer,
+  type ProgressPace,
+  toModelFailure,
+  type ToolFailure,
+  toSuccess,
+} from "./answer.ts";
 
 export interface LlmGenerateOptions {
   readonly model: LocalModel;
@@ -162,4 +144,141 @@ function parseAnswer(text: string, cut: ToolFailure | null): Result<unknown, Too
 
 function notJson(what: string): ToolFailure {
   return { code: "model_failed", message: `${what}; describe the format in the prompt too, or use a larger model.` };
+}
+
+// Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion.
+
+/** Levels: deeper than anything meant for people. */
+const maxJsonDepth = 128;
+/** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
+const maxSchemaValues = 10_000;
+
+function isTooDeep(value: unknown): boolean {
+  return measure(value, Infinity) === "deep";
+}
+
+/** What makes a schema too large to be sent, or null. Whether it is a schema at all is for Ollama to judge. */
+function schemaProblem(schema: unknown): string | null {
+  switch (measure(schema, maxSchemaValues)) {
+    case "deep":
+      return `it has more than ${maxJsonDepth} levels`;
+    case "large":
+      return `it has more than ${maxSchemaValues} values`;
+    case null:
+      return null;
+  }
+}
+
+function measure(root: unknown, maxValues: number): "deep" | "large" | null {
+  let level: readonly unknown[] = [root];
+  let values = 0;
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxJsonDepth) return "deep";
+    values += level.length;
+    if (values > maxValues) return "large";
+    level = level.flatMap((value) => typeof value === "object" && value !== null ? Object.values(value) : []);
+  }
+  return null;
+}
+
+// Parameters of the tools that ask the local model, and the options they make.
+
+/** Spellings that people use and Ollama does not know, with the ones it does. */
+const modelAliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };
+
+/** The `model` parameter: one of the operator's models, the first by default; known misspellings are understood. */
+function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.ZodString> {
+  return z.string()
+    .refine((name) => models.includes(canonicalModel(name, models)), `Use one of these models: ${models.join(", ")}`)
+    .default(models[0])
+    .meta({ description: "Name", enum: models }); // a transformation would hide both
+}
+
+/** The name that Ollama knows a model by. */
+function canonicalModel(name: string, models: readonly string[]): string {
+  const alias = Object.hasOwn(modelAliases, name) ? modelAliases[name] : undefined;
+  return alias !== undefined && models.includes(alias) && !models.includes(name) ? alias : name;
+}
+
+const maxDurationCharacters = 50;
+const unitSeconds: Readonly<Record<string, number>> = { ms: 0.001, s: 1, m: 60, h: 3600 };
+
+/** Go's durations (`1h30m`), as Ollama's own settings have them, in whole seconds; anything else as it is. */
+function durationSeconds(value: unknown): unknown {
+  if (typeof value !== "string" || value.length > maxDurationCharacters) return value;
+  if (!/^(\d{1,9}(ms|[smh]))+$/.test(value)) return value;
+  let seconds = 0;
+  for (const [, amount, unit] of value.matchAll(/(\d+)(ms|[smh])/g)) {
+    seconds += Number(amount) * (unitSeconds[unit ?? ""] ?? 0);
+  }
+  return Math.round(seconds);
+}
+
+const optionNames = ["temperature", "seed", "top_p", "top_k", "stop", "think", "keep_alive", "timeout_ms"] as const;
+const options = z.lazy(() =>
+  z.strictObject(
+    {
+      temperature: z.number().min(0).max(2).optional(),
+      seed: z.int().optional(),
+      top_p: z.number().min(0).max(1).optional(),
+      top_k: z.int().min(1).max(1000).optional(),
+      stop: z.array(z.string().min(1).max(200)).max(8).optional(),
+      think: z.union([z.boolean(), z.enum(["low", "medium", "high", "max"])]).optional(),
+      keep_alive: z.preprocess(durationSeconds, z.int().min(0).max(86_400)).optional().describe("Seconds"),
+      timeout_ms: z.int().min(1).optional(),
+    } satisfies Record<typeof optionNames[number], z.ZodType>,
+  )
+);
+
+/** Earlier turns of a conversation. */
+const maxTurns = 100;
+const turn = z.lazy(() =>
+  z.strictObject({
+    role: z.enum(["system", "user", "assistant"]),
+    content: z.string(),
+    files: filesParameter.meta({ unlisted: true }),
+  })
+);
+
+/** The parameters of `llm_generate`. */
+function generateInput(models: readonly [string, ...string[]]) {
+  return z.object({
+    prompt: z.string().min(1).describe("Question"),
+    files: filesParameter.describe("Text files, also in part (app.log:-200), or images, for it to read"),
+    model: modelParameter(models),
+    system: z.string().optional().describe("Role"),
+    messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns"),
+    json_schema: z.preprocess((value) => value === "json" ? {} : value, z.record(z.string(), z.unknown()).optional())
+      // no client refuses it for want of properties (Gemini's do), and a list of tools needs none
+      .describe("JSON Schema for an answer in JSON; {} for any").meta({ listedAs: "string" }),
+    max_tokens: z.int().min(1).max(4096).default(512).describe("Of the answer").meta(clamped),
+    options: options.optional().describe("Sampling, thinking, time"),
+  });
+}
+
+/** Names that the parameters of `llm_generate` had before, or that callers guess. */
+const generateAliases: Readonly<Record<string, Meaning>> = {
+  ...otherNames({
+    prompt: "question message input query text",
+    files: "images file path filename paths file_path file_paths filenames",
+    json_schema: "format schema response_schema response_format",
+    system: "system_prompt instructions",
+    messages: "history",
+    model: "model_name",
+    max_tokens: "num_predict max_output_tokens max_new_tokens max_completion_tokens",
+  }),
+  stream: { values: { true: undefined, false: undefined } },
+  ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
+};
+
+type GenerateInput = z.output<ReturnType<typeof generateInput>>;
+
+/** Options and format in the port's terms. */
+function toModelOptions({ max_tokens: maxTokens, json_schema: schema, options = {} }: GenerateInput) {
+  const { temperature, seed, top_p: topP, top_k: topK, stop, think, keep_alive: keepAliveSeconds } = options;
+  const format: AnswerFormat | undefined = schema && Object.keys(schema).length === 0 ? "json" : schema;
+  return {
+    options: { maxTokens, ...present({ temperature, seed, topP, topK, stop }) },
+    ...present({ format, think, keepAliveSeconds }),
+  };
 }

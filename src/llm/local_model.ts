@@ -1,5 +1,8 @@
 /** The local model: bounds and the queue before anything is sent, and further attempts while the server is full. */
+import { type Clock, pause } from "../lib/time.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import {
+  type CallsAhead,
   type ChatRequest,
   type GenerateRequest,
   type HostReport,
@@ -10,25 +13,8 @@ import {
   ollamaLimits,
   type PrincipalCall,
 } from "./port.ts";
-import { type Clock, pause } from "../lib/time.ts";
 import type { OllamaClient } from "./client.ts";
 import { type OllamaFailure, ollamaFailure } from "./failure.ts";
-import type { ModelQueue, QueueRefusal } from "./model_queue.ts";
-
-// How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read.
-
-function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
-  return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
-}
-
-/** All messages and the schema. */
-function chatPromptBytes({ messages, format }: ChatRequest): number {
-  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), jsonBytes(format));
-}
-
-function jsonBytes(value: unknown): number {
-  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
-}
 
 interface LocalModelOptions {
   readonly client: OllamaClient;
@@ -142,4 +128,225 @@ function fromRefusal(refusal: QueueRefusal, queue: ModelQueue): OllamaFailure {
       return ollamaFailure("busy", `The model is busy: ${inFlight} calls run and ${waiting} wait; try again later.`);
     }
   }
+}
+
+// The queue for the model: N calls run at a time, M wait, any more are refused at once. Turns go round the people, and
+// round the clients of each, so ten queued calls of one person do not delay another person by ten. When the queue is
+// full, a new call takes the last place of the person, or client, with the most. While a person with no running call
+// waits, no other person keeps two places for longer than a share of time.
+
+// The order in which waiting calls get their turns, if no others arrive: what a caller is told about its place.
+
+/** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
+interface ModelCaller {
+  readonly person: string;
+  readonly client: string;
+}
+
+interface Call {
+  readonly caller: ModelCaller;
+}
+
+/** The waiting calls, the next one first: rounds of the people, and for each person rounds of the clients. */
+function turnOrder<Waiter extends Call>(waiters: readonly Waiter[], running: Iterable<Call>): readonly Waiter[] {
+  const inside = [...running];
+  const [ofPerson, ofClient] = [countBy(inside, "person"), countBy(inside, "client")];
+  const ofPeople = Map.groupBy(waiters, ({ caller }) => caller.person);
+  return inRounds([...ofPeople].map(([person, own]) => {
+    const ofClients = Map.groupBy(own, ({ caller }) => caller.client);
+    const calls = inRounds(
+      [...ofClients].map(([client, calls]) => ({ calls, had: ofClient.get(client) ?? 0 })),
+    );
+    return { calls, had: ofPerson.get(person) ?? 0 };
+  }));
+}
+
+/** One call of each queue in turn; a queue that has had turns begins that many rounds later. */
+function inRounds<Item>(
+  queues: readonly { readonly calls: readonly Item[]; readonly had: number }[],
+): readonly Item[] {
+  return queues.flatMap(({ calls, had }) => calls.map((call, index) => ({ call, round: had + index })))
+    .sort((a, b) => a.round - b.round)
+    .map(({ call }) => call);
+}
+
+/** How many of the calls each person, or each client, has. */
+function countBy(calls: Iterable<Call>, part: keyof ModelCaller): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { caller } of calls) counts.set(caller[part], (counts.get(caller[part]) ?? 0) + 1);
+  return counts;
+}
+
+/** Why a call was not admitted. `full` may also come later, when a principal with fewer calls needed the place. */
+type QueueRefusal = "full" | "timed_out" | "cancelled";
+
+export interface Place {
+  /** Aborts when the call must yield its place to a person who has none. */
+  readonly signal: AbortSignal;
+  /** Frees the place for the next in turn; idempotent. */
+  release(): void;
+}
+
+interface EnterOptions {
+  readonly signal: AbortSignal;
+  readonly maxWaitMs: number;
+  /** Called once when the call has to wait. */
+  readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
+}
+
+export interface ModelQueue {
+  /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
+  enter(caller: ModelCaller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
+  /** How many calls run, and how many wait. */
+  occupancy(): { readonly inFlight: number; readonly waiting: number };
+}
+
+interface Waiter {
+  readonly caller: ModelCaller;
+  settle(outcome: Result<Place, QueueRefusal>): void;
+}
+
+interface Running {
+  readonly caller: ModelCaller;
+  readonly since: number;
+  readonly giveUp: AbortController;
+}
+
+/** `clock` is used for differences only. */
+interface ModelQueueOptions {
+  readonly maxInFlight: number;
+  readonly clock: Clock;
+  readonly limits?: Pick<OllamaLimits, "maxWaiting" | "shareMs">;
+}
+
+export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
+  const { maxWaiting, shareMs } = limits;
+  /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */
+  let waiters: Waiter[] = [];
+  const running = new Set<Running>();
+  let shareTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Computed when a waiting call asks for its place, and valid until a call comes or goes. */
+  let places: ReadonlyMap<Waiter, number> | undefined;
+
+  const remove = (waiter: Waiter): void => {
+    waiters = waiters.filter((other) => other !== waiter);
+    places = undefined;
+  };
+  const placeOf = (waiter: Waiter): number | null => {
+    places ??= new Map(turnOrder(waiters, running).map((each, index) => [each, index]));
+    return places.get(waiter) ?? null;
+  };
+
+  const admit = (caller: ModelCaller): Place => {
+    const call: Running = { caller, since: clock(), giveUp: new AbortController() };
+    running.add(call);
+    places = undefined;
+    return {
+      signal: call.giveUp.signal,
+      release() {
+        if (!running.delete(call)) return;
+        places = undefined;
+        next();
+        watchShares();
+      },
+    };
+  };
+
+  /** Admits the person, then the client, with the fewest running calls; among equals, the one that came first. */
+  const next = (): void => {
+    if (running.size >= maxInFlight) return;
+    let chosen: Waiter | undefined;
+    let fewest = Infinity;
+    const [ofPerson, ofClient] = [countBy(running, "person"), countBy(running, "client")];
+    for (const waiter of waiters) {
+      const { person, client } = waiter.caller;
+      const weight = (ofPerson.get(person) ?? 0) * maxInFlight + (ofClient.get(client) ?? 0);
+      if (weight < fewest) [chosen, fewest] = [waiter, weight];
+    }
+    if (chosen === undefined) return;
+    const { caller } = chosen;
+    remove(chosen);
+    for (const part of ["client", "person"] as const) { // to the end of the round
+      const isOwn = (waiter: Waiter): boolean => waiter.caller[part] === caller[part];
+      waiters = [...waiters.filter((waiter) => !isOwn(waiter)), ...waiters.filter(isOwn)];
+    }
+    chosen.settle(success(admit(caller)));
+  };
+
+  /** Frees a place in a full queue, when a person, or a client of the same person, has at least two more in it. */
+  const makeRoom = (caller: ModelCaller): boolean => {
+    for (const part of ["person", "client"] as const) {
+      const counts = countBy(waiters, part);
+      let most = (counts.get(caller[part]) ?? 0) + 2;
+      let last: Waiter | undefined;
+      for (const waiter of waiters) {
+        const count = counts.get(waiter.caller[part]) ?? 0;
+        if (count < most || (part === "client" && waiter.caller.person !== caller.person)) continue;
+        [last, most] = [waiter, count];
+      }
+      if (last === undefined) continue;
+      remove(last);
+      last.settle(failure("full"));
+      return true;
+    }
+    return false;
+  };
+
+  /** Ends the newest call of a person with several once it has had its share, while a person with none waits. */
+  const watchShares = (): void => {
+    clearTimeout(shareTimer);
+    const ofPerson = countBy(running, "person");
+    if (waiters.every(({ caller }) => ofPerson.has(caller.person))) return;
+    const newest = [...running].findLast(({ caller }) => (ofPerson.get(caller.person) ?? 0) > 1);
+    if (newest === undefined) return;
+    const left = newest.since + shareMs - clock();
+    if (left <= 0) newest.giveUp.abort();
+    else shareTimer = setTimeout(watchShares, Math.ceil(left));
+  };
+
+  return {
+    occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
+    enter(caller, { signal, maxWaitMs, onWait }) {
+      if (signal.aborted) return Promise.resolve(failure("cancelled"));
+      if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
+      if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));
+      return new Promise((resolve) => {
+        const leave = (why: QueueRefusal): void => {
+          remove(waiter);
+          waiter.settle(failure(why));
+          watchShares();
+        };
+        const onAbort = (): void => leave("cancelled");
+        const timer = setTimeout(() => leave("timed_out"), maxWaitMs);
+        const waiter: Waiter = {
+          caller,
+          settle(outcome) {
+            clearTimeout(timer);
+            signal.removeEventListener("abort", onAbort);
+            resolve(outcome);
+          },
+        };
+        signal.addEventListener("abort", onAbort, { once: true });
+        waiters.push(waiter);
+        places = undefined;
+        onWait?.(() => placeOf(waiter));
+        watchShares();
+      });
+    },
+  };
+}
+
+// How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read.
+
+function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
+  return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
+}
+
+/** All messages and the schema. */
+function chatPromptBytes({ messages, format }: ChatRequest): number {
+  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content), jsonBytes(format));
+}
+
+function jsonBytes(value: unknown): number {
+  return value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
 }

@@ -16,7 +16,7 @@ export interface SamplingOptions {
 export type AnswerFormat = "json" | Readonly<Record<string, unknown>>;
 
 /** Whether a model thinks before it answers, or how hard. */
-export type Think = boolean | "low" | "medium" | "high" | "max";
+type Think = boolean | "low" | "medium" | "high" | "max";
 
 /** What generate and chat have in common. */
 export interface ModelRequest {

@@ -71,11 +71,10 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
   }
 });
 
-Deno.test("the server starts without pages, OAuth endpoints, links, metrics, the model and searches", async () => {
+Deno.test("the server starts without pages, OAuth endpoints, links, metrics and searches", async () => {
   const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
   assert.ok(loaded.includes("src/oauth/authorization_server.ts"), "the graph was read");
   const later = [
-    /^src\/llm\/(client|local_model|model_queue)\./,
     /^src\/files\/(transfer\/(transfers|upload|download|link_store)|text\/(line_pattern|line_search|search_file))\./,
     /^src\/oauth\/(\w+_page|endpoints|authorize|consent|grants|token|set_up|sign_in|register)\.ts/,
     /^src\/console\/(later\.ts|pages\/)/,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { quoteUpstream } from "../../src/llm/failure.ts";
 import { parseOllamaHost } from "../../src/llm/host.ts";
-import { fromStatus } from "../../src/llm/status_error.ts";
+import { fromStatus } from "../../src/llm/failure.ts";
 
 Deno.test("quoteUpstream() takes credentials, paths and control characters out of an upstream's words", () => {
   const cases: readonly (readonly [said: string, shown: string])[] = [

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { createModelQueue, type ModelQueue, type Place } from "../../src/llm/model_queue.ts";
+import { createModelQueue, type ModelQueue, type Place } from "../../src/llm/local_model.ts";
 import type { CallsAhead } from "../../src/llm/port.ts";
 
 const wait = { maxWaitMs: 5000 };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describeModels, llmModelsResource } from "../../src/llm/models_report.ts";
+import { describeModels, llmModelsResource } from "../../src/llm/llm_models.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import { noSignal, testContext, testModel } from "../fixtures/ollama_calls.ts";
 

@@ -3,11 +3,10 @@ import process from "node:process";
 import { createOllamaClient } from "../../src/llm/client.ts";
 import { environmentHasProxy } from "../../src/lib/network.ts";
 import { parseOllamaHost } from "../../src/llm/host.ts";
-import { createLocalModel } from "../../src/llm/local_model.ts";
-import { createModelQueue } from "../../src/llm/model_queue.ts";
+import { createLocalModel, createModelQueue } from "../../src/llm/local_model.ts";
 import type { Workspace } from "../../src/files/workspace/port.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
-import { llmModelsTool } from "../../src/llm/llm_tools.ts";
+import { llmModelsTool } from "../../src/llm/llm_models.ts";
 import { noSignal, noWorkspace } from "../fixtures/ollama_calls.ts";
 
 const parsed = parseOllamaHost(process.env["OLLAMA_HOST"] ?? "");

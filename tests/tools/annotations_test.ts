@@ -10,7 +10,7 @@ import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
-import { llmTools } from "../../src/llm/llm_tools.ts";
+import { llmTools } from "../../src/llm/llm_models.ts";
 import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 
 const unused = {} as never;

@@ -12,7 +12,7 @@ import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
 import { fileSearchTool } from "../../src/files/tools/file_search.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { llmTools } from "../../src/llm/llm_tools.ts";
+import { llmTools } from "../../src/llm/llm_models.ts";
 import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
 import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 

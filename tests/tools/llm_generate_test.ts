@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import type { Tool, ToolContext } from "../../src/mcp/tool.ts";
 import { llmGenerateTool } from "../../src/llm/llm_generate.ts";
-import { defaultProgressPace, type ProgressPace } from "../../src/llm/progress.ts";
+import { defaultProgressPace, type ProgressPace } from "../../src/llm/answer.ts";
 import { type StandInOllama, startOllama } from "../fixtures/ollama.ts";
 import {
   callTool as call,

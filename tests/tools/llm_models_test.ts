@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describeModels, type ModelsReport } from "../../src/llm/models_report.ts";
-import { llmModelsTool, llmTools } from "../../src/llm/llm_tools.ts";
+import { describeModels, type ModelsReport } from "../../src/llm/llm_models.ts";
+import { llmModelsTool, llmTools } from "../../src/llm/llm_models.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { startOllama } from "../fixtures/ollama.ts";
 import {

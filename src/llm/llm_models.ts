@@ -1,7 +1,9 @@
-/** Which models there are, loaded and allowed: what the server has, compared with the operator's allow list. */
+/** The tools of the local model, and which models there are: what the server has, compared with the operator's allow list. */
 import * as z from "zod";
+import { present } from "../lib/json.ts";
+import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 import type { HostReport, LocalModel } from "./port.ts";
-import type { ResourceFamily } from "../mcp/mod.ts";
+import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
 const modelEntry = z.lazy(() =>
   z.object({
@@ -24,12 +26,12 @@ const server = z.lazy(() =>
     problem: z.string().optional().describe("What to do about a server that cannot be used"),
   })
 );
-export const modelsReport = z.lazy(() => z.object({ models: z.array(modelEntry), server }));
+const modelsReport = z.lazy(() => z.object({ models: z.array(modelEntry), server }));
 
-export type ModelEntry = z.infer<typeof modelEntry>;
+type ModelEntry = z.infer<typeof modelEntry>;
 export type ModelsReport = z.infer<typeof modelsReport>;
 
-export interface DescribeModelsOptions {
+interface DescribeModelsOptions {
   readonly model: LocalModel;
   /** The operator's allow list. */
   readonly models: readonly string[];
@@ -49,8 +51,7 @@ export async function describeModels(options: DescribeModelsOptions, signal: Abo
     server: {
       address: origin,
       ok: failure === undefined,
-      ...(version === undefined ? {} : { version }),
-      ...(failure === undefined ? {} : { problem: failure.message }),
+      ...present({ version, problem: failure?.message }),
     },
   };
 }
@@ -62,11 +63,13 @@ function describe(name: string, allowed: boolean, { installed, loaded }: HostRep
     installed: details !== undefined,
     loaded: loaded.some((it) => isSame(it.name, name)),
     allowed,
-    ...(details?.sizeBytes === undefined ? {} : { size_bytes: details.sizeBytes }),
-    ...(details?.parameterSize === undefined ? {} : { parameter_size: details.parameterSize }),
-    ...(details?.quantization === undefined ? {} : { quantization: details.quantization }),
-    ...(details?.family === undefined ? {} : { family: details.family }),
-    ...(details?.capabilities === undefined ? {} : { capabilities: [...details.capabilities] }),
+    ...present({
+      size_bytes: details?.sizeBytes,
+      parameter_size: details?.parameterSize,
+      quantization: details?.quantization,
+      family: details?.family,
+      capabilities: details?.capabilities?.slice(),
+    }),
   };
 }
 
@@ -74,6 +77,37 @@ function describe(name: string, allowed: boolean, { installed, loaded }: HostRep
 function isSame(a: string, b: string): boolean {
   const whole = (name: string): string => name.includes(":") ? name : `${name}:latest`;
   return whole(a) === whole(b);
+}
+
+// The tool `llm_models`.
+
+export function llmModelsTool(options: DescribeModelsOptions): Tool {
+  return defineTool({
+    name: "llm_models",
+    title: "List the local models",
+    description: "Lists the models for llm_generate: installed, in memory, allowed.",
+    scopes: ["llm:generate"],
+    annotations: { title: "List the local models", ...readingHints },
+    input: z.lazy(() => z.object({})),
+    output: modelsReport,
+    async run(_input, { signal }): Promise<ToolOutcome> {
+      const described = await describeModels(options, signal);
+      const { models, server: { problem } } = described;
+      if (problem !== undefined) return { ok: false, code: "ollama_unreachable", message: problem };
+      return {
+        ok: true,
+        content: [{ type: "text", text: models.map(toLine).join("\n") }],
+        structuredContent: { ...described },
+      };
+    },
+  });
+}
+
+/** One line a model: what it can do, and whether it can be asked. */
+function toLine({ name, installed, loaded, allowed, parameter_size: size, capabilities = [] }: ModelEntry): string {
+  const about = [...size === undefined ? [] : [size], ...capabilities].join(", ");
+  const state = installed ? (loaded ? "installed, in memory" : "installed") : `missing: ollama pull ${name}`;
+  return `${name}${about === "" ? "" : ` (${about})`}: ${state}${allowed ? "" : ", not allowed by the operator"}`;
 }
 
 // The resource `llm://models`: which models there are, loaded and allowed, as the tool `llm_models` reports them.
@@ -100,4 +134,9 @@ export function llmModelsResource(options: DescribeModelsOptions): ResourceFamil
     },
     cacheHint: { ttlMs: 5_000, cacheScope: "private" },
   };
+}
+
+/** `llm_generate` and `llm_models`. */
+export function llmTools(options: LlmGenerateOptions): readonly Tool[] {
+  return [llmGenerateTool(options), llmModelsTool(options)];
 }
