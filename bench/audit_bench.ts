@@ -3,13 +3,11 @@
  * and the processor time of one page of a search among a million lines. BENCH_LINES and BENCH_LINES_OF_BATCH change the store.
  */
 import process from "node:process";
-import { readCallsOfDay } from "../src/audit/stored_batches.ts";
 import { type AuditFilter, searchAudit } from "../src/audit/search.ts";
-import { lineOfRequest } from "../src/audit/lines_of_log.ts";
 import { verifyAudit } from "../src/audit/verify.ts";
-import { createChainWriter } from "../src/audit/chain_writer.ts";
+import { createChainWriter, readCallsOfDay } from "../src/audit/chain_writer.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
-import { createBatchEncoder, emptyLine } from "../src/audit/line.ts";
+import { emptyLine, encodeLine, lineOfRequest } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secrets.ts";
 import type { Storage } from "../src/storage/port.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
@@ -37,9 +35,8 @@ try {
   let storing = 0;
   for (let at = 0; at < lines; at += linesOfBatch) {
     const encodingFrom = process.cpuUsage();
-    const encoder = createBatchEncoder();
     let text = "";
-    for (let line = at; line < at + linesOfBatch; line++) text += encoder.encode(lineAt(line));
+    for (let line = at; line < at + linesOfBatch; line++) text += encodeLine(lineAt(line));
     encoding += spent(encodingFrom);
     now = begin + (at + linesOfBatch) * step;
     const storingFrom = process.cpuUsage();

@@ -6,10 +6,11 @@
 import * as z from "zod";
 import { toBase64Url } from "../lib/random_secret.ts";
 import type { SecretBox } from "../lib/secrets.ts";
+import { pagesBelow } from "../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { auditLineEnd } from "./line.ts";
 
-/** Lines that were stored together. */
+/** Lines that were stored together: one entry. */
 const batch = z.lazy(() =>
   z.object({
     /** The time of its first line; later than that of the batch before. */
@@ -20,9 +21,6 @@ const batch = z.lazy(() =>
     lines: z.string(),
   })
 );
-
-/** Batches that follow each other, in one entry. */
-const segment = z.lazy(() => z.object({ seq: z.number(), batches: z.array(batch) }));
 
 /** What retention removed: everything up to a batch. */
 const checkpoint = z.lazy(() =>
@@ -55,7 +53,6 @@ const chain = z.lazy(() =>
 );
 
 export type AuditBatch = z.infer<typeof batch>;
-export type Segment = z.infer<typeof segment>;
 export type Chain = z.infer<typeof chain>;
 export type Checkpoint = z.infer<typeof checkpoint>;
 
@@ -63,21 +60,21 @@ export type Checkpoint = z.infer<typeof checkpoint>;
 export const recordedKey: StorageKey = ["recorded", "calls"];
 export const chainsKey: StorageKey = ["audit_chain"];
 export const chainKey = (name: string): StorageKey => ["audit_chain", name];
-export const segmentsKey = (name: string): StorageKey => ["audit", name];
+export const batchesKey = (name: string): StorageKey => ["audit", name];
 
-/** Newest first. */
-export const segmentKey = (name: string, from: number): StorageKey => ["audit", name, timeText(lastTime - from)];
-
-/** The same oldest first, to find what retention removes. */
-export const oldestKey = (name: string): StorageKey => ["audit_oldest", name];
-export const oldestEntryKey = (name: string, from: number): StorageKey => ["audit_oldest", name, timeText(from)];
-export const fromOfOldestKey = (key: StorageKey): number => Number(key.at(-1));
-
-const lastTime = 9_999_999_999_999;
-
-function timeText(time: number): string {
-  return String(time).padStart(13, "0");
+/** Newest first. Numbers have no gaps, so the oldest one is found by the checkpoint's. */
+export function batchKey(name: string, seq: number): StorageKey {
+  return ["audit", name, String(maxSeq - seq).padStart(seqDigits, "0")];
 }
+
+/** `NaN` for a key that no version of ours wrote. */
+export function seqOfKey(key: StorageKey): number {
+  const text = key.at(-1) ?? "";
+  return key.length === 3 && /^\d{13}$/.test(text) ? maxSeq - Number(text) : Number.NaN;
+}
+
+const seqDigits = 13;
+const maxSeq = 10 ** seqDigits - 1;
 
 /** Chains of one installation: each stands for one instance at a time. */
 export const maxChains = 1_000;
@@ -106,8 +103,25 @@ export function parseChain(value: unknown): Chain | null {
 }
 
 /** `null` for what no version of ours wrote. */
-export function parseSegment(value: unknown): Segment | null {
-  return segment.safeParse(value).data ?? null;
+export function parseBatch(value: unknown): AuditBatch | null {
+  return batch.safeParse(value).data ?? null;
+}
+
+/** A batch with its place in the chain; `null`: it cannot be read. */
+interface PlacedBatch {
+  readonly seq: number;
+  readonly batch: AuditBatch | null;
+}
+
+/** Of a few hundred bytes each as a rule, and of 500 kB at most. */
+const batchesAtOnce = 32;
+
+/** The batches of a chain, newest first, those with higher numbers than `upTo` left out. */
+export async function* batchesOf(storage: Storage, name: string, upTo = maxSeq): AsyncGenerator<PlacedBatch> {
+  const after = upTo < maxSeq ? batchKey(name, upTo + 1) : undefined;
+  for await (const entries of pagesBelow(storage, batchesKey(name), { limit: batchesAtOnce, after })) {
+    for (const { key, value } of entries) yield { seq: seqOfKey(key), batch: parseBatch(value) };
+  }
 }
 
 export function lineCountOf({ lines }: AuditBatch): number {
@@ -121,7 +135,8 @@ export function bytesOf({ lines }: AuditBatch): number {
   return lines.length + batchOverheadBytes;
 }
 
-const batchOverheadBytes = 150;
+/** Its entry without the lines. */
+const batchOverheadBytes = 200;
 
 /** SHA-256 over the batch, its place and the hash before it. */
 export async function hashBatch(name: string, seq: number, { from, prev, lines }: AuditBatch): Promise<string> {

@@ -1,16 +1,16 @@
 /**
  * Adds batches to a chain, one commit each. An instance takes a chain that no other one adds to, or begins one; a
- * commit that finds the chain changed by another instance fails, and this one looks for another chain. Small batches
- * are written one entry each, then gathered into one, so that a quiet month is not a million entries.
+ * commit that finds the chain changed by another instance fails, and this one looks for another chain.
  */
+import * as z from "zod";
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import {
   type AuditBatch,
+  batchKey,
   bytesOf,
-  type Chain,
   chainKey,
   chainNumber,
   chainsKey,
@@ -18,20 +18,10 @@ import {
   hashBatch,
   isGenuine,
   maxChains,
-  oldestEntryKey,
   parseChain,
   recordedKey,
   sealHead,
-  segmentKey,
 } from "./chain.ts";
-import {
-  addOutcomeCounts,
-  countsKey,
-  countsLifetimeMs,
-  hourOf,
-  type OutcomeCounts,
-  parseCounts,
-} from "./stored_batches.ts";
 
 /** What is added at once. */
 export interface NewBatch {
@@ -61,17 +51,13 @@ export interface AuditParts {
 const staleMs = 600_000;
 const maxAttempts = 20;
 const recorded = { key: recordedKey, value: true };
-/** Small batches are gathered when there are so many; two deletes each have to fit into one commit. */
-const maxTailBatches = 40;
-const segmentCharacters = 40_000;
 
 interface OwnChain {
   readonly name: string;
-  head: Chain;
-  /** The newest batches, each an entry of its own. */
-  tail: AuditBatch[];
+  /** Of its last batch. */
+  hash: string;
   /** What was committed last: where the storage was lost on the way, it may be there all the same. */
-  attempt: { readonly head: Chain; readonly tail: AuditBatch[]; readonly bytes: number } | null;
+  attempt: { readonly hash: string; readonly bytes: number } | null;
 }
 
 export function createChainWriter({ storage, secrets, clock, log }: AuditParts, holder: string): ChainWriter {
@@ -94,7 +80,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
         checks: [{ key, version }],
         puts: [{ key, value: head }, recorded],
       });
-      return taken ? { name, head, tail: [], attempt: null } : null;
+      return taken ? { name, hash: head.hash, attempt: null } : null;
     }
     const name = String(Math.max(0, ...found.map(({ key }) => chainNumber(key.at(-1) ?? "") ?? 0)) + 1);
     if (chainNumber(name) === null) throw new RangeError(`There are already ${maxChains} audit chains`);
@@ -103,7 +89,7 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       checks: [{ key: chainKey(name), version: null }],
       puts: [{ key: chainKey(name), value: head }, recorded],
     });
-    return made ? { name, head, tail: [], attempt: null } : null;
+    return made ? { name, hash: head.hash, attempt: null } : null;
   };
 
   /** Adds to the chain as it is stored now; `null` when another process changed it. */
@@ -114,8 +100,8 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     const stored = parseChain(entry?.value);
     if (entry === null || stored === null || stored.holder !== holder || !isGenuine(secrets, name, stored)) return null;
     const { attempt } = chain;
-    if (attempt !== null && stored.hash === attempt.head.hash) return settle(chain, attempt);
-    if (stored.hash !== chain.head.hash) return null;
+    if (attempt !== null && stored.hash === attempt.hash) return settle(chain, attempt);
+    if (stored.hash !== chain.hash) return null;
     const now = clock();
     const batch: AuditBatch = { from: Math.max(from, stored.from + 1), prev: stored.hash, lines };
     const seq = stored.seq + 1;
@@ -130,32 +116,26 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       lines: stored.lines + count,
       bytes: stored.bytes + bytes,
     });
-    // What retention removed is not written again.
-    const removed = stored.removed?.seq ?? 0;
-    const tail = chain.tail.slice(Math.max(0, removed - (stored.seq - chain.tail.length)));
-    const { puts, deletes, left } = placeBatch(name, { tail, firstSeq: stored.seq - tail.length + 1, batch });
     const hour = hourOf(now);
     const counted = parseCounts((await storage.get(countsKey(name, hour)))?.value);
-    chain.attempt = { head, tail: left, bytes };
+    chain.attempt = { hash, bytes };
     const done = await storage.commit({
       checks: [{ key, version: entry.version }],
       puts: [
         { key, value: head },
-        ...puts,
+        { key: batchKey(name, seq), value: batch },
         {
           key: countsKey(name, hour),
           value: addOutcomeCounts(counted, calls),
           expiresAt: hour + countsLifetimeMs,
         },
       ],
-      deletes,
     });
     return done ? settle(chain, chain.attempt) : null;
   };
 
-  const settle = (chain: OwnChain, { head, tail, bytes }: NonNullable<OwnChain["attempt"]>): number => {
-    chain.head = head;
-    chain.tail = tail;
+  const settle = (chain: OwnChain, { hash, bytes }: NonNullable<OwnChain["attempt"]>): number => {
+    chain.hash = hash;
     chain.attempt = null;
     return bytes;
   };
@@ -165,74 +145,72 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         own ??= await claim();
         if (own === null) continue;
-        const { head } = own;
+        const { hash } = own;
         const bytes = await extend(own, batch);
         if (bytes !== null) return bytes;
         // Retention changes the chain beside us; anything else means that it is ours no more.
         const found = parseChain((await storage.get(chainKey(own.name)))?.value);
-        if (found === null || found.holder !== holder || found.hash !== head.hash) own = null;
+        if (found === null || found.holder !== holder || found.hash !== hash) own = null;
       }
       throw new Error("no audit chain could be taken");
     },
     async release() {
       if (own === null) return;
-      const { name, tail } = own;
+      const key = chainKey(own.name);
       own = null;
-      const key = chainKey(name);
       const entry = await storage.get(key);
       const stored = parseChain(entry?.value);
       if (entry === null || stored === null || stored.holder !== holder) return;
-      const isWhole = tail.length > 1 && (stored.removed?.seq ?? 0) <= stored.seq - tail.length;
-      const { puts, deletes } = isWhole ? gather(name, stored.seq - tail.length + 1, tail) : { puts: [], deletes: [] };
-      await storage.commit({
-        checks: [{ key, version: entry.version }],
-        puts: [{ key, value: { ...stored, holder: null } }, ...puts],
-        deletes,
-      });
+      const value = { ...stored, holder: null };
+      await storage.commit({ checks: [{ key, version: entry.version }], puts: [{ key, value }] });
     },
   };
 }
 
-interface Placed {
-  readonly puts: readonly { readonly key: StorageKey; readonly value: unknown }[];
-  readonly deletes: readonly StorageKey[];
+// Calls of tools by hour and outcome, kept while lines are written, so that no page has to read a day's lines.
+
+/** How often each outcome came. */
+type OutcomeCounts = Readonly<Record<string, number>>;
+
+/** One hour of all instances together. */
+interface HourOfCalls {
+  /** When it began, in milliseconds since the epoch. */
+  readonly hour: number;
+  readonly outcomes: OutcomeCounts;
 }
 
-/** Where a batch goes, with what becomes of the small ones before it. */
-function placeBatch(
-  name: string,
-  { tail, firstSeq, batch }: {
-    readonly tail: readonly AuditBatch[];
-    readonly firstSeq: number;
-    readonly batch: AuditBatch;
-  },
-): Placed & { readonly left: AuditBatch[] } {
-  const seq = firstSeq + tail.length;
-  const alone = entryOf(name, seq, [batch]);
-  const characters = [...tail, batch].reduce((sum, { lines }) => sum + lines.length, 0);
-  if (batch.lines.length >= segmentCharacters) {
-    const gathered = gather(name, firstSeq, tail);
-    return { puts: [...gathered.puts, ...alone], deletes: gathered.deletes, left: [] };
+const hourMs = 3_600_000;
+const hoursKept = 25;
+/** From the beginning of an hour. */
+const countsLifetimeMs = (hoursKept + 1) * hourMs;
+const maxEntries = maxChains * hoursKept;
+const counts = z.lazy(() => z.record(z.string(), z.number()));
+const prefix: StorageKey = ["audit_calls"];
+
+function hourOf(time: number): number {
+  return time - time % hourMs;
+}
+
+function countsKey(chain: string, hour: number): StorageKey {
+  return ["audit_calls", String(hour).padStart(13, "0"), chain];
+}
+
+function parseCounts(value: unknown): OutcomeCounts {
+  return counts.safeParse(value).data ?? {};
+}
+
+function addOutcomeCounts(first: OutcomeCounts, second: OutcomeCounts): OutcomeCounts {
+  const sum: Record<string, number> = { ...first };
+  for (const [outcome, count] of Object.entries(second)) sum[outcome] = (sum[outcome] ?? 0) + count;
+  return sum;
+}
+
+/** The hours of the last day in which something was called, oldest first. */
+export async function readCallsOfDay(storage: Storage, now: number): Promise<readonly HourOfCalls[]> {
+  const hours = new Map<number, OutcomeCounts>();
+  for (const { key, value } of await storage.list(prefix, { limit: maxEntries })) {
+    const hour = Number(key[1]);
+    if (hour > now - hoursKept * hourMs) hours.set(hour, addOutcomeCounts(hours.get(hour) ?? {}, parseCounts(value)));
   }
-  if (tail.length + 1 < maxTailBatches && characters < segmentCharacters) {
-    return { puts: alone, deletes: [], left: [...tail, batch] };
-  }
-  return { ...gather(name, firstSeq, [...tail, batch]), left: [] };
-}
-
-/** One entry in place of one for each batch. */
-function gather(name: string, firstSeq: number, batches: readonly AuditBatch[]): Placed {
-  if (batches.length === 0) return { puts: [], deletes: [] };
-  return {
-    puts: entryOf(name, firstSeq, batches),
-    deletes: batches.slice(1).flatMap(({ from }) => [segmentKey(name, from), oldestEntryKey(name, from)]),
-  };
-}
-
-function entryOf(name: string, seq: number, batches: readonly AuditBatch[]): Placed["puts"] {
-  const from = batches[0]?.from ?? 0;
-  return [
-    { key: segmentKey(name, from), value: { seq, batches } },
-    { key: oldestEntryKey(name, from), value: true },
-  ];
+  return Array.from(hours, ([hour, outcomes]) => ({ hour, outcomes }));
 }

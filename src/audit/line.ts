@@ -1,6 +1,7 @@
-/** One line of the stored audit, and its stored text. */
-import { boundedMap } from "../lib/bounded_map.ts";
+/** One line of the stored audit: what it is made of, and its stored text. */
 import { isObject } from "../lib/json.ts";
+import type { LogFields } from "../lib/log.ts";
+import type { AuditEntry } from "../mcp/mod.ts";
 
 /** The event of a tool's call. */
 export const callEvent = "call";
@@ -45,7 +46,7 @@ export const emptyLine: AuditLine = {
 };
 
 const maxCharacters = 200;
-/** Between lines of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
+/** After each line of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
 export const auditLineEnd = "~";
 const fieldEnd = "|";
 // What JSON would escape, and our own marks.
@@ -70,63 +71,33 @@ function field(text: string | null): string {
   return text === null ? fieldEnd : fieldEnd + encodeField(text);
 }
 
-const maxKeptFields = 1_000;
-const keptFields = boundedMap<string, string>(maxKeptFields);
-
-/** The same for texts of which there are few, such as names of tools: encoded once. */
-function keptField(text: string | null): string {
-  if (text === null) return fieldEnd;
-  let encoded = keptFields.get(text);
-  if (encoded === undefined) {
-    encoded = field(text);
-    if (text.length <= maxCharacters) keptFields.set(text, encoded);
-  }
-  return encoded;
-}
-
-/** What is the same for many lines. */
-type SharedFields = Pick<
-  AuditLine,
-  "event" | "person" | "client" | "grant" | "tool" | "address" | "outcome" | "code"
->;
-
-/** The stored text, without its end. */
+/** The stored text, with its end. */
 export function encodeLine(line: AuditLine): string {
-  const { event, tool, target, address, outcome, code, change } = line;
-  return `${line.time}${keptField(event)}${keptField(line.person)}${keptField(line.client)}${keptField(line.grant)}${
-    keptField(tool)
-  }${field(target)}${field(address)}` +
-    `${keptField(outcome)}${keptField(code)}|${durationText(line)}${field(change)}${field(line.requestId)}`;
+  const { time, event, person, client, grant, tool, target, address, outcome, code, durationMs, change } = line;
+  const duration = durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
+  return String(time) + field(event) + field(person) + field(client) + field(grant) + field(tool) + field(target) +
+    field(address) + field(outcome) + field(code) + fieldEnd + duration + field(change) + field(line.requestId) +
+    auditLineEnd;
 }
 
-/** The same without {@link SharedFields}. */
-function encodeShortLine(line: AuditLine): string {
-  return `${line.time}|||||${field(line.target)}||||${durationText(line)}${field(line.change)}${field(line.requestId)}`;
-}
-
-function durationText({ durationMs }: AuditLine): string {
-  return durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
-}
-
-/** The inverse of {@link encodeLine}, and of {@link encodeShortLine} with the text of a line that has its other fields. */
-export function decodeLine(text: string, spelled = text): AuditLine {
-  const own = text.split(fieldEnd);
-  const shared = spelled === text ? own : spelled.split(fieldEnd);
-  const duration = fieldAt(own, 10);
+/** The inverse of {@link encodeLine}, without the end. */
+export function decodeLine(text: string): AuditLine {
+  const fields = text.split(fieldEnd);
+  const duration = fieldAt(fields, 10);
   return {
-    time: Number(own[0]),
-    event: fieldAt(shared, 1) ?? "",
-    person: fieldAt(shared, 2),
-    client: fieldAt(shared, 3),
-    grant: fieldAt(shared, 4),
-    tool: fieldAt(shared, 5),
-    target: fieldAt(own, 6),
-    address: fieldAt(shared, 7),
-    outcome: fieldAt(shared, 8),
-    code: fieldAt(shared, 9),
+    time: Number(fields[0]),
+    event: fieldAt(fields, 1) ?? "",
+    person: fieldAt(fields, 2),
+    client: fieldAt(fields, 3),
+    grant: fieldAt(fields, 4),
+    tool: fieldAt(fields, 5),
+    target: fieldAt(fields, 6),
+    address: fieldAt(fields, 7),
+    outcome: fieldAt(fields, 8),
+    code: fieldAt(fields, 9),
     durationMs: duration === null ? null : Number(duration),
-    change: fieldAt(own, 11),
-    requestId: fieldAt(own, 12),
+    change: fieldAt(fields, 11),
+    requestId: fieldAt(fields, 12),
   };
 }
 
@@ -138,12 +109,65 @@ function fieldAt(fields: readonly string[], index: number): string | null {
     : found;
 }
 
+/** The texts of a batch's lines, without their ends. */
+export function splitLines(lines: string): readonly string[] {
+  return lines.split(auditLineEnd).slice(0, -1);
+}
+
+/** What a request did. Called for every call. */
+export function lineOfRequest(entry: AuditEntry, params: unknown): AuditLine {
+  return {
+    time: entry.time,
+    event: entry.tool === null ? "request" : callEvent,
+    person: entry.subject,
+    client: entry.clientId,
+    grant: entry.grantId,
+    tool: entry.tool ?? entry.method,
+    target: touchedBy(params),
+    address: null,
+    outcome: entry.outcome,
+    code: entry.code,
+    durationMs: entry.durationMs,
+    change: entry.change ?? null,
+    requestId: entry.requestId,
+  };
+}
+
+/** What a line of the log says; its names for the same thing differ by part. */
+export function lineOfLog(time: number, event: string, fields: LogFields = {}): AuditLine {
+  const textOf = (...names: readonly string[]): string | null => {
+    for (const name of names) {
+      const value = fields[name];
+      if (typeof value === "string") return value;
+      if (typeof value === "number") return String(value);
+    }
+    return null;
+  };
+  const { durationMs } = fields;
+  const person = textOf("subject", "user");
+  const by = textOf("by");
+  return {
+    time,
+    event,
+    person,
+    client: textOf("clientId", "client"),
+    grant: textOf("grant", "token"),
+    tool: textOf("tool"),
+    target: textOf("what") ?? (by === null || by === person ? null : `by ${by}`),
+    address: textOf("address"),
+    outcome: textOf("outcome"),
+    code: textOf("reason", "code"),
+    durationMs: typeof durationMs === "number" ? durationMs : null,
+    change: textOf("change"),
+    requestId: textOf("requestId"),
+  };
+}
+
 // What a request touches, in short: a file, a record, a model. Never contents.
 
 const maxNames = 3;
 /** Of a longer list, the beginning. */
 const maxNamesCounted = 1_000;
-const touchedMaxCharacters = 200;
 
 /** From the parameters of a request, as the caller sent them; `null` where they name nothing. */
 export function touchedBy(params: unknown): string | null {
@@ -180,68 +204,5 @@ function text(value: unknown): string | null {
 
 /** A copy: a slice would keep the whole text in memory. */
 function short(value: string): string {
-  return value.length <= touchedMaxCharacters
-    ? value
-    : JSON.parse(JSON.stringify(value.slice(0, touchedMaxCharacters)));
-}
-
-// * The text of a batch. Who called what, with which outcome, is the same for many lines: the first of them spells it, the
-// others name that line. An earlier version shows the others without those fields.
-
-interface SpelledLine {
-  readonly index: number;
-  readonly shared: SharedFields;
-}
-
-/** Encodes the lines of one batch. */
-export interface BatchEncoder {
-  /** The text of the next line, with its end. */
-  encode(line: AuditLine): string;
-}
-
-/** Lines of one grant that others may name, and grants with such lines: all further lines are spelled. */
-const maxSpelledOfGrant = 16;
-const maxGrants = 500;
-/** No field holds it: a single sign of percent is escaped. */
-const spelledMark = "|%%";
-
-export function createBatchEncoder(): BatchEncoder {
-  const grants = new Map<string | null, SpelledLine[]>();
-  let count = 0;
-  return {
-    encode(line) {
-      const index = count++;
-      let spelled = grants.get(line.grant);
-      if (spelled !== undefined) {
-        for (const each of spelled) {
-          if (isShared(each.shared, line)) return encodeShortLine(line) + spelledMark + each.index + auditLineEnd;
-        }
-      } else if (grants.size < maxGrants) grants.set(line.grant, spelled = []);
-      if (spelled !== undefined && spelled.length < maxSpelledOfGrant) spelled.push({ index, shared: line });
-      return encodeLine(line) + auditLineEnd;
-    },
-  };
-}
-
-function isShared(first: SharedFields, second: SharedFields): boolean {
-  return first.tool === second.tool && first.outcome === second.outcome && first.code === second.code &&
-    first.event === second.event && first.person === second.person && first.client === second.client &&
-    first.grant === second.grant && first.address === second.address;
-}
-
-/** The texts of a batch's lines, without their ends. */
-export function splitLines(lines: string): readonly string[] {
-  return lines.split(auditLineEnd).slice(0, -1);
-}
-
-/** The line that spells what `text`, one of `texts`, leaves out: `text` itself where that is nothing. */
-export function spelledFor(texts: readonly string[], text: string): string {
-  const at = text.lastIndexOf(spelledMark);
-  return at < 0 ? text : texts[Number(text.slice(at + spelledMark.length))] ?? text;
-}
-
-/** The lines of a batch. */
-export function decodeLines(lines: string): readonly AuditLine[] {
-  const texts = splitLines(lines);
-  return texts.map((text) => decodeLine(text, spelledFor(texts, text)));
+  return value.length <= maxCharacters ? value : JSON.parse(JSON.stringify(value.slice(0, maxCharacters)));
 }

@@ -1,14 +1,12 @@
 /** What other parts use of audit. */
 
-export type { AuditParts } from "./chain_writer.ts";
-export { type AuditLine, callEvent, touchedBy } from "./line.ts";
-export { lineOfLog, lineOfRequest } from "./lines_of_log.ts";
+export { type AuditParts, readCallsOfDay } from "./chain_writer.ts";
+export { type AuditLine, callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
 export type { Counts, LimitName, Metrics } from "./metrics.ts";
 export { observeStorage } from "./observed_storage.ts";
 export { createAuditRecorder, limitStrangers } from "./recorder.ts";
 export { trimAudit } from "./retention.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
-export { readCallsOfDay } from "./stored_batches.ts";
 export { findTelemetry, startTelemetry, type Telemetry } from "./telemetry.ts";
 
 export const loadMetrics = (): Promise<typeof import("./metrics.ts")> => import("./metrics.ts");

@@ -2,73 +2,48 @@
  * The way into the stored audit: a bounded queue, which is written in the background. A call pays for the text of its
  * line. Lines that find the queue full are lost; a line of their own says how many.
  */
-import { gatherText } from "../lib/json_log.ts";
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
-import { type AuditLine, type BatchEncoder, callEvent, createBatchEncoder, emptyLine } from "./line.ts";
+import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 
-// * Lines on their way to the storage, in batches that one commit can hold. A line is encoded as it comes: kept as an
-// object until its batch is written, it would cost the collector of garbage more than it costs to write.
+/** Some 2,000 lines. A character takes three bytes at most, and a line some thousand characters: see `storageLimits`. */
+const maxBatchCharacters = 160_000;
 
-interface LineQueue {
-  /** Lines that wait. */
-  readonly count: number;
-  /** Whether a batch is full: it does not wait for the time to pass. */
-  readonly isFull: boolean;
-  add(line: AuditLine): void;
-  /** The oldest batch, full or not; stays until {@link removeFirst}. `null` where no line waits. */
-  first(): NewBatch | null;
-  removeFirst(): void;
-}
-
-type WaitingBatch = Omit<NewBatch, "lines"> & { readonly bytes: Uint8Array };
-
-interface OpenBatch {
-  readonly encoder: BatchEncoder;
-  readonly from: number;
-  count: number;
-  readonly calls: Record<string, number>;
-}
-
-/** Some 5,000 lines. The last few are counted before they are bytes, of which a character takes three at most. */
-const maxBatchBytes = 380_000;
-const decoder = new TextDecoder();
-
-function createLineQueue(): LineQueue {
-  const full: WaitingBatch[] = [];
-  const gathered = gatherText();
-  let open: OpenBatch | null = null;
+/** Lines on their way to the storage, in batches that one commit can hold. */
+function createLineQueue() {
+  const full: NewBatch[] = [];
+  let open: { from: number; lines: string; count: number; calls: Record<string, number> } | null = null;
   let count = 0;
   const closeBatch = (): void => {
-    if (open === null) return;
-    const { from, count, calls } = open;
-    full.push({ from, count, calls, bytes: gathered.take() });
+    if (open !== null) full.push(open);
     open = null;
   };
   return {
+    /** Lines that wait. */
     get count() {
       return count;
     },
+    /** Whether a batch is full: it does not wait for the time to pass. */
     get isFull() {
       return full.length > 0;
     },
-    add(line) {
-      open ??= { encoder: createBatchEncoder(), from: line.time, count: 0, calls: {} };
-      gathered.add(open.encoder.encode(line));
+    add(line: AuditLine): void {
+      open ??= { from: line.time, lines: "", count: 0, calls: {} };
+      open.lines += encodeLine(line);
       open.count += 1;
       count += 1;
       if (line.event === callEvent) {
         const outcome = line.outcome ?? "";
         open.calls[outcome] = (open.calls[outcome] ?? 0) + 1;
       }
-      if (gathered.size >= maxBatchBytes) closeBatch();
+      if (open.lines.length >= maxBatchCharacters) closeBatch();
     },
-    first() {
+    /** The oldest batch, full or not; stays until {@link removeFirst}. `null` where no line waits. */
+    first(): NewBatch | null {
       if (full.length === 0) closeBatch();
-      const [batch] = full;
-      return batch === undefined ? null : { ...batch, lines: decoder.decode(batch.bytes) };
+      return full[0] ?? null;
     },
-    removeFirst() {
+    removeFirst(): void {
       count -= full.shift()?.count ?? 0;
     },
   };

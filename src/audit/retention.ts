@@ -4,30 +4,27 @@
  * checked first, so that the checkpoint does not vouch for lines that were changed before.
  */
 import {
+  batchesOf,
+  batchKey,
   bytesOf,
   type Chain,
   chainsKey,
   type Checkpoint,
-  fromOfOldestKey,
   hashBatch,
   isGenuine,
   lineCountOf,
   macOfCheckpoint,
   maxChains,
-  oldestEntryKey,
-  oldestKey,
+  parseBatch,
   parseChain,
-  parseSegment,
   sealHead,
-  type Segment,
-  segmentKey,
 } from "./chain.ts";
 import type { AuditParts } from "./chain_writer.ts";
 import type { AuditSettings } from "./mod_settings.ts";
 import type { StorageKey } from "../storage/mod.ts";
 
-/** Two deletes each. */
-const entriesAtOnce = 40;
+/** Of one commit. */
+const batchesAtOnce = 90;
 /** Of one run; the next one goes on. */
 const maxRemovals = 500;
 
@@ -36,6 +33,8 @@ interface StoredChain {
   readonly key: StorageKey;
   readonly version: string;
   readonly chain: Chain;
+  /** When its oldest batch began. */
+  readonly from: number;
 }
 
 /** Removes what is over the limits at `now` (without one, by size alone), and gives the count of lines removed. */
@@ -43,84 +42,72 @@ export async function trimAudit(
   parts: AuditParts,
   { keepMs, maxBytes, now }: AuditSettings & { readonly now: number | null },
 ): Promise<number> {
-  const { storage } = parts;
   const before = now === null ? -Infinity : now - keepMs;
   let removed = 0;
   for (let run = 0; run < maxRemovals; run++) {
     const chains = await readChains(parts);
     const overBytes = chains.reduce((sum, { chain }) => sum + chain.bytes, 0) - maxBytes;
-    const oldest = await Promise.all(chains.map(async (stored) => {
-      const entries = await storage.list(oldestKey(stored.name), { limit: entriesAtOnce });
-      return { stored, froms: entries.map(({ key }) => fromOfOldestKey(key)) };
-    }));
-    const [next] = oldest.filter(({ froms }) => froms.length > 0)
-      .sort((a, b) => (a.froms[0] ?? 0) - (b.froms[0] ?? 0));
-    if (next === undefined) return removed;
-    const count = await trimChain(parts, next, { overBytes, before });
-    if (count === 0) return removed;
-    removed += Math.max(count, 0);
+    let lines: number | null = null;
+    for (const next of chains.sort((a, b) => a.from - b.from)) {
+      lines = await trimChain(parts, next, { overBytes, before });
+      if (lines !== null) break;
+    }
+    if (lines === null) return removed;
+    removed += lines;
   }
   return removed;
 }
 
-async function readChains({ storage, secrets }: AuditParts): Promise<readonly StoredChain[]> {
-  const entries = await storage.list(chainsKey, { limit: maxChains });
-  return entries.flatMap(({ key, value, version }) => {
+/** Those that hold something. One whose oldest batch cannot be read comes first. */
+async function readChains({ storage, secrets }: AuditParts): Promise<StoredChain[]> {
+  const chains: StoredChain[] = [];
+  for (const { key, value, version } of await storage.list(chainsKey, { limit: maxChains })) {
     const chain = parseChain(value);
     const name = key.at(-1) ?? "";
-    return chain === null || !isGenuine(secrets, name, chain) ? [] : [{ name, key, version, chain }];
-  });
+    const removed = chain?.removed?.seq ?? 0;
+    if (chain === null || chain.seq <= removed || !isGenuine(secrets, name, chain)) continue;
+    const oldest = parseBatch((await storage.get(batchKey(name, removed + 1)))?.value);
+    chains.push({ name, key, version, chain, from: oldest?.from ?? 0 });
+  }
+  return chains;
 }
 
-/** The count of lines removed; 0 when none had to be, -1 when the chain changed meanwhile. */
+/** The count of lines removed; `null` when none had to be, 0 too when the chain changed meanwhile. */
 async function trimChain(
   { storage, secrets, clock, log }: AuditParts,
-  { stored: { name, key, version, chain }, froms }: { readonly stored: StoredChain; readonly froms: readonly number[] },
+  { name, key, version, chain }: StoredChain,
   { overBytes, before }: { readonly overBytes: number; readonly before: number },
-): Promise<number> {
-  const deletes: StorageKey[] = [];
-  let at: Omit<Checkpoint, "mac" | "at"> = chain.removed ?? { seq: 0, hash: "", lines: 0, damaged: false };
-  let bytes = 0;
-  for (const from of froms) {
-    const entry = segmentKey(name, from);
-    const segment = parseSegment((await storage.get(entry))?.value);
-    const newest = segment?.batches.at(-1)?.from ?? from;
-    if (newest >= before && bytes >= overBytes) break;
-    deletes.push(entry, oldestEntryKey(name, from));
-    at = segment === null ? { ...at, damaged: true } : await follow(name, at, segment);
-    bytes += segment?.batches.reduce((sum, batch) => sum + bytesOf(batch), 0) ?? 0;
-  }
-  if (deletes.length === 0) return 0;
-  const lines = at.lines - (chain.removed?.lines ?? 0);
-  const unsigned = { ...at, at: clock() };
-  const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };
-  const value = sealHead(secrets, name, {
-    ...chain,
-    removed,
-    lines: chain.lines - lines,
-    bytes: Math.max(0, chain.bytes - bytes),
-  });
-  if (!await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes })) return -1;
-  // Of a chain that changed meanwhile, what was read may not fit together, and says nothing.
-  if (at.damaged && chain.removed?.damaged !== true) {
-    log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
-  }
-  return lines;
-}
-
-/** Where the chain is after a segment. */
-async function follow(
-  name: string,
-  start: Omit<Checkpoint, "mac" | "at">,
-  { seq, batches }: Segment,
-): Promise<Omit<Checkpoint, "mac" | "at">> {
+): Promise<number | null> {
+  const start: Omit<Checkpoint, "mac" | "at"> = chain.removed ?? { seq: 0, hash: "", lines: 0, damaged: false };
+  const upTo = Math.min(chain.seq, start.seq + batchesAtOnce);
+  const placed = [];
+  for await (const each of batchesOf(storage, name, upTo)) if (placed.unshift(each) >= batchesAtOnce) break;
   let { hash, lines, damaged } = start;
   let last = start.seq;
-  for (const [index, batch] of batches.entries()) {
-    if (seq + index !== last + 1 || batch.prev !== hash) damaged = true;
-    last = seq + index;
-    hash = await hashBatch(name, last, batch);
+  let bytes = 0;
+  const deletes: StorageKey[] = [];
+  for (const { seq, batch } of placed) {
+    if (batch !== null && batch.from >= before && bytes >= overBytes) break;
+    deletes.push(batchKey(name, seq));
+    if (batch === null || seq !== last + 1 || batch.prev !== hash) damaged = true;
+    last = seq;
+    if (batch === null) continue;
+    hash = await hashBatch(name, seq, batch);
     lines += lineCountOf(batch);
+    bytes += bytesOf(batch);
   }
-  return { seq: last, hash, lines, damaged };
+  // Whoever took out all of them left nothing to keep.
+  if (placed.length === 0) [last, damaged] = [upTo, true];
+  if (last === start.seq) return null;
+  const unsigned = { seq: last, hash, lines, damaged, at: clock() };
+  const removed: Checkpoint = { ...unsigned, mac: macOfCheckpoint(secrets, name, unsigned) };
+  const count = lines - start.lines;
+  const left = { lines: chain.lines - count, bytes: last === chain.seq ? 0 : Math.max(0, chain.bytes - bytes) };
+  const value = sealHead(secrets, name, { ...chain, removed, ...left });
+  if (!await storage.commit({ checks: [{ key, version }], puts: [{ key, value }], deletes })) return 0;
+  // Of a chain that changed meanwhile, what was read may not fit together, and says nothing.
+  if (damaged && !start.damaged) {
+    log.write("error", "audit_chain_changed", { chain: name, remedy: "run `portcullis audit verify`" });
+  }
+  return count;
 }

@@ -3,11 +3,10 @@
  * it, the page says where the next one goes on.
  */
 import * as z from "zod";
-import { type AuditLine, decodeLine, encodeField, spelledFor, splitLines } from "./line.ts";
+import { type AuditLine, decodeLine, encodeField, splitLines } from "./line.ts";
 import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/mod.ts";
-import { chainsKey, maxChains } from "./chain.ts";
-import { batchesOf } from "./stored_batches.ts";
+import { batchesOf, batchKey, chainsKey, maxChains, parseBatch, parseChain } from "./chain.ts";
 
 // What a search looks for.
 
@@ -33,8 +32,8 @@ const outcomeGroups: Readonly<Record<string, readonly string[]>> = {
 
 /** The filter, ready to be used on many lines. */
 interface PreparedFilter {
-  /** Whether a text of one or more lines, with what one of them leaves out, may hold one that fits: much faster than reading them. */
-  mayHold(text: string, spelled?: string): boolean;
+  /** Whether a text of one or more lines may hold one that fits: much faster than reading them. */
+  mayHold(text: string): boolean;
   fits(line: AuditLine): boolean;
 }
 
@@ -48,9 +47,8 @@ function prepareFilter(
   const isAbsent = (wanted: string | undefined, found: string | null): boolean =>
     wanted !== undefined && wanted !== found;
   return {
-    mayHold(text, spelled = text) {
-      const holds = (needle: string): boolean =>
-        text.includes(needle) || (spelled !== text && spelled.includes(needle));
+    mayHold(text) {
+      const holds = (needle: string): boolean => text.includes(needle);
       return needles.every(holds) && (outcomeNeedles === undefined || outcomeNeedles.some(holds));
     },
     fits(line) {
@@ -78,15 +76,17 @@ export interface FoundPage {
 
 /** What one page reads: some 20 ms of processor time. */
 const maxScannedCharacters = 8_000_000;
+/** What a batch costs to read beside its lines. */
+const batchCharacters = 2_000;
 const maxCursorCharacters = 50_000;
 
-/** Where a chain goes on: the batch's beginning and number, and the line in it, counted from the batch's first. */
-const position = z.tuple([z.number(), z.number(), z.number()]);
+/** Where a chain goes on: the batch's number, and the line in it, counted from the batch's first. */
+const position = z.tuple([z.int().min(0), z.int().min(-1)]);
 const cursorSchema = z.record(z.string(), position.nullable());
 type Position = z.infer<typeof position>;
 
 /** Before the newest batch. */
-const unread: Position = [9_999_999_999_998, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+const unread: Position = [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
 
 interface ChainScan {
   readonly name: string;
@@ -101,8 +101,6 @@ interface ChainScan {
 
 interface Candidate {
   readonly text: string;
-  /** See {@link spelledFor}. */
-  readonly spelled: string;
   readonly position: Position;
   /** Once read. */
   line?: FoundLine;
@@ -123,20 +121,16 @@ export async function searchAudit(
   const read = async (scan: ChainScan): Promise<void> => {
     const { value, done } = await scan.batches.next();
     if (done) return endScan(scan);
-    if (value === "unreadable") return; // `audit verify` says so
     const { seq, batch } = value;
-    const { next } = scan;
-    if (next && seq > next[1]) return; // of the page before
-    const last = next?.[1] === seq ? next[2] : Infinity;
+    scanned += batchCharacters;
+    if (batch === null) return; // `audit verify` says so
+    const last = scan.next?.[0] === seq ? scan.next[1] : Infinity;
     scanned += batch.lines.length;
-    scan.next = [batch.from, seq, -1];
+    scan.next = [seq, -1];
     scan.bound = batch.from;
     if (mayHold(batch.lines)) {
-      const texts = splitLines(batch.lines);
-      texts.forEach((text, index) => {
-        const spelled = spelledFor(texts, text);
-        if (index > last || !mayHold(text, spelled)) return;
-        scan.found.push({ text, spelled, position: [batch.from, seq, index] });
+      splitLines(batch.lines).forEach((text, index) => {
+        if (index <= last && mayHold(text)) scan.found.push({ text, position: [seq, index] });
       });
     }
     if (batch.from < since && nextOf(scan) === null) endScan(scan);
@@ -145,7 +139,7 @@ export async function searchAudit(
   const nextOf = ({ name, found }: ChainScan): FoundLine | null => {
     for (let next = found.at(-1); next !== undefined; next = found.at(-1)) {
       if (next.line !== undefined) return next.line;
-      const line = { ...decodeLine(next.text, next.spelled), instance: name, batch: next.position[1] };
+      const line = { ...decodeLine(next.text), instance: name, batch: next.position[0] };
       if (fits(line)) return next.line = line;
       found.pop();
     }
@@ -166,10 +160,6 @@ export async function searchAudit(
   return { lines, cursor: toCursor(scans) };
 }
 
-function earlier(first: number | undefined, second: number | undefined): number | undefined {
-  return first === undefined || second === undefined ? first ?? second : Math.min(first, second);
-}
-
 function endScan(scan: ChainScan): void {
   scan.next = null;
 }
@@ -180,18 +170,28 @@ async function beginScans(
   cursor: z.infer<typeof cursorSchema> | null,
 ): Promise<readonly ChainScan[]> {
   const chains = await storage.list(chainsKey, { limit: maxChains });
-  return chains.map(({ key }) => {
+  return await Promise.all(chains.map(async ({ key, value }) => {
     const name = key.at(-1) ?? "";
     // A chain that began after the first page has lines that are newer than what was shown.
     const next = cursor === null ? undefined : cursor[name] ?? null;
-    return {
-      name,
-      batches: batchesOf(storage, name, { upTo: earlier(next?.[0], until) }),
-      next,
-      bound: Infinity,
-      found: [],
-    };
-  });
+    const newest = until === undefined || next === null ? Infinity : await newestUntil(storage, name, value, until);
+    const batches = batchesOf(storage, name, Math.min(next?.[0] ?? Infinity, newest));
+    return { name, batches, next, bound: Infinity, found: [] };
+  }));
+}
+
+/** The number of the last batch that began by then, by halves. */
+async function newestUntil(storage: Storage, name: string, value: unknown, until: number): Promise<number> {
+  const chain = parseChain(value);
+  if (chain === null) return Infinity;
+  let [low, high] = [chain.removed?.seq ?? 0, chain.seq];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    const found = parseBatch((await storage.get(batchKey(name, middle)))?.value);
+    if (found !== null && found.from > until) high = middle - 1;
+    else low = middle;
+  }
+  return high;
 }
 
 function parseCursor(text: string | undefined): z.infer<typeof cursorSchema> | null {

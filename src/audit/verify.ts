@@ -2,7 +2,8 @@
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
 import {
-  type Chain,
+  batchesKey,
+  batchesOf,
   chainKey,
   chainNumber,
   chainsKey,
@@ -12,8 +13,8 @@ import {
   maxChains,
   parseChain,
   recordedKey,
+  seqOfKey,
 } from "./chain.ts";
-import { batchesOf, listSegments } from "./stored_batches.ts";
 
 // The end of a chain, for the owner to keep elsewhere.
 
@@ -45,8 +46,6 @@ interface VerifiedAudit {
 }
 
 const maxProblems = 20;
-/** While the server writes, head and lines are read again until they fit. */
-const maxSnapshots = 50;
 
 /** The heads of all chains, for the owner to keep elsewhere. */
 export async function auditHeads(storage: Storage): Promise<readonly KeptHead[]> {
@@ -96,11 +95,15 @@ async function verifyChain(
   { storage, secrets }: { readonly storage: Storage; readonly secrets: SecretBox },
   { name, heads, problems, notes }: ChainCheck,
 ): Promise<number> {
-  const { head, first } = await snapshotOf(storage, name);
+  // Read before the head, which a running server moves with each batch.
+  const [newest] = await storage.list(batchesKey(name), { limit: 1 });
+  const head = parseChain((await storage.get(chainKey(name)))?.value);
   if (head === null) {
     problems.push(`chain ${name}: its head cannot be read`);
     return 0;
   }
+  const newestSeq = newest === undefined ? 0 : seqOfKey(newest.key);
+  if (newestSeq > head.seq) problems.push(`chain ${name}: batch ${newestSeq} was added after the end`);
   if (!isGenuine(secrets, name, head)) problems.push(`chain ${name}: its head or checkpoint was changed`);
   for (const { seq } of heads) {
     if (seq > head.seq) problems.push(`chain ${name}: batches ${head.seq + 1} to ${seq} are gone from its end`);
@@ -117,15 +120,10 @@ async function verifyChain(
       problems.push(`chain ${name}: batch ${seq} is not the one that the kept head names`);
     }
   };
-  for await (const placed of batchesOf(storage, name, { first })) {
-    if (placed === "unreadable") {
+  for await (const { seq, batch } of batchesOf(storage, name, head.seq)) {
+    if (batch === null || !(seq <= expected)) {
       problems.push(`chain ${name}: an entry near batch ${expected} cannot be read`);
       hash = null;
-      continue;
-    }
-    const { seq, batch } = placed;
-    if (seq > expected) {
-      problems.push(`chain ${name}: batch ${seq} was added after the end`);
       continue;
     }
     if (seq < expected) {
@@ -154,17 +152,4 @@ async function verifyChain(
 
 function batchesWords(first: number, last: number): string {
   return first === last ? `batch ${first} is` : `batches ${first} to ${last} are`;
-}
-
-/** The head, and the newest entries that belong to it. */
-async function snapshotOf(
-  storage: Storage,
-  name: string,
-): Promise<{ readonly head: Chain | null; readonly first: Awaited<ReturnType<typeof listSegments>> }> {
-  for (let snapshot = 0;; snapshot++) {
-    const before = parseChain((await storage.get(chainKey(name)))?.value);
-    const first = await listSegments(storage, name);
-    const head = parseChain((await storage.get(chainKey(name)))?.value);
-    if (before?.hash === head?.hash || snapshot >= maxSnapshots) return { head, first };
-  }
 }

@@ -33,7 +33,6 @@ const uncountedFamilies: ReadonlySet<string> = new Set([
   "audit",
   "audit_calls",
   "audit_chain",
-  "audit_oldest",
   "connection_steps",
 ]);
 

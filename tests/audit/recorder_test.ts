@@ -1,9 +1,17 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { type AuditLine, auditLineEnd, decodeLine, emptyLine, encodeLine, touchedBy } from "../../src/audit/line.ts";
+import {
+  type AuditLine,
+  auditLineEnd,
+  decodeLine,
+  emptyLine,
+  encodeLine,
+  splitLines,
+  touchedBy,
+} from "../../src/audit/line.ts";
 import { limitStrangers } from "../../src/audit/recorder.ts";
-import { segmentsKey } from "../../src/audit/chain.ts";
+import { batchesKey } from "../../src/audit/chain.ts";
 import { verifyAudit } from "../../src/audit/verify.ts";
 import { type Storage, storageLimits } from "../../src/storage/port.ts";
 import { until } from "../fixtures/until.ts";
@@ -16,11 +24,11 @@ Deno.test("a line is read as it was written, whatever a caller put into it", () 
   fc.assert(fc.property(lines, (fields) => {
     const line: AuditLine = { ...emptyLine, time: start, event: "call", durationMs: 1.25, ...fields };
     const encoded = encodeLine(line);
-    assert.ok(!encoded.includes(auditLineEnd) && JSON.stringify(encoded) === `"${encoded}"`);
+    assert.ok(encoded.indexOf(auditLineEnd) === encoded.length - 1 && JSON.stringify(encoded) === `"${encoded}"`);
     const expected = Object.fromEntries(
       Object.entries(line).map(([name, value]) => [name, typeof value === "string" ? value.toWellFormed() : value]),
     );
-    assert.deepEqual(decodeLine(encoded), expected);
+    assert.deepEqual(splitLines(encoded + encoded).map(decodeLine), [expected, expected]);
   }));
 });
 
@@ -83,7 +91,7 @@ Deno.test("a batch fits into a stored value whatever characters its lines are of
   assert.deepEqual(place.logged, []);
   const { lines, problems } = await verifyAudit(place.parts);
   assert.deepEqual([lines, problems], [7_500, []]);
-  const entries = await storage.list(segmentsKey("1"), { limit: 100 });
+  const entries = await storage.list(batchesKey("1"), { limit: 100 });
   const sizes = entries.map(({ value }) => Buffer.byteLength(JSON.stringify(value)));
   assert.ok(sizes.length > 0 && Math.max(...sizes) < storageLimits.valueBytes, String(sizes));
 });

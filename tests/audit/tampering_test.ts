@@ -1,15 +1,14 @@
 import assert from "node:assert/strict";
 import {
   type AuditBatch,
+  batchesKey,
+  batchesOf,
+  batchKey,
   type Chain,
   chainKey,
   hashBatch,
   parseChain,
-  parseSegment,
   resealAuditChains,
-  type Segment,
-  segmentKey,
-  segmentsKey,
 } from "../../src/audit/chain.ts";
 import { auditLineEnd, emptyLine } from "../../src/audit/line.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
@@ -21,8 +20,10 @@ import { auditPlace, secrets } from "./audit_place.ts";
 
 interface Written {
   readonly storage: Storage;
-  /** Oldest first. */
-  readonly segments: Segment[];
+  /** The batch with this number. */
+  readonly batch: (seq: number) => AuditBatch;
+  /** The numbers of all that are there, oldest first. */
+  readonly seqs: readonly number[];
   readonly head: Chain;
   /** The state before the last ten batches. */
   readonly earlier: Chain;
@@ -49,127 +50,94 @@ async function writeAudit(): Promise<Written> {
   await write(40, 50);
   const earlier = await headOf(storage);
   await write(90, 10);
-  const entries = await storage.list(segmentsKey("1"), { limit: 100 });
-  const segments = entries.map(({ value }) => parseSegment(value) ?? assert.fail()).reverse();
-  return { storage, segments, head: await headOf(storage), earlier };
+  const batches = new Map<number, AuditBatch>();
+  for await (const { seq, batch } of batchesOf(storage, "1")) batches.set(seq, batch ?? assert.fail());
+  const batch = (seq: number): AuditBatch => batches.get(seq) ?? assert.fail();
+  return { storage, batch, seqs: [...batches.keys()].reverse(), head: await headOf(storage), earlier };
 }
 
 async function headOf(storage: Storage): Promise<Chain> {
   return parseChain((await storage.get(chainKey("1")))?.value) ?? assert.fail();
 }
 
-const keyOf = ({ batches }: Segment) => segmentKey("1", batches[0]?.from ?? assert.fail());
-const put = async (storage: Storage, segment: Segment, at = keyOf(segment)): Promise<void> =>
-  void await storage.commit({ puts: [{ key: at, value: segment }] });
-const withBatches = (segment: Segment, batches: Segment["batches"]): Segment => ({ ...segment, batches });
-const withLines = (segment: Segment, index: number, change: (lines: string[]) => string[]): Segment =>
-  withBatches(
-    segment,
-    segment.batches.map((batch, at) =>
-      at !== index ? batch : {
-        ...batch,
-        lines: change(batch.lines.split(auditLineEnd).slice(0, -1)).map((line) => line + auditLineEnd).join(""),
-      }
-    ),
-  );
+const keyOf = (seq: number) => batchKey("1", seq);
+const put = async (storage: Storage, seq: number, batch: AuditBatch): Promise<void> =>
+  void await storage.commit({ puts: [{ key: keyOf(seq), value: batch }] });
+const withLines = (batch: AuditBatch, change: (lines: string[]) => string[]): AuditBatch => ({
+  ...batch,
+  lines: change(batch.lines.split(auditLineEnd).slice(0, -1)).map((line) => line + auditLineEnd).join(""),
+});
+const changeLines = async ({ storage, batch }: Written, change: (lines: string[]) => string[]): Promise<void> =>
+  await put(storage, 44, withLines(batch(44), change));
 
 type Tamper = (written: Written) => Promise<unknown>;
-const first = ({ segments }: Written): Segment => segments[0] ?? assert.fail();
 
 /** What someone who can write to the database does, and what `verify` says of it. */
 const attacks: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[] = [
-  ["a line is changed", async (written) => {
-    await put(
-      written.storage,
-      withLines(first(written), 3, (lines) => lines.with(0, lines[0]?.replace("ok", "no") ?? "")),
-    );
-  }, /batch 44 was changed/],
-  ["a line is removed", async (written) => {
-    await put(written.storage, withLines(first(written), 3, (lines) => lines.slice(1)));
-  }, /batch 44 was changed/],
-  ["a line is added", async (written) => {
-    await put(written.storage, withLines(first(written), 3, (lines) => [...lines, lines[0] ?? ""]));
-  }, /batch 44 was changed/],
-  ["two lines change places", async (written) => {
-    await put(written.storage, withLines(first(written), 3, (lines) => lines.toReversed()));
-  }, /batch 44 was changed/],
-  ["a batch gets another time", async (written) => {
-    const { batches } = first(written);
-    await put(
-      written.storage,
-      withBatches(first(written), batches.map((batch, at) => at === 5 ? { ...batch, from: batch.from - 1 } : batch)),
-    );
+  [
+    "a line is changed",
+    (written) => changeLines(written, (lines) => lines.with(0, lines[0]?.replace("ok", "no") ?? "")),
+    /batch 44 was changed/,
+  ],
+  ["a line is removed", (written) => changeLines(written, (lines) => lines.slice(1)), /batch 44 was changed/],
+  [
+    "a line is added",
+    (written) => changeLines(written, (lines) => [...lines, lines[0] ?? ""]),
+    /batch 44 was changed/,
+  ],
+  ["two lines change places", (written) => changeLines(written, (lines) => lines.toReversed()), /batch 44 was changed/],
+  ["a batch gets another time", async ({ storage, batch }) => {
+    await put(storage, 46, { ...batch(46), from: batch(46).from - 1 });
   }, /batch 46 was changed/],
-  ["a batch in the middle of an entry is removed", async (written) => {
-    await put(written.storage, withBatches(first(written), first(written).batches.toSpliced(3, 1)));
-  }, /batch \d+ (was changed|is gone)/],
-  ["two batches change places", async (written) => {
-    const { batches } = first(written);
-    const [a, b] = [batches[3] ?? assert.fail(), batches[4] ?? assert.fail()];
-    await put(written.storage, withBatches(first(written), batches.with(3, b).with(4, a)));
+  ["two batches change places", async ({ storage, batch }) => {
+    await put(storage, 44, batch(45));
+    await put(storage, 45, batch(44));
   }, /batch 45 was changed/],
-  ["an entry is removed", async (written) => {
-    await written.storage.commit({ deletes: [keyOf(first(written))] });
+  ["a batch is removed", async ({ storage }) => {
+    await storage.commit({ deletes: [keyOf(44)] });
+  }, /batch 44 is gone/],
+  ["the oldest batches are removed", async ({ storage, seqs }) => {
+    await storage.commit({ deletes: seqs.slice(0, 40).map(keyOf) });
   }, /batches 41 to 80 are gone/],
-  ["the last batch before the end is removed", async (written) => {
-    await written.storage.commit({ deletes: [keyOf(written.segments.at(-2) ?? assert.fail())] });
+  ["the last batch before the end is removed", async ({ storage }) => {
+    await storage.commit({ deletes: [keyOf(99)] });
   }, /batch 99 is gone/],
-  ["the newest batch is removed", async (written) => {
-    await written.storage.commit({ deletes: [keyOf(written.segments.at(-1) ?? assert.fail())] });
+  ["the newest batch is removed", async ({ storage }) => {
+    await storage.commit({ deletes: [keyOf(100)] });
   }, /batch 100 is gone/],
-  ["every entry is removed", async (written) => {
-    await written.storage.commit({ deletes: written.segments.map(keyOf) });
+  ["every batch is removed", async ({ storage, seqs }) => {
+    await storage.commit({ deletes: seqs.map(keyOf) });
   }, /batches 41 to 100 are gone/],
-  ["two entries change places", async (written) => {
-    const [a, b] = [written.segments.at(-1) ?? assert.fail(), written.segments.at(-2) ?? assert.fail()];
-    await put(written.storage, a, keyOf(b));
-    await put(written.storage, b, keyOf(a));
-  }, /batch 100 is gone/],
-  ["an entry is made unreadable", async ({ storage, segments }) => {
-    await storage.commit({ puts: [{ key: keyOf(segments[0] ?? assert.fail()), value: { seq: "x" } }] });
+  ["a batch is made unreadable", async ({ storage }) => {
+    await storage.commit({ puts: [{ key: keyOf(60), value: { from: "x" } }] });
+  }, /near batch 60 cannot be read/],
+  ["an entry with a key of no batch is added", async ({ storage, batch }) => {
+    await storage.commit({ puts: [{ key: ["audit", "1", "9999999999950x"], value: batch(44) }] });
   }, /cannot be read/],
-  ["a batch is added after the end", async ({ storage, segments }) => {
-    const last = segments.at(-1) ?? assert.fail();
-    const batches = last.batches.map((batch) => ({ ...batch, from: batch.from + 1 }));
-    await put(storage, { seq: last.seq + 1, batches });
+  ["a batch is added after the end", async ({ storage, batch }) => {
+    await put(storage, 101, { ...batch(100), from: batch(100).from + 1 });
   }, /batch 101 was added after the end/],
-  ["everything is hashed anew", async (written) => {
-    let prev = written.head.removed?.hash ?? "";
-    let hash = prev;
-    for (const segment of written.segments) {
-      const batches: AuditBatch[] = [];
-      for (const [index, batch] of segment.batches.entries()) {
-        const next = { ...batch, prev, lines: batch.lines.replaceAll("ok", "no") };
-        prev = hash = await hashBatch("1", segment.seq + index, next);
-        batches.push(next);
-      }
-      await put(written.storage, withBatches(segment, batches));
+  ["everything is hashed anew", async ({ storage, batch, seqs, head }) => {
+    let prev = head.removed?.hash ?? "";
+    for (const seq of seqs) {
+      const next = { ...batch(seq), prev, lines: batch(seq).lines.replaceAll("ok", "no") };
+      prev = await hashBatch("1", seq, next);
+      await put(storage, seq, next);
     }
-    await written.storage.commit({ puts: [{ key: chainKey("1"), value: { ...written.head, hash } }] });
+    await storage.commit({ puts: [{ key: chainKey("1"), value: { ...head, hash: prev } }] });
   }, /its head or checkpoint was changed/],
-  ["the checkpoint is moved over lines that are there no more", async (written) => {
-    const segment = first(written);
-    const { removed } = written.head;
-    const seq = segment.seq + segment.batches.length - 1;
-    const hash = await hashBatch("1", seq, segment.batches.at(-1) ?? assert.fail());
-    await written.storage.commit({
-      puts: [{ key: chainKey("1"), value: { ...written.head, removed: { ...removed, seq, hash } } }],
-      deletes: [keyOf(segment)],
-    });
+  ["the checkpoint is moved over lines that are there no more", async ({ storage, batch, head }) => {
+    const removed = { ...head.removed, seq: 41, hash: await hashBatch("1", 41, batch(41)) };
+    await storage.commit({ puts: [{ key: chainKey("1"), value: { ...head, removed } }], deletes: [keyOf(41)] });
   }, /its head or checkpoint was changed/],
   ...(["bytes", "lines", "from"] as const).map((name) =>
     [`the head's ${name} are changed, which retention would act on`, async ({ storage, head }: Written) => {
       await storage.commit({ puts: [{ key: chainKey("1"), value: { ...head, [name]: head[name] + 1e12 } }] });
       const place = auditPlace(storage);
       await trimAudit(place.parts, { keepMs: 1e12, maxBytes: 1e9, now: place.parts.clock() });
-      assert.equal((await storage.list(segmentsKey("1"), { limit: 100 })).length, 21, "nothing was removed for it");
+      assert.equal((await storage.list(batchesKey("1"), { limit: 100 })).length, 60, "nothing was removed for it");
     }, /its head or checkpoint was changed/] as const
   ),
-  ["the count of a batch's lines is changed", async (written) => {
-    const segment = first(written);
-    const batches = segment.batches.map((batch) => ({ ...batch, count: 1_000_000, lines: batch.lines + auditLineEnd }));
-    await put(written.storage, withBatches(segment, batches));
-  }, /batch 80 was changed/],
   ["a chain with a name of no chain is added, and one is removed", async ({ storage, head }) => {
     for (const name of ["evil", "NaN", "1e9", "99999"]) {
       await storage.commit({ puts: [{ key: chainKey(name), value: head }] });
@@ -193,12 +161,12 @@ for (const [name, tamper, said] of attacks) {
 
 /** What only a head that was kept elsewhere shows. */
 const cuts: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[] = [
-  ["an earlier state with its head is put back", async ({ storage, segments, earlier }) => {
-    const later = segments.filter(({ seq }) => seq > earlier.seq);
+  ["an earlier state with its head is put back", async ({ storage, seqs, earlier }) => {
+    const later = seqs.filter((seq) => seq > earlier.seq);
     await storage.commit({ puts: [{ key: chainKey("1"), value: earlier }], deletes: later.map(keyOf) });
   }, /batches 91 to 100 are gone from its end/],
-  ["the whole audit is deleted", async ({ storage, segments }) => {
-    await storage.commit({ deletes: [chainKey("1"), ...segments.map(keyOf)] });
+  ["the whole audit is deleted", async ({ storage, seqs }) => {
+    await storage.commit({ deletes: [chainKey("1"), ...seqs.map(keyOf)] });
   }, /chain 1 is gone/],
 ];
 
@@ -228,13 +196,30 @@ Deno.test("audit verify refuses a kept head of another history", async () => {
 
 Deno.test("retention signs no checkpoint for lines that were changed before without saying so", async () => {
   const written = await writeAudit();
-  await put(written.storage, withLines(first(written), 3, (lines) => lines.slice(1)));
+  await changeLines(written, (lines) => lines.slice(1));
   const place = auditPlace(written.storage);
   place.advance(10_000_000);
   await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 1e9, now: place.parts.clock() });
   assert.deepEqual(place.logged.map(({ event }) => event), ["audit_chain_changed"]);
   const { problems } = await verifyAudit({ storage: written.storage, secrets });
   assert.match(problems.join(), /had been changed before retention/);
+});
+
+Deno.test("retention passes over batches that are gone, says so, and goes on", async () => {
+  for (const gone of [[41], [50, 51], Array.from({ length: 60 }, (_, at) => 41 + at)]) {
+    const { storage } = await writeAudit();
+    await storage.commit({ deletes: gone.map(keyOf) });
+    const place = auditPlace(storage);
+    place.advance(10_000_000);
+    await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 1e9, now: place.parts.clock() });
+    assert.deepEqual(place.logged.map(({ event }) => event), ["audit_chain_changed"]);
+    const { problems } = await verifyAudit({ storage, secrets });
+    assert.match(problems.join("\n"), /batches up to 100 had been changed before retention/);
+    const { seq, bytes, lines } = await headOf(storage);
+    assert.deepEqual([seq, bytes], [100, 0], String(lines));
+    await place.write(place.recorder(), [{ target: "later" }]);
+    assert.equal((await place.search()).length, 1);
+  }
 });
 
 Deno.test("a chain that was changed is left as it is, and another one begins", async () => {

@@ -24,7 +24,6 @@ Deno.test("docs/storage.md describes every family of records, and none that does
     "workspace",
     "audit_chain",
     "audit",
-    "audit_oldest",
     "audit_calls",
     "recorded",
     "call_switches",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as z from "zod";
 import { argumentsInShort, openLive } from "../../src/console/live/live.ts";
-import { lineOfRequest } from "../../src/audit/lines_of_log.ts";
+import { lineOfRequest } from "../../src/audit/line.ts";
 import type { Log } from "../../src/lib/log.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";

@@ -19,7 +19,7 @@ for (const [driver, open] of Object.entries(drivers)) {
       await storage.commit({
         puts: [{ key: ["audit", "chain", "1"], value: 1 }, { key: ["audit_calls", "1"], value: 1 }],
       });
-      await other.commit({ puts: [{ key: ["audit_chain", "1"], value: 1 }], deletes: [["audit_oldest", "1"]] });
+      await other.commit({ puts: [{ key: ["audit_chain", "1"], value: 1 }], deletes: [["audit", "chain", "1"]] });
       assert.deepEqual(await counts(), before);
       for (const writer of [storage, other]) {
         const [own, others] = await counts();
