@@ -3,6 +3,8 @@
  * Every implementation passes the one contract suite in tests/storage/contract.ts.
  */
 
+import { UnusableError } from "../lib/result.ts";
+
 /**
  * A path of non-empty parts, for example `["grant", grantId]`. Keys sort part by part, each part by its Unicode code
  * points (which is the order of its UTF-8 bytes, not JavaScript's), and a key sorts before the keys below it.
@@ -105,6 +107,28 @@ export const storageLimits = {
   /** Puts and deletes of one batch, together. */
   writes: 100,
 } as const;
+
+/**
+ * The format of everything that is stored, whichever part wrote it: in SQLite the `user_version`, in PostgreSQL the row of
+ * `schema_version`. A change that an earlier version cannot read, or that reads nothing of an earlier one's, raises it.
+ */
+export const storedFormat = 3;
+
+/** Throws {@link UnusableError} for a database, named by `place`, of another format than ours. */
+export function requireOwnFormat(found: number, place: string): void {
+  if (found > storedFormat) {
+    throw new UnusableError(
+      `${place} was written by a newer version of Portcullis (format ${found}; this one reads ${storedFormat})`,
+      "run that version or a newer one",
+    );
+  }
+  if (found < storedFormat) {
+    throw new UnusableError(
+      `${place} was written by an earlier version of Portcullis (format ${found}; this one reads ${storedFormat})`,
+      "go on with that version, or begin anew: move the data directory away, or name another database; nothing was changed",
+    );
+  }
+}
 
 /** Whether a text has more bytes in UTF-8. Counted where it may: Node's counter takes 3 ms to load. */
 export function isOver(text: string, bytes: number): boolean {

@@ -1,9 +1,9 @@
-/** Examines a PostgreSQL database without making or upgrading its schema. */
+/** Examines a PostgreSQL database without making its schema. */
 import { UnusableError } from "../lib/result.ts";
 import { type AbsentStorage, markKey, type SoundStorage } from "./open_storage.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { encodeKey, type StorageKey } from "./port.ts";
-import { describePostgresFailure, foundVersion, requireUsableServer } from "./postgres_storage.ts";
+import { describePostgresFailure, hasSchema, requireUsableServer } from "./postgres_storage.ts";
 import { connectPostgres, postgresLimits } from "./postgres_connection.ts";
 
 /** Rejects with {@link UnusableError} when the server or the schema cannot be used. */
@@ -17,7 +17,7 @@ export async function examinePostgres(
     return await connection.whenReachable(async () => {
       const { sql } = connection;
       await requireUsableServer(sql);
-      if (await foundVersion(sql, schema) === 0) return { kind: "absent" };
+      if (!await hasSchema(sql, schema)) return { kind: "absent" };
       const find = async (key: StorageKey): Promise<{ readonly value: string } | undefined> => {
         const select = `SELECT value FROM ${schema}.entry WHERE key = $1`;
         return (await sql.unsafe<{ value: string }[]>(select, [encodeKey(key)]))[0];

@@ -8,7 +8,16 @@ import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "../lib/join_next.ts";
 import { faultWords, parseStoredJson, systemFaultWords } from "../lib/system_fault.ts";
-import { decodeKey, encodeKeyToRead, listRange, type Storage, type StorageKey, type StoredEntry } from "./port.ts";
+import {
+  decodeKey,
+  encodeKeyToRead,
+  listRange,
+  requireOwnFormat,
+  type Storage,
+  type StorageKey,
+  type StoredEntry,
+  storedFormat,
+} from "./port.ts";
 import { createKeyedWatches, isWatchable } from "./watches.ts";
 import {
   connectPostgres,
@@ -25,11 +34,12 @@ import { prepareBatch } from "./prepare_batch.ts";
 /** How many rows count the commits; each commit adds to one of them, so that commits do not wait for each other. */
 const changeShards = 16;
 
-const migrationLock = 5_784_093_217_004; // any number that no other program's advisory lock has
+const creationLock = 5_784_093_217_004; // any number that no other program's advisory lock has
 
-/** One entry a schema version; never changed once released. */
-const migrations: readonly ((schema: string) => string)[] = [
-  (schema) => `
+function createTables(schema: string): string {
+  return `
+    CREATE TABLE ${schema}.schema_version (version integer NOT NULL);
+    INSERT INTO ${schema}.schema_version VALUES (${storedFormat});
     CREATE TABLE ${schema}.entry (
       key text COLLATE "C" PRIMARY KEY, value text NOT NULL, version text NOT NULL, expires_at bigint
     );
@@ -70,39 +80,29 @@ const migrations: readonly ((schema: string) => string)[] = [
       RETURN true;
     END
     $function$;
-  `,
-];
+  `;
+}
 
-/** Brings the schema up to date, one process at a time. Throws {@link UnusableError} when it is newer than this. */
-async function migratePostgres(sql: Sql, schema: string): Promise<void> {
-  // A role without the right to create anything can still run on a schema that is up to date.
-  if (await foundVersion(sql, schema) === migrations.length) return;
+/** Makes the schema where there is none, one process at a time. Throws {@link UnusableError} for one of another format. */
+async function createSchema(sql: Sql, schema: string): Promise<void> {
+  // A role without the right to create anything can still run on a schema that is there.
+  if (await hasSchema(sql, schema)) return;
   await sql.begin(async (transaction) => {
-    await transaction.unsafe(`SELECT pg_advisory_xact_lock(${migrationLock})`);
-    await transaction.unsafe(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
-    await transaction.unsafe(`CREATE TABLE IF NOT EXISTS ${schema}.schema_version (version integer NOT NULL)`);
-    const found = await foundVersion(transaction, schema);
-    if (found === migrations.length) return;
-    for (const migration of migrations.slice(found)) await transaction.unsafe(migration(schema));
-    await transaction.unsafe(`DELETE FROM ${schema}.schema_version`);
-    await transaction.unsafe(`INSERT INTO ${schema}.schema_version VALUES (${migrations.length})`);
+    await transaction.unsafe(`SELECT pg_advisory_xact_lock(${creationLock})`);
+    await transaction.unsafe(`CREATE SCHEMA IF NOT EXISTS ${schema}`); // before: it sees what was made meanwhile
+    if (await hasSchema(transaction, schema)) return;
+    await transaction.unsafe(createTables(schema));
   });
 }
 
-/** The version of the schema; 0 where it is not there. Throws {@link UnusableError} when it is newer than this. */
-export async function foundVersion(sql: Sql | TransactionSql, schema: string): Promise<number> {
+/** Whether the schema is there. Throws {@link UnusableError} for one of another format. */
+export async function hasSchema(sql: Sql | TransactionSql, schema: string): Promise<boolean> {
   const [{ present } = { present: false }] = await sql<{ present: boolean }[]>`
     SELECT to_regclass(${`${schema}.schema_version`}) IS NOT NULL AS present`;
-  if (!present) return 0;
+  if (!present) return false;
   const [row] = await sql.unsafe<{ version: number }[]>(`SELECT version FROM ${schema}.schema_version`);
-  const found = row?.version ?? 0;
-  if (found > migrations.length) {
-    throw new UnusableError(
-      `schema ${schema} was written by a newer version of Portcullis (schema version ${found})`,
-      "upgrade this one",
-    );
-  }
-  return found;
+  requireOwnFormat(row?.version ?? 0, `schema ${schema}`);
+  return true;
 }
 
 const sweepAtOnce = 1_000;
@@ -127,7 +127,7 @@ interface Row {
   readonly version: string;
 }
 
-/** Connects, and makes or upgrades the schema. Rejects with {@link UnusableError} when that cannot be. */
+/** Connects, and makes the schema where there is none. Rejects with {@link UnusableError} when that cannot be. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   const { location, clock, schema = "portcullis", limits, onWait } = options;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
@@ -254,7 +254,7 @@ export async function requireUsableServer(sql: PostgresConnection["sql"]): Promi
 
 async function prepareServer({ sql }: PostgresConnection, schema: string): Promise<void> {
   await requireUsableServer(sql);
-  await migratePostgres(sql, schema);
+  await createSchema(sql, schema);
 }
 
 const remedies: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@
 import { exists } from "../lib/system_path.ts";
 import { DatabaseSync } from "node:sqlite";
 import { type Problem, UnusableError } from "../lib/result.ts";
-import { createIfAbsent } from "./port.ts";
+import { createIfAbsent, requireOwnFormat, storedFormat } from "./port.ts";
 
 // What SQLite's error codes mean for an operator (sqlite.org/rescode.html).
 
@@ -62,7 +62,6 @@ function messageOf(error: unknown): string {
 
 /** Marks a file as ours (`file` and `PRAGMA application_id` show it): "PCUL". */
 const applicationId = 0x5043554c;
-const schemaVersion = 2;
 const retryMs = 10;
 /** SQLite's own measure, below zero in KiB. */
 const keptKibibytes = -2_000;
@@ -71,19 +70,10 @@ const checkedPages = 64;
 /** integrity_check takes 4 ms for 1 MB, quick_check 1.2 ms. */
 const maxWhollyCheckedBytes = 16 * 2 ** 20;
 const maxCheckedBytes = 256 * 2 ** 20;
-/** A larger database stays as it is, since all of it would be written again: 0.5 s, and as much room. */
-const maxRebuiltBytes = 64 * 2 ** 20;
-/**
- * With rowids, a search compares keys alone. Without, as earlier versions made it, SQLite reads the whole of each large
- * value whose key it passes (sqlite.org/withoutrowid.html): with the audit's, that was most of what a commit cost.
- * Earlier versions work with either.
- */
-const entryColumns = "(key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER)";
 /** What node:sqlite calls all that SQLite refuses. */
 const sqliteErrorCode = "ERR_SQLITE_ERROR";
-const expiryIndex = "CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL";
 
-/** Opens and migrates. Throws {@link UnusableError} for anything but a new file or a database of ours. */
+/** Opens it, making its tables where there are none. Throws {@link UnusableError} for anything but a new file or a database of ours. */
 export function openSqliteDatabase(
   options: {
     readonly path: string;
@@ -109,8 +99,7 @@ export function openSqliteDatabase(
     }
     enterWriteAheadLog(database, busyTimeoutMs);
     database.exec("PRAGMA synchronous = FULL");
-    migrate(database, path);
-    addRowids(database);
+    createTables(database, path);
     database.exec("PRAGMA busy_timeout = 0"); // from here on, who waits does not keep the thread: lock_queue.ts
     return database;
   } catch (error) {
@@ -136,7 +125,7 @@ function toUnusable(error: unknown, path: string): unknown {
   );
 }
 
-/** Throws {@link UnusableError} unless the database is empty or ours, and not of a later version. */
+/** Throws {@link UnusableError} unless the database is empty, or ours and of our format. */
 export function requireOwn(database: DatabaseSync, path: string): void {
   // In this order: another process may make its tables meanwhile, and marks them as ours in the same transaction.
   const { count } = database.prepare("SELECT count(*) AS count FROM sqlite_schema").get() as { count: number };
@@ -144,13 +133,7 @@ export function requireOwn(database: DatabaseSync, path: string): void {
   if (!isOwn && count > 0) {
     throw new UnusableError(`${path} is the database of another program`, "choose another data directory");
   }
-  const found = readPragma(database, "user_version");
-  if (found > schemaVersion) {
-    throw new UnusableError(
-      `${path} was written by a newer version of Portcullis (schema ${found})`,
-      "upgrade this one",
-    );
-  }
+  if (isOwn) requireOwnFormat(readPragma(database, "user_version"), path);
 }
 
 /** Throws {@link UnusableError} for a database whose pages contradict each other, as far as there is time to see. */
@@ -179,44 +162,22 @@ function enterWriteAheadLog(database: DatabaseSync, timeoutMs: number): void {
   }
 }
 
-function migrate(database: DatabaseSync, path: string): void {
-  if (readPragma(database, "user_version") === schemaVersion) return;
+function createTables(database: DatabaseSync, path: string): void {
+  if (readPragma(database, "user_version") === storedFormat) return;
   database.exec("BEGIN IMMEDIATE");
   requireOwn(database, path); // again: another process may have made it while this one waited
+  // With rowids, a search compares keys alone. Without, SQLite reads the whole of each large value whose key it passes
+  // (sqlite.org/withoutrowid.html).
   database.exec(`
-    CREATE TABLE IF NOT EXISTS entry ${entryColumns};
-    ${expiryIndex};
+    CREATE TABLE IF NOT EXISTS entry (
+      key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER
+    );
+    CREATE INDEX IF NOT EXISTS entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
     CREATE TABLE IF NOT EXISTS change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
     PRAGMA application_id = ${applicationId};
-    PRAGMA user_version = ${schemaVersion};
+    PRAGMA user_version = ${storedFormat};
     COMMIT;
   `);
-}
-
-/** Where it cannot be done, for want of room or a lock, the table stays as it is: the next start tries again. */
-function addRowids(database: DatabaseSync): void {
-  if (hasRowids(database) || fileBytes(database) > maxRebuiltBytes) return;
-  try {
-    database.exec("BEGIN IMMEDIATE");
-    if (!hasRowids(database)) { // another process may have added them while this one waited
-      database.exec(`
-        CREATE TABLE entry_with_rowids ${entryColumns};
-        INSERT INTO entry_with_rowids SELECT key, value, version, expires_at FROM entry ORDER BY key;
-        DROP TABLE entry;
-        ALTER TABLE entry_with_rowids RENAME TO entry;
-        ${expiryIndex};
-      `);
-    }
-    database.exec("COMMIT");
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== sqliteErrorCode) throw error;
-    if (database.isTransaction) database.exec("ROLLBACK");
-  }
-}
-
-function hasRowids(database: DatabaseSync): boolean {
-  const { wr } = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get() as { wr: number };
-  return wr === 0;
 }
 
 function fileBytes(database: DatabaseSync): number {

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
 import { setUpOwner } from "../fixtures/owner.ts";
+import { formerCommits, formerDatabase } from "../fixtures/former_database.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
@@ -37,6 +38,23 @@ const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, R
     (dataDir) => Deno.remove(`${dataDir}/master.key`),
     /master\.key is missing, and the database was written with it/,
     /put master\.key back/,
+  ],
+  ...formerCommits.map((commit): (typeof spoilings)[number] => [
+    `the database of commit ${commit}`,
+    (dataDir) => Deno.writeFile(`${dataDir}/portcullis.db`, formerDatabase(commit)),
+    /written by an earlier version of Portcullis \(format 2; this one reads 3\)/,
+    /go on with that version, or begin anew/,
+  ]),
+  [
+    "a database of a newer version",
+    (dataDir) => {
+      const database = new DatabaseSync(`${dataDir}/portcullis.db`);
+      database.exec("PRAGMA user_version = 99");
+      database.close();
+      return Promise.resolve();
+    },
+    /written by a newer version of Portcullis/,
+    /run that version or a newer one/,
   ],
   [
     "the database of another program",

@@ -334,11 +334,20 @@ function testServer(cluster: PostgresCluster): void {
     );
   });
 
-  Deno.test("postgres storage: refuses a newer schema and says what is wrong with a connection, never the password", async () => {
+  Deno.test("postgres storage: refuses a schema of another format", async () => {
     await using place = await postgresPlace(cluster);
     await (await place.open()).close();
-    await cluster.administer(`UPDATE ${place.schema}.schema_version SET version = 99`);
-    await assert.rejects(place.open(), /newer version/);
+    for (
+      const [version, problem] of [[99, /newer version/], [1, /an earlier version/], [2, /an earlier version/]] as const
+    ) {
+      await cluster.administer(`UPDATE ${place.schema}.schema_version SET version = ${version}`);
+      await assert.rejects(place.open(), problem);
+    }
+    await cluster.administer(`DELETE FROM ${place.schema}.schema_version`);
+    await assert.rejects(place.open(), /an earlier version/);
+  });
+
+  Deno.test("postgres storage: says what is wrong with a connection, never the password", async () => {
     const location = locationOf(cluster.url);
     const limits = { startTimeoutMs: 100 };
     const cases = [

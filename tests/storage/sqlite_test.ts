@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../../src/lib/result.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
+import { formerCommits, formerDatabase } from "../fixtures/former_database.ts";
 import type { WatchCommits } from "../../src/files/kernel/directory_watch.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { guardStorage } from "../../src/storage/guarded_storage.ts";
@@ -90,72 +91,33 @@ Deno.test("sqlite storage: the database and its side files are for their owner a
   await storage.close();
 });
 
-Deno.test("sqlite storage: refuses a database that a newer version wrote", async () => {
-  await using place = await sqlitePlace();
-  await (await place.open()).close();
-  const database = new DatabaseSync(place.path);
-  database.exec("PRAGMA user_version = 99");
-  database.close();
-  await assert.rejects(place.open(), /newer version/);
-});
-
-Deno.test("sqlite storage: a database of the first version is migrated, with all that is in it", async () => {
-  await using place = await sqlitePlace();
-  const database = new DatabaseSync(place.path);
-  database.exec(`
-    CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
-    CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
-    INSERT INTO entry VALUES ('grant!one!', '{"kept":true}', 'v1', NULL);
-    PRAGMA application_id = ${0x5043554c};
-    PRAGMA user_version = 1;
-  `);
-  database.close();
-  const storage = await place.open();
-  assert.deepEqual(await storage.get(["grant", "one"]), {
-    key: ["grant", "one"],
-    value: { kept: true },
-    version: "v1",
-  });
-  const called = countCalls(storage, ["grant", "one"]).next();
-  await put(storage, ["grant", "one"], 2);
-  await called;
-  await storage.close();
-});
-
-/** A database as earlier versions made it, with one value of so many characters. */
-function makeTableWithoutRowids(path: string, characters: number): DatabaseSync {
-  const database = new DatabaseSync(path);
-  database.exec(`
-    CREATE TABLE entry (key TEXT PRIMARY KEY, value TEXT NOT NULL, version TEXT NOT NULL, expires_at INTEGER) WITHOUT ROWID;
-    CREATE INDEX entry_by_expiry ON entry (expires_at) WHERE expires_at IS NOT NULL;
-    CREATE TABLE change (sequence INTEGER PRIMARY KEY, key TEXT NOT NULL);
-    INSERT INTO entry VALUES ('large!', printf('"%.${characters}c"', 'x'), 'v', NULL);
-    PRAGMA application_id = ${0x5043554c};
-    PRAGMA user_version = 2;
-  `);
-  return database;
-}
-
-Deno.test("sqlite storage: a table without rowids gets them while it is small, and keeps all that is in it", async () => {
-  const rows = { small: 3, large: 66 * 2 ** 20 };
-  for (const [size, characters] of Object.entries(rows)) {
+Deno.test("sqlite storage: refuses a database of another format, and leaves it as it is", async () => {
+  const formats = [[99, /newer version/, /run that version/], [4, /newer version/, /run that version/]] as const;
+  const earlier = [2, 1, 0, -1].map((version) => [version, /an earlier version/, /begin anew/] as const);
+  for (const [version, problem, remedy] of [...formats, ...earlier]) {
     await using place = await sqlitePlace();
-    const database = makeTableWithoutRowids(place.path, characters);
-    database.exec(`INSERT INTO entry VALUES ('grant!one!', '"${size}"', 'v1', NULL), ('grant!two!', '2', 'v2', 1)`);
     const storage = await place.open();
-    assert.equal((await storage.get(["grant", "one"]))?.value, size);
-    assert.equal(await storage.get(["grant", "two"]), null, "it has expired");
-    await put(storage, ["grant", "one"], "changed");
-    assert.equal(await storage.sweep(Date.now()), 1);
+    await put(storage, ["k"], 1);
     await storage.close();
-    const rowids = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get();
-    assert.equal(rowids?.["wr"], size === "small" ? 0 : 1);
-    const left = database.prepare("SELECT key, length(value) AS characters FROM entry ORDER BY key").all();
-    assert.deepEqual(left.map((row) => ({ ...row })), [
-      { key: "grant!one!", characters: 9 },
-      { key: "large!", characters: characters + 2 },
-    ]);
+    const database = new DatabaseSync(place.path);
+    database.exec(`PRAGMA user_version = ${version}`);
     database.close();
+    const before = await Deno.readFile(place.path);
+    await assert.rejects(place.open(), (error: unknown) => {
+      assert.ok(error instanceof UnusableError);
+      assert.match(error.message, problem);
+      assert.match(error.remedy, remedy);
+      return true;
+    });
+    assert.deepEqual(await Deno.readFile(place.path), before);
+  }
+});
+
+Deno.test("sqlite storage: refuses what the states before this format wrote", async () => {
+  for (const commit of formerCommits) {
+    await using place = await sqlitePlace();
+    await Deno.writeFile(place.path, formerDatabase(commit), { mode: 0o600 });
+    await assert.rejects(place.open(), /an earlier version of Portcullis \(format 2; this one reads 3\)/);
   }
 });
 
@@ -250,16 +212,6 @@ Deno.test("sqlite storage: a full disk rejects the write, keeps what was acknowl
   assert.deepEqual(kept.map(({ key }) => key[1]).sort(), lines.slice(0, refused).sort());
   await put(storage, ["fill", "after"], 1);
   await storage.close();
-});
-
-Deno.test("sqlite storage: a table without rowids stays as it is where there is no room to write it anew", async () => {
-  await using place = await sqlitePlace();
-  const database = makeTableWithoutRowids(place.path, 3_000_000);
-  const lines = await startStorageProcess(place.location, "fill", { limitKibibytes: 2_048 }).lines;
-  assert.ok(lines.findIndex((line) => line.startsWith("refused: ")) > 2, lines.join("\n"));
-  const { wr } = database.prepare("SELECT wr FROM pragma_table_list WHERE name = 'entry'").get() ?? {};
-  assert.equal(wr, 1);
-  database.close();
 });
 
 Deno.test("sqlite storage: writes wait for another process's lock without keeping the thread, in their order", async () => {
