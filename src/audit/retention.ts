@@ -96,7 +96,7 @@ async function trimChain(
     lines += lineCountOf(batch);
     bytes += bytesOf(batch);
   }
-  // Whoever took out all of them left nothing to keep.
+  // All of them were removed: there is nothing to keep.
   if (placed.length === 0) [last, damaged] = [upTo, true];
   if (last === start.seq) return null;
   const unsigned = { seq: last, hash, lines, damaged, at: clock() };
