@@ -8,7 +8,7 @@ import type { RpcCall } from "./jsonrpc.ts";
 import type { Call } from "./call.ts";
 import { type Answer, type Answers, parseAnswer, type Question, type Questions } from "./question.ts";
 
-// * What a modern call carries from one round of questions to the next: the answers so far, sealed and bound to the
+// What a modern call carries from one round of questions to the next: the answers so far, sealed and bound to the
 // principal, the request and an expiry. It comes back from the client, so it is attacker input (MRTR, server
 // requirements 4 and 5). It may be presented again until it expires: it holds nothing but the caller's own answers.
 

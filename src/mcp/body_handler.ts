@@ -1,112 +1,37 @@
 /** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
-import { nextTurn } from "../lib/turns.ts";
-import type { Principal } from "../lib/principal.ts";
-import type { McpAnswer } from "./message_stream.ts";
 import { isObject } from "../lib/json.ts";
 import {
+  claimsModern,
   dropNulls,
   echoedId,
+  envelopeFault,
   errorText,
   kindOfMessage,
+  mcpErrorCode,
+  metaOf,
+  modernVersion,
+  protocolVersionKey,
   refusalCode,
+  type RpcCall,
   rpcErrorCode,
   type RpcId,
   type RpcRequest,
 } from "./jsonrpc.ts";
-import type { Revision } from "./revision.ts";
+import type { AuditEntry, Exchange, PublicCall, PublicExchange, Runtime, TakeAudit } from "./call.ts";
+import { decodeHeaderValue, type ToolRegistry } from "./registry.ts";
+import { failure, type Result, success } from "../lib/result.ts";
+import { defaultLegacyRevision, latestLegacyRevision, legacyRevisions, type Revision } from "./revision.ts";
+import { nextTurn } from "../lib/turns.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { McpAnswer } from "./message_stream.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
-import type { ToolRegistry } from "./registry.ts";
 import type { Clock } from "../lib/time.ts";
 import { whenReady } from "../lib/join_next.ts";
-import type { AuditEntry, TakeAudit } from "./audit.ts";
-import type { Exchange, PublicCall, PublicExchange, Runtime } from "./call.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
-import { type ClassificationRefusal, classifyBatch, classifyMessage } from "./classify.ts";
-import { defaultLegacyRevision } from "./legacy.ts";
 import type { McpLimits } from "./limits.ts";
 import type { Session, Sessions } from "./session.ts";
 import { type ScopeNotices, sessionNotFound } from "./session_streams.ts";
 import { answerPublicInitialize, noteInitialized, type OpeningOptions } from "./initialize.ts";
-
-// Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded.
-
-/** What judges a batch. */
-interface BatchOptions {
-  readonly tools: ToolRegistry;
-  readonly maxBatchLength: number;
-}
-
-/** Refuses a batch whole, before anything runs; `null` when each of its messages may be answered. */
-function refuseBatch(
-  { tools, maxBatchLength }: BatchOptions,
-  batch: readonly unknown[],
-  revision: Revision,
-  principal: Principal,
-): McpAnswer | null {
-  if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
-  if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
-  if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
-  if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
-    return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
-  }
-  const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
-  return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
-}
-
-/** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
-const maxAnswerCharacters = 8_000_000;
-/** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
-const maxMessagesAtOnce = 4;
-
-/** What answers a batch's messages. */
-interface BatchAnswering {
-  /** Answers one of them. */
-  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
-  /** Is told once when messages are refused because the answers have become too large. */
-  readonly onBudgetSpent: () => void;
-}
-
-/** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
-export async function answerBatch(
-  batch: readonly unknown[],
-  { answer, onBudgetSpent }: BatchAnswering,
-): Promise<McpAnswer> {
-  const bodies: string[] = Array(batch.length).fill("");
-  let next = 0;
-  let characters = 0;
-  let isSpent = false;
-  const work = async (): Promise<void> => {
-    while (next < batch.length) {
-      const pause = nextTurn(); // fifty answers that need no wait would be one long step
-      if (pause !== undefined) {
-        await pause;
-        continue;
-      }
-      const index = next++;
-      const message = batch[index];
-      if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
-        bodies[index] = errorText(echoedId(message), rpcErrorCode.invalidRequest, overBudget);
-        if (!isSpent) onBudgetSpent();
-        isSpent = true;
-        continue;
-      }
-      const answered = await answer(message);
-      if (!("body" in answered)) continue;
-      bodies[index] = answered.body;
-      characters += answered.body.length;
-    }
-  };
-  await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));
-  const given = bodies.filter((body) => body !== "");
-  if (given.length === 0) return { kind: "accepted", status: 202 };
-  return { kind: "json", status: 200, body: `[${given.join(",")}]` };
-}
-
-const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
-
-function invalidBatch(message: string): McpAnswer {
-  return { kind: "json", status: 400, body: errorText(null, rpcErrorCode.invalidRequest, message) };
-}
 
 interface BodyHandlerOptions {
   readonly tools: ToolRegistry;
@@ -233,4 +158,217 @@ export function createPublicHandshake(options: PublicHandshakeOptions): PublicHa
     };
     return await observe(call, null, () => answerPublicInitialize(options, call));
   };
+}
+
+// Which era, and which revision, a message belongs to. The body decides; headers only cross-check it (MCP 2026-07-28,
+// basic/versioning: a dual-era server). A mismatch of header and body outranks a version that is not supported.
+
+// The headers that repeat parts of a modern request's body, so that gateways may route by them (SEP-2243).
+
+/** The parameter that `Mcp-Name` repeats, by method. */
+const nameSources: ReadonlyMap<string, string> = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+  ["tasks/get", "taskId"], // SEP-2663: routing headers
+  ["tasks/update", "taskId"],
+  ["tasks/cancel", "taskId"],
+]);
+
+/** How headers and body disagree, in words; `null` when they agree. Every request has the headers. */
+function standardHeaderFault(request: RpcCall, headers: Pick<PublicExchange, "header">): string | null {
+  const { method, params } = request;
+  const methodHeader = headers.header("mcp-method");
+  if (methodHeader === null) return "the Mcp-Method header is required";
+  if (methodHeader !== method) return "the Mcp-Method header does not match the body's method";
+  const source = nameSources.get(method);
+  if (source === undefined) return null;
+  const named = isObject(params) ? params[source] : undefined;
+  const nameHeader = headers.header("mcp-name");
+  if (nameHeader === null) return typeof named === "string" ? "the Mcp-Name header is required" : null;
+  const decoded = decodeHeaderValue(nameHeader);
+  if (decoded === null) return "the Mcp-Name header is not valid base64 of UTF-8";
+  return named === undefined || decoded === named
+    ? null
+    : `the Mcp-Name header does not match the body's params.${source}`;
+}
+
+/** Why a message belongs to no revision. All of these are HTTP 400. */
+interface ClassificationRefusal {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+type HeaderSource = Pick<PublicExchange, "hasHeaders" | "header">;
+
+/** Every version that can be asked for. */
+export const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
+
+/**
+ * The revision of a single message, checked as far as its envelope and headers go. A legacy message is not: where the
+ * header is absent its session may still tell the version.
+ */
+function classifyMessage(
+  message: unknown,
+  headers: HeaderSource,
+  modern: Revision,
+): Result<Revision | null, ClassificationRefusal> {
+  const version = headers.header("mcp-protocol-version");
+  if (!isObject(message) || typeof message["method"] !== "string") {
+    return version === modernVersion ? success(modern) : legacyRevisionOf(version);
+  }
+  const call = message as unknown as RpcCall;
+  if (claimsModern(message)) {
+    const isBrokenHandshake = call.method === "initialize" && (envelopeFault(call.params) !== null ||
+      metaOf(call.params)?.[protocolVersionKey] !== modernVersion);
+    if (!isBrokenHandshake) return admitModern(call, version, headers, modern);
+  }
+  if (call.method === "initialize") {
+    if (version !== modernVersion) return success(latestLegacyRevision); // it negotiates in its body
+    return refuse(mcpErrorCode.headerMismatch, `initialize does not exist in ${modernVersion}`);
+  }
+  if (version !== modernVersion) return legacyRevisionOf(version);
+  if (call.id === undefined) return success(modern); // 2026-07-28 asks no envelope of notifications
+  return refuse(rpcErrorCode.invalidParams, `Invalid params: ${envelopeFault(call.params)}`);
+}
+
+/** The legacy revision of a batch. The modern era has none: it is malformed there, whatever it holds. */
+function classifyBatch(
+  batch: readonly unknown[],
+  version: string | null,
+): Result<Revision | null, ClassificationRefusal> {
+  if (version === modernVersion || batch.some(claimsModern)) {
+    return refuse(rpcErrorCode.invalidRequest, "Modern requests travel alone");
+  }
+  return legacyRevisionOf(version);
+}
+
+/** The revision that the header names for a legacy message; `null` when there is none. */
+function legacyRevisionOf(version: string | null): Result<Revision | null, ClassificationRefusal> {
+  if (version === null) return success(null);
+  const revision = legacyRevisions.get(version);
+  return revision === undefined ? refuseVersion(version, supportedVersions) : success(revision);
+}
+
+function admitModern(
+  call: RpcCall,
+  version: string | null,
+  headers: HeaderSource,
+  modern: Revision,
+): Result<Revision, ClassificationRefusal> {
+  const isRequest = call.id !== undefined;
+  const claimed = metaOf(call.params)?.[protocolVersionKey];
+  const fault = isRequest
+    ? envelopeFault(call.params)
+    : typeof claimed === "string"
+    ? null
+    : "the version must be a string";
+  if (fault !== null) return refuse(rpcErrorCode.invalidParams, `Invalid params: ${fault}`);
+  if (!headers.hasHeaders) {
+    return claimed === modernVersion ? success(modern) : refuseVersion(String(claimed), [modernVersion]);
+  }
+  if (version === null && isRequest) return mismatch("the MCP-Protocol-Version header is required");
+  if (version !== null && version !== claimed) {
+    return mismatch("the MCP-Protocol-Version header does not match the body's protocol version");
+  }
+  if (claimed !== modernVersion) return refuseVersion(String(claimed), [modernVersion]);
+  const headerFault = isRequest ? standardHeaderFault(call, headers) : null;
+  return headerFault === null ? success(modern) : mismatch(headerFault);
+}
+
+function mismatch(fault: string): { readonly ok: false; readonly error: ClassificationRefusal } {
+  return refuse(mcpErrorCode.headerMismatch, `Header mismatch: ${fault}`);
+}
+
+function refuseVersion(requested: string, supported: readonly string[]): Result<never, ClassificationRefusal> {
+  return failure({
+    code: mcpErrorCode.unsupportedProtocolVersion,
+    message: "Unsupported protocol version",
+    data: { supported, requested: requested.slice(0, 40) },
+  });
+}
+
+function refuse(code: number, message: string): { readonly ok: false; readonly error: ClassificationRefusal } {
+  return failure({ code, message });
+}
+
+// Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded.
+
+/** What judges a batch. */
+interface BatchOptions {
+  readonly tools: ToolRegistry;
+  readonly maxBatchLength: number;
+}
+
+/** Refuses a batch whole, before anything runs; `null` when each of its messages may be answered. */
+function refuseBatch(
+  { tools, maxBatchLength }: BatchOptions,
+  batch: readonly unknown[],
+  revision: Revision,
+  principal: Principal,
+): McpAnswer | null {
+  if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
+  if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
+  if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
+  if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
+    return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
+  }
+  const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
+  return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
+}
+
+/** Characters of answers after which no further message of the batch is answered: four of the largest usual reads. */
+const maxAnswerCharacters = 8_000_000;
+/** Messages of one batch that are answered at the same time: what is over the budget is at most as many answers. */
+const maxMessagesAtOnce = 4;
+
+/** What answers a batch's messages. */
+interface BatchAnswering {
+  /** Answers one of them. */
+  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
+  /** Is told once when messages are refused because the answers have become too large. */
+  readonly onBudgetSpent: () => void;
+}
+
+/** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
+export async function answerBatch(
+  batch: readonly unknown[],
+  { answer, onBudgetSpent }: BatchAnswering,
+): Promise<McpAnswer> {
+  const bodies: string[] = Array(batch.length).fill("");
+  let next = 0;
+  let characters = 0;
+  let isSpent = false;
+  const work = async (): Promise<void> => {
+    while (next < batch.length) {
+      const pause = nextTurn(); // fifty answers that need no wait would be one long step
+      if (pause !== undefined) {
+        await pause;
+        continue;
+      }
+      const index = next++;
+      const message = batch[index];
+      if (characters > maxAnswerCharacters && kindOfMessage(message) === "request") {
+        bodies[index] = errorText(echoedId(message), rpcErrorCode.invalidRequest, overBudget);
+        if (!isSpent) onBudgetSpent();
+        isSpent = true;
+        continue;
+      }
+      const answered = await answer(message);
+      if (!("body" in answered)) continue;
+      bodies[index] = answered.body;
+      characters += answered.body.length;
+    }
+  };
+  await Promise.all(Array.from({ length: maxMessagesAtOnce }, work));
+  const given = bodies.filter((body) => body !== "");
+  if (given.length === 0) return { kind: "accepted", status: 202 };
+  return { kind: "json", status: 200, body: `[${given.join(",")}]` };
+}
+
+const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
+
+function invalidBatch(message: string): McpAnswer {
+  return { kind: "json", status: 400, body: errorText(null, rpcErrorCode.invalidRequest, message) };
 }

@@ -43,7 +43,7 @@ async function askOnStream<Key extends string>(
   return success(answers as Answers<Key>);
 }
 
-// * The way for what a call sends before its response is there: messages, of which the first turns the answer into a
+// The way for what a call sends before its response is there: messages, of which the first turns the answer into a
 // stream, or only the beginning of the answer, without which the loss of the connection would not be noticed.
 
 type BegunAnswer = Extract<McpAnswer, { kind: "stream" | "late_json" }>;

@@ -4,14 +4,19 @@ import type { McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
-import type { ResourceFamily, ResourceOutcome, ResourceRegistry } from "./resource.ts";
-import { canonicalUri, familyOf, noticesOf } from "./resource_watch.ts";
+import {
+  canonicalUri,
+  familyOf,
+  noticesOf,
+  type ResourceFamily,
+  type ResourceOutcome,
+  type ResourceRegistry,
+} from "./resource.ts";
 import { runInContext } from "./run_in_context.ts";
-import { refuseRate, refuseScopes, refuseStopped } from "./tool_call.ts";
+import { encodeBlock, refuseRate, refuseScopes, refuseStopped } from "./tool_call.ts";
 import type { Sessions } from "./session.ts";
 import type { SessionStreams } from "./session_streams.ts";
 import type { Prompt, PromptOutcome, PromptRegistry } from "./prompt.ts";
-import { encodeBlock } from "./tool_result.ts";
 
 /** Reads a resource. An address of no family, or of none of its resources, is an error of the protocol. */
 export async function readResource(

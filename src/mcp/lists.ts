@@ -9,9 +9,8 @@ import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { Prompt } from "./prompt.ts";
-import type { RegisteredTool, Registry } from "./registry.ts";
+import { type RegisteredTool, type Registry, toFlatSchema } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
-import { toFlatSchema } from "./tool_schema.ts";
 
 // Lists in pages, with opaque cursors: sealed, so that a client can neither read nor make one.
 

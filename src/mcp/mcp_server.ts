@@ -5,10 +5,9 @@ import type { Principal } from "../lib/principal.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import type { TakeAudit } from "./audit.ts";
+import type { Admit, Exchange, Runtime, TakeAudit } from "./call.ts";
 import { type BodyHandler, createBodyHandler, createPublicHandshake, type PublicHandshake } from "./body_handler.ts";
 import { createChangeHub, createTasks } from "./tasks.ts";
-import type { Admit, Exchange, Runtime } from "./call.ts";
 import { type CallWatch, createInFlight, noCallWatch } from "./in_flight.ts";
 import type { Storage } from "../storage/mod.ts";
 import { type McpLimits, mcpLimits, type StructuredResults } from "./limits.ts";
@@ -16,14 +15,11 @@ import { createMessageHandler, createMethodTable, createRequestObserver } from "
 import { createPendingQuestions } from "./pending_questions.ts";
 import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
-import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
-import { noticesOf } from "./resource_watch.ts";
-import { createModernRevision } from "./modern.ts";
-import type { ServerInfo } from "./revision.ts";
+import { createResourceRegistry, noticesOf, type ResourceRegistry } from "./resource.ts";
+import { createModernRevision, type ServerInfo } from "./revision.ts";
 import { createScopeNotices, createSessionStreams } from "./session_streams.ts";
 import { createSessions } from "./session.ts";
-import { createStreamIds } from "./stream_ids.ts";
-import { createStreamTable } from "./stream_table.ts";
+import { createStreamIds, createStreamTable } from "./stream_table.ts";
 import type { ToolRegistry } from "./registry.ts";
 
 export interface McpServerOptions {

@@ -1,7 +1,15 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
 import { whenReady } from "../lib/join_next.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import { answerError, answerResult, answerUnavailable, type Call, type PublicCall, type Runtime } from "./call.ts";
+import {
+  answerError,
+  answerResult,
+  answerUnavailable,
+  type Call,
+  type PublicCall,
+  type Runtime,
+  type TakeAudit,
+} from "./call.ts";
 import { complete, getPrompt, readResource, type ResourceWatchOptions, watchResource } from "./content_methods.ts";
 import { answerDiscover, answerInitialize, noteInitialized, type OpeningOptions, setLogLevel } from "./initialize.ts";
 import { listen, type ListenOptions } from "./listen.ts";
@@ -13,7 +21,6 @@ import { callTool, refuseRate, refuseStopped, tooManyCalls } from "./tool_call.t
 import type { ToolRegistry } from "./registry.ts";
 import type { Principal } from "../lib/principal.ts";
 import { unavailability } from "../lib/system_fault.ts";
-import type { TakeAudit } from "./audit.ts";
 import {
   echoedId,
   errorText,

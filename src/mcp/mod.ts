@@ -1,14 +1,14 @@
 /** What other parts use of mcp. */
-export type { AuditEntry, AuditOutcome, TakeAudit } from "./audit.ts";
+export type { AuditEntry, AuditOutcome, TakeAudit } from "./call.ts";
 export type { Exchange, PublicExchange } from "./call.ts";
-export { supportedVersions } from "./classify.ts";
+export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./initialize.ts";
 export { errorText, kindOfMessage, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export type { Frame, FrameReader, McpAnswer } from "./message_stream.ts";
-export { methodNames } from "./modern.ts";
+export { methodNames } from "./revision.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { createPromptRegistry, type Prompt, type PromptMessage } from "./prompt.ts";
 export { createToolRegistry } from "./registry.ts";

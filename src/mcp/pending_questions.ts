@@ -10,7 +10,7 @@ import type { SecretBox } from "../lib/secrets.ts";
 import { type Admission, admitted } from "../lib/join_next.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
-import { createIssuedIds } from "./stream_ids.ts";
+import { createIssuedIds } from "./stream_table.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { requestText, type RpcResponse } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";

@@ -1,11 +1,6 @@
 /** A list of named things on offer, which may come and go while the server runs. */
-import {
-  findHeaderParameters,
-  type HeaderParameter,
-  type ObjectSchema,
-  toListedSchema,
-  toObjectSchema,
-} from "./tool_schema.ts";
+import * as z from "zod";
+import { isObject } from "../lib/json.ts";
 import type { Tool } from "./tool.ts";
 
 /** The things by name, in the order in which they were added. */
@@ -135,4 +130,192 @@ function inputSchemasOf(tool: Tool): InputSchemas {
     parameters: new Set(Object.keys(wholeSchema["properties"] ?? {})),
     headerParameters: findHeaderParameters(wholeSchema),
   };
+}
+
+// JSON schemas of a tool's input and output, made once when the tool is registered.
+
+/** A JSON schema whose root is an object. */
+type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };
+
+/** Root keywords for which Anthropic's clients drop a tool. */
+const rootKeywordsClientsDrop = ["oneOf", "anyOf", "allOf"];
+
+/**
+ * The JSON schema of a zod object, without the `$schema` marker; below its root, and in an output, it is closed to unknown
+ * keys only where the zod schema is strict. Throws for a schema that no client could use: that is a mistake in the tool.
+ */
+export function toObjectSchema(schema: z.ZodType, direction: "input" | "output"): ObjectSchema {
+  const { $schema: _marker, ...json } = z.toJSONSchema(schema, {
+    io: direction,
+    override: ({ zodSchema, jsonSchema }) => {
+      const definition = zodSchema._zod.def as { readonly type: string; readonly catchall?: unknown };
+      if (definition.type === "object" && definition.catchall === undefined) delete jsonSchema.additionalProperties;
+      if (direction === "input") sayPlainly(jsonSchema);
+      // zod's own bounds of every integer, not the tool's
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    },
+  });
+  if (json.type !== "object") throw new TypeError("A tool's schema must be an object at its root");
+  const dropped = rootKeywordsClientsDrop.find((keyword) => keyword in json);
+  if (dropped !== undefined) throw new TypeError(`A tool's schema must not have ${dropped} at its root`);
+  // a client that drops what a tool does not take can know it
+  return (direction === "input"
+    ? { ...json, additionalProperties: json.additionalProperties ?? false }
+    : json) as ObjectSchema;
+}
+
+/** Gemini's dialect of JSON Schema has no `const` and no `propertyNames`; it drops tools that use them. */
+function sayPlainly(schema: z.core.JSONSchema.BaseSchema): void {
+  if (JSON.stringify(schema.propertyNames) === '{"type":"string"}') delete schema.propertyNames; // true of any object
+  if (schema.const === undefined) return;
+  schema.enum = [schema.const];
+  delete schema.const;
+}
+
+/** A refusal names these when they matter; in each list they would cost the model tokens. */
+const unlistedKeywords: ReadonlySet<string> = new Set([
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern"],
+  ...["minItems", "maxItems", "flat", "unlisted"],
+  ...["empty", "clamped", "written", "listedAs"],
+]);
+
+/**
+ * The schema as `tools/list` shows it: without bounds, without the default `false`, without the properties that are marked
+ * `unlisted`, which are taken all the same, and open below its root, where a refusal names what an entry does not have.
+ */
+function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(
+  schema: Schema,
+  isRoot = true,
+): Schema {
+  const { properties, items, required, listedAs } = schema;
+  const listed = Object.fromEntries(
+    Object.entries(schema).filter(([keyword, value]) =>
+      !unlistedKeywords.has(keyword) && !(keyword === "default" && value === false) &&
+      !(keyword === "additionalProperties" &&
+        (isRoot ? isObject(value) && Object.keys(value).length === 0 : value === false))
+    ),
+  );
+  if (listedAs !== undefined) listed["type"] = listedAs;
+  if (isObject(items)) listed["items"] = toListedSchema(items, false);
+  if (!isObject(properties)) return listed as Schema;
+  const kept = Object.entries(properties).filter(([, property]) =>
+    !isObject(property) || property["unlisted"] !== true
+  );
+  listed["properties"] = Object.fromEntries(
+    kept.map(([name, property]) => [name, isObject(property) ? toListedSchema(property, false) : property]),
+  );
+  if (kept.length === 0 && !isRoot) delete listed["properties"];
+  const needed = Array.isArray(required) ? required.filter((name) => kept.some(([each]) => each === name)) : [];
+  if (needed.length > 0) listed["required"] = needed;
+  else delete listed["required"];
+  return listed as Schema;
+}
+
+/**
+ * The listed schema without its optional lists and objects, which ServiceNow's agents cannot fill in, and as the marks
+ * `flat` of the whole schema say: a property is absent there, or required.
+ */
+export function toFlatSchema(listed: ObjectSchema, whole: ObjectSchema = listed): ObjectSchema {
+  const marks = isObject(whole["properties"]) ? whole["properties"] : {};
+  const markOf = (name: string): unknown => isObject(marks[name]) ? marks[name]["flat"] : undefined;
+  const names = Object.keys(listed["properties"] ?? {});
+  const required = names.filter((name) =>
+    markOf(name) === "required" || (Array.isArray(listed["required"]) && listed["required"].includes(name))
+  );
+  const properties = Object.entries(listed["properties"] ?? {}).filter(([name, property]) =>
+    required.includes(name) ||
+    (markOf(name) !== "absent" && isObject(property) && property["type"] !== "array" && property["type"] !== "object")
+  );
+  return { ...listed, properties: Object.fromEntries(properties), ...(required.length === 0 ? {} : { required }) };
+}
+
+// Values in `Mcp-Name` and `Mcp-Param-*` headers (MCP 2026-07-28, basic/transports/streamable-http: value encoding).
+
+const prefix = "=?base64?";
+const suffix = "?=";
+const canonicalBase64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+/** The value a header stands for: decoded when it has the base64 form, else itself; `null` when the form is broken. */
+export function decodeHeaderValue(value: string): string | null {
+  if (value.length < prefix.length + suffix.length || !value.startsWith(prefix) || !value.endsWith(suffix)) {
+    return value;
+  }
+  const base64 = value.slice(prefix.length, -suffix.length);
+  if (!canonicalBase64.test(base64)) return null;
+  try {
+    return decoder.decode(Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)));
+  } catch {
+    return null; // not UTF-8
+  }
+}
+
+// Tool parameters that modern clients repeat in `Mcp-Param-*` headers (MCP 2026-07-28, server/tools: x-mcp-header).
+
+interface HeaderParameter {
+  /** The keys that lead to its value in the arguments. */
+  readonly path: readonly string[];
+  /** The header's name, in lower case. */
+  readonly header: string;
+  readonly isInteger: boolean;
+}
+
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/; // RFC 9110 §5.6.2
+const decimal = /^-?\d+(\.\d+)?$/;
+
+/** Reads the declarations out of an input schema. Throws for one that clients would reject: they would hide the tool. */
+function findHeaderParameters(schema: Readonly<Record<string, unknown>>): readonly HeaderParameter[] {
+  const found: HeaderParameter[] = [];
+  const visit = (properties: unknown, path: readonly string[]): void => {
+    if (!isObject(properties)) return;
+    for (const [key, property] of Object.entries(properties)) {
+      if (!isObject(property)) continue;
+      const here = [...path, key];
+      const name = property["x-mcp-header"];
+      if (name !== undefined) found.push(toParameter(name, property["type"], here));
+      visit(property["properties"], here);
+    }
+  };
+  visit(schema["properties"], []);
+  const declared = JSON.stringify(schema).split('"x-mcp-header":').length - 1;
+  if (declared !== found.length) throw new TypeError("x-mcp-header is allowed only on properties of properties");
+  if (new Set(found.map(({ header }) => header)).size !== found.length) {
+    throw new TypeError("x-mcp-header repeats a name");
+  }
+  return found;
+}
+
+function toParameter(name: unknown, type: unknown, path: readonly string[]): HeaderParameter {
+  if (typeof name !== "string" || !token.test(name)) {
+    throw new TypeError(`x-mcp-header of ${path.join(".")} is no token`);
+  }
+  if (type !== "string" && type !== "integer" && type !== "boolean") {
+    throw new TypeError(`x-mcp-header of ${path.join(".")} needs a string, an integer or a boolean`);
+  }
+  return { path, header: `mcp-param-${name.toLowerCase()}`, isInteger: type === "integer" };
+}
+
+/** How the headers and the arguments disagree, in words; `null` when they agree. */
+export function headerParameterFault(
+  parameters: readonly HeaderParameter[],
+  input: unknown,
+  headers: { header(name: string): string | null },
+): string | null {
+  for (const { path, header: name, isInteger } of parameters) {
+    const value = path.reduce<unknown>(
+      (node, key) => isObject(node) && Object.hasOwn(node, key) ? node[key] : undefined,
+      input,
+    );
+    if (value === undefined || value === null) continue; // no header is expected
+    const sent = headers.header(name);
+    if (sent === null) return `the ${name} header is required, since ${path.join(".")} has a value`;
+    const decoded = decodeHeaderValue(sent);
+    if (decoded === null) return `the ${name} header is not valid base64 of UTF-8`;
+    const equal = isInteger && typeof value === "number" && decimal.test(decoded)
+      ? Number(decoded) === value
+      : decoded === String(value);
+    if (!equal) return `the ${name} header does not match ${path.join(".")}`;
+  }
+  return null;
 }

@@ -1,8 +1,9 @@
 /** What resources are: families of addresses that are listed, described by templates, and read. */
-import type { Principal } from "../lib/principal.ts";
+import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { CacheHint } from "./revision.ts";
 import type { ToolContext } from "./tool.ts";
 import { createRegistry, type Registry } from "./registry.ts";
+import type { ResourceNotices } from "./initialize.ts";
 
 /** A resource with a fixed address (MCP schema `Resource`). */
 export interface Resource {
@@ -52,7 +53,7 @@ interface ResourceChange {
   readonly isListChanged: boolean;
 }
 
-export type ResourceListener = (change: ResourceChange) => void;
+type ResourceListener = (change: ResourceChange) => void;
 
 export interface ResourceFamily {
   readonly name: string;
@@ -96,4 +97,59 @@ export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 
 export function createResourceRegistry(families: Iterable<ResourceFamily>): ResourceRegistry {
   return createRegistry((family) => family.name, (family) => family, families);
+}
+
+// Watches resources on behalf of one stream.
+
+/** The family that an address belongs to. */
+export function familyOf(resources: ResourceRegistry, uri: string): ResourceFamily | undefined {
+  return resources.all().find((family) => family.owns(uri));
+}
+
+/** The one spelling of an address. */
+export function canonicalUri(resources: ResourceRegistry, uri: string): string {
+  return familyOf(resources, uri)?.canonical?.(uri) ?? uri;
+}
+
+/** Whether the principal may read what the address names, if it names anything, and can be told of its changes. */
+export async function mayWatch(resources: ResourceRegistry, principal: Principal, uri: string): Promise<boolean> {
+  const family = familyOf(resources, uri);
+  return family?.watch !== undefined && hasScopes(principal, family.scopes) &&
+    (await family.mayWatch?.(uri, principal) ?? true);
+}
+
+/** Of what the families that there are now can give notice: a list only if all that may change it tell so. */
+export function noticesOf(resources: ResourceRegistry): ResourceNotices {
+  const families = resources.all();
+  return {
+    ofResources: families.some(({ watch }) => watch !== undefined),
+    ofLists: families.every(({ watch, hasVaryingList }) => watch !== undefined || hasVaryingList !== true),
+  };
+}
+
+/** What a stream watches. */
+interface WatchedResources {
+  readonly uris: Iterable<string>;
+  /** Also that resources appear and disappear. */
+  readonly lists: boolean;
+}
+
+/** Listens to the families of what is wanted, and to no other, until the returned function is called. */
+export function watchFamilies(
+  resources: ResourceRegistry,
+  principal: Principal,
+  { uris, lists }: WatchedResources,
+  listener: ResourceListener,
+): () => void {
+  const families = new Set<ResourceFamily>();
+  for (const uri of uris) {
+    const family = familyOf(resources, uri);
+    if (family !== undefined) families.add(family);
+  }
+  if (lists) { for (const family of resources.all()) if (family.hasVaryingList === true) families.add(family); }
+  const allowed = [...families].filter(({ scopes }) => hasScopes(principal, scopes));
+  const stops = allowed.map((family) => family.watch?.(principal, listener));
+  return () => {
+    for (const stop of stops) stop?.();
+  };
 }

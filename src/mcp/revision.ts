@@ -1,7 +1,19 @@
 /** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
-import type { ClientCapabilities } from "./question.ts";
+import { type ClientCapabilities, noCapabilities, parseClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";
-import type { LoggingLevel, RpcCall, RpcId } from "./jsonrpc.ts";
+import {
+  clientCapabilitiesKey,
+  isLoggingLevel,
+  type LoggingLevel,
+  logLevelKey,
+  mcpErrorCode,
+  metaOf,
+  modernVersion,
+  refusalCode,
+  type RpcCall,
+  rpcErrorCode,
+  type RpcId,
+} from "./jsonrpc.ts";
 import type { RegisteredTool } from "./registry.ts";
 
 /** Who the server is (MCP schema `Implementation`). */
@@ -73,4 +85,186 @@ const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
 /** The `_meta` of a message that belongs to a subscription. */
 export function subscriptionMeta(id: RpcId): Readonly<Record<string, unknown>> {
   return { [subscriptionIdKey]: id };
+}
+
+// The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25.
+
+const methods = new Set([
+  "initialize",
+  "ping",
+  "tools/list",
+  "tools/call",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "resources/subscribe",
+  "resources/unsubscribe",
+  "prompts/list",
+  "prompts/get",
+  "completion/complete",
+  "logging/setLevel",
+]);
+
+/** Errors travel at HTTP 200 in the legacy era, except what could not be read and what broke. */
+function errorStatus(code: number): number {
+  switch (code) {
+    case rpcErrorCode.parseError:
+      return 400;
+    case rpcErrorCode.internalError:
+      return 500;
+    default:
+      return 200;
+  }
+}
+
+/** Claude Code cuts longer answers of a tool at 50,000 characters (code.claude.com/docs/en/mcp: raise the limit). */
+const maxResultKey = "anthropic/maxResultSizeChars";
+
+/** Links to resources came with 2025-06-18; before, their address is told as text. */
+function encodeContentWithoutLinks(block: ContentBlock): unknown {
+  return block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block;
+}
+
+const revision20250326: Revision = {
+  version: "2025-03-26",
+  methods,
+  acceptsBatches: true, // MCP 2025-03-26, basic/transports: removed again in 2025-06-18
+  invalidInputIsToolError: false,
+  resourceNotFoundCode: mcpErrorCode.resourceNotFound,
+  asksInResults: false,
+  primesStreams: false,
+  disconnectCancels: false, // MCP 2025-03-26, basic/transports: a disconnect SHOULD NOT be taken for a cancellation
+  challengesWithGranted: true, // clients ask for exactly what the challenge names, and would lose the others
+  checksHeaderParameters: false,
+  errorStatus,
+  encodeTool: ({ tool, inputSchema }) => ({
+    name: tool.name,
+    description: tool.description,
+    inputSchema,
+    annotations: { title: tool.title, ...tool.annotations },
+  }),
+  encodeContent: encodeContentWithoutLinks,
+  encodeServerInfo: ({ name, version }) => ({ name, version }),
+  encodeResult: (result) => result,
+  withCacheHint: (result) => result,
+  capabilitiesOf: (_call, session) => session?.capabilities ?? noCapabilities,
+  logLevelOf: (_call, session) => session?.logLevel ?? null,
+};
+
+/** Only its version string still turns up; it is served as its successor. */
+const revision20241105: Revision = { ...revision20250326, version: "2024-11-05" };
+
+const revision20250618: Revision = {
+  ...revision20250326,
+  version: "2025-06-18",
+  acceptsBatches: false,
+  encodeTool: ({ tool, inputSchema, outputSchema }) => ({
+    name: tool.name,
+    title: tool.title,
+    description: tool.description,
+    inputSchema,
+    ...(outputSchema === undefined ? {} : { outputSchema }),
+    annotations: { title: tool.title, ...tool.annotations },
+    ...(tool.maxResultCharacters === undefined ? {} : { _meta: { [maxResultKey]: tool.maxResultCharacters } }),
+  }),
+  encodeContent: (block) => block,
+  encodeServerInfo: ({ name, title, version }) => ({ name, title, version }),
+};
+
+const revision20251125: Revision = {
+  ...revision20250618,
+  version: "2025-11-25",
+  encodeTool: (registered) => ({
+    ...revision20250618.encodeTool(registered),
+    ...(registered.tool.icons === undefined ? {} : { icons: registered.tool.icons }),
+  }),
+  encodeServerInfo: ({ icons, ...info }) => ({
+    ...revision20250618.encodeServerInfo(info),
+    ...(icons === undefined ? {} : { icons }),
+  }),
+  invalidInputIsToolError: true, // SEP-1303: the model can correct itself
+  primesStreams: true,
+};
+
+/** What a request without `MCP-Protocol-Version` speaks (MCP 2025-06-18, basic/transports: protocol version header). */
+export const defaultLegacyRevision: Revision = revision20250326;
+
+/** What `initialize` answers to a version that it does not know. */
+export const latestLegacyRevision: Revision = revision20251125;
+
+/** Every legacy revision by its version string. */
+export const legacyRevisions: ReadonlyMap<string, Revision> = new Map(
+  [revision20241105, revision20250326, revision20250618, revision20251125].map((each) => [each.version, each]),
+);
+
+// The modern era: 2026-07-28, without handshake or sessions; each request says all there is to know.
+
+/** The requests that exist in it. */
+const modernMethods: ReadonlySet<string> = new Set([
+  "server/discover",
+  "tools/list",
+  "tools/call",
+  "resources/list",
+  "resources/templates/list",
+  "resources/read",
+  "prompts/list",
+  "prompts/get",
+  "completion/complete",
+  "subscriptions/listen",
+  "tasks/get",
+  "tasks/update",
+  "tasks/cancel",
+]);
+
+/** The requests of all revisions: what else a caller names is no method of ours. */
+export const methodNames: ReadonlySet<string> = new Set([...defaultLegacyRevision.methods, ...modernMethods]);
+
+/** MCP 2026-07-28, basic/transports/streamable-http: server validation, and basic: `_meta`. */
+function modernErrorStatus(code: number): number {
+  switch (code) {
+    case rpcErrorCode.methodNotFound:
+      return 404;
+    case rpcErrorCode.parseError:
+    case rpcErrorCode.invalidRequest:
+    case mcpErrorCode.headerMismatch:
+    case mcpErrorCode.missingClientCapability:
+    case mcpErrorCode.unsupportedProtocolVersion:
+      return 400;
+    case rpcErrorCode.internalError:
+      return 500;
+    case refusalCode.unauthorized:
+      return 401;
+    default:
+      return 200;
+  }
+}
+
+/** The revision 2026-07-28 of a server; its results carry who that is. */
+export function createModernRevision(serverInfo: ServerInfo): Revision {
+  const encodeServerInfo = latestLegacyRevision.encodeServerInfo;
+  const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": encodeServerInfo(serverInfo) });
+  const completeHead = `{"resultType":"complete","_meta":${meta}`;
+  return {
+    ...latestLegacyRevision,
+    version: modernVersion,
+    methods: modernMethods,
+    resourceNotFoundCode: rpcErrorCode.invalidParams, // never -32002 again
+    asksInResults: true,
+    primesStreams: false,
+    disconnectCancels: true,
+    challengesWithGranted: false,
+    checksHeaderParameters: true,
+    errorStatus: modernErrorStatus,
+    encodeServerInfo,
+    encodeResult(result, resultType) {
+      const head = resultType === "complete" ? completeHead : `{"resultType":"${resultType}","_meta":${meta}`;
+      return result === "{}" ? `${head}}` : `${head},${result.slice(1)}`;
+    },
+    withCacheHint: (result, { ttlMs, cacheScope }) => ({ ...result, ttlMs, cacheScope }),
+    capabilitiesOf: ({ params }) => parseClientCapabilities(metaOf(params)?.[clientCapabilitiesKey]),
+    logLevelOf({ params }) {
+      const level = metaOf(params)?.[logLevelKey];
+      return isLoggingLevel(level) ? level : null;
+    },
+  };
 }

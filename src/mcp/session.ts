@@ -16,8 +16,7 @@ import type { ClientAbility, ClientCapabilities } from "./question.ts";
 import type { McpLimits } from "./limits.ts";
 import { type LoggingLevel, logLevels } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import { legacyRevisions } from "./legacy.ts";
-import type { Revision, SessionState } from "./revision.ts";
+import { legacyRevisions, type Revision, type SessionState } from "./revision.ts";
 
 export interface Session extends SessionState {
   /** Short and unique; the id that the client holds is this, sealed. */

@@ -8,14 +8,12 @@ import type { Admit, Exchange } from "./call.ts";
 import type { McpAnswer, MessageStream } from "./message_stream.ts";
 import { type ChangeHub, listNames } from "./tasks.ts";
 import { errorText, notificationText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import type { ResourceRegistry } from "./resource.ts";
-import { noticesOf, watchFamilies } from "./resource_watch.ts";
+import { noticesOf, type ResourceRegistry, watchFamilies } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
-import type { StreamIds, StreamPosition } from "./stream_ids.ts";
+import { endWithToken, parseEventId, type StreamIds, type StreamPosition, type StreamTable } from "./stream_table.ts";
 import type { ServerFeatures } from "./initialize.ts";
-import { endWithToken, parseEventId, type StreamTable } from "./stream_table.ts";
 
-// * Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
+// Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
 // opened with an earlier one are told that its lists changed.
 
 export interface ScopeNotices {

@@ -11,7 +11,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { randomText } from "../lib/random_secret.ts";
 
-// * Task records whose result is larger than one stored value: the result lies beside the record, in pieces that are
+// Task records whose result is larger than one stored value: the result lies beside the record, in pieces that are
 // written before it and read with it.
 
 /** So many characters of JSON have less than 524,288 bytes as a JSON string, whatever they are. */
@@ -81,7 +81,7 @@ function pieceKey(taskId: string, index: number): StorageKey {
   return ["mcp_task_result", taskId, String(index)];
 }
 
-// * How long a task's record has stayed as it is, by this instance's own timers. A stamp of the instance that runs the task
+// How long a task's record has stayed as it is, by this instance's own timers. A stamp of the instance that runs the task
 // only counts where this one has not seen a sign of life: the other's clock may be a minute off, or jump.
 
 /** Tasks that are remembered. One that is evicted counts anew. */

@@ -1,73 +1,18 @@
 /** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
+import { closestWord } from "../lib/closest_word.ts";
+import { hasScopes, type Principal } from "../lib/principal.ts";
+import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./registry.ts";
+import { fold, parseToolInput } from "./tool_input.ts";
+import type { Profile } from "./profile.ts";
+import type { Revision } from "./revision.ts";
+import { answerError, answerResult, type Call, logCrash } from "./call.ts";
+import type { ContentBlock, ToolOutcome } from "./tool.ts";
 import { whenReady } from "../lib/join_next.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import { answerError, answerResult, type Call, logCrash } from "./call.ts";
-import { hasScopes, type Principal } from "../lib/principal.ts";
-import { headerParameterFault } from "./tool_schema.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { runToolInSpan } from "./trace_context.ts";
 import { runInContext } from "./run_in_context.ts";
-import type { ToolOutcome } from "./tool.ts";
-import { nearestTool } from "./nearest_tool.ts";
-import { parseToolInput } from "./tool_input.ts";
-import type { RegisteredTool, ToolRegistry } from "./registry.ts";
-import { conformsToOutput, internalToolFailure, toToolResultText } from "./tool_result.ts";
-
-// Refusals before a call runs: for want of scopes, or because a limit is reached.
-
-/** Refuses a call whose token lacks some of the scopes that it needs. */
-export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
-  call.outcome = "insufficient_scope";
-  call.code = "insufficient_scope";
-  return insufficientScope(call.request.id, needed, call.revision.challengesWithGranted ? call.principal.scopes : []);
-}
-
-/** The refusal of a call, or of a whole batch; its challenge names the scopes that are needed, and those granted. */
-export function insufficientScope(
-  id: RpcId | null,
-  needed: readonly string[],
-  granted: Iterable<string>,
-): McpAnswer {
-  const message = `This call needs the scopes: ${needed.join(" ")}`;
-  const scopes = [...new Set([...granted, ...needed])];
-  return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };
-}
-
-/** Takes a call from its principal's rate limit; `null` when it is admitted. */
-export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | null> {
-  return whenReady(call.runtime.admit(call.principal), (admission) => {
-    if (admission.ok) return null;
-    call.outcome = "rate_limited";
-    call.code = "rate_limited";
-    return tooManyCalls(call.request.id, admission.retryAfterSeconds);
-  });
-}
-
-/** Refuses a request while calls of its principal are stopped; the words say so. */
-export function refuseStopped(call: Call, words: string): McpAnswer {
-  call.outcome = "stopped";
-  call.code = "stopped";
-  return answerError(call, rpcErrorCode.invalidRequest, words);
-}
-
-/** The refusal of a message that comes too soon; `id` is that of the request, if it was one. */
-export function tooManyCalls(id: RpcId | null, retryAfterSeconds: number): McpAnswer {
-  return rateLimited(id, `Too many calls. Try again in ${retryAfterSeconds} s`, retryAfterSeconds, {
-    retryAfterSeconds,
-  });
-}
-
-const streamRetrySeconds = 60;
-
-/** The refusal of a stream over the limit. */
-export function tooManyStreams(id: RpcId | null): McpAnswer {
-  return rateLimited(id, "Too many streams are open", streamRetrySeconds);
-}
-
-function rateLimited(id: RpcId | null, message: string, retryAfterSeconds: number, data?: unknown): McpAnswer {
-  return { kind: "rate_limited", retryAfterSeconds, body: errorText(id, refusalCode.rateLimited, message, data) };
-}
 
 /** Answers `tools/call`. */
 export function callTool(
@@ -180,4 +125,194 @@ function answerCrash(call: Call, registered: RegisteredTool, error: unknown, wor
     registered,
     words === null ? internalToolFailure(name) : { ok: false, code: "machine_fault", message: words },
   );
+}
+
+// Which tool a caller meant by a name that none has.
+
+const maxNameCharacters = 128;
+
+/** The tool that the caller may use and that is called nearly so, here or elsewhere; `null` when none is. */
+export function nearestTool(name: string, tools: ToolRegistry, principal: Principal): string | null {
+  if (name.length > maxNameCharacters) return null;
+  const offered = tools.all().map(({ tool }) => tool).filter(({ scopes }) => hasScopes(principal, scopes));
+  // clients put a server's name before it: mcp__files__file_read, files.file_read
+  const plain = fold(name);
+  const found = offered.find(({ name: own, knownAs = "" }) =>
+    [own, ...knownAs.split(" ")].some((each) => plain === fold(each)) ||
+    (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
+  );
+  return found?.name ?? closestWord(name, offered.map(({ name: own }) => own));
+}
+
+// A tool's outcome as the text of a `CallToolResult`.
+
+/** The failure of a tool that broke its promise to match its output schema, or that threw. */
+function internalToolFailure(name: string): ToolOutcome {
+  return { ok: false, code: "internal_error", message: `Internal error in tool ${name}` };
+}
+
+/** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */
+function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome): boolean {
+  if (outcome.ok && outcome.encoded !== undefined && outcome.encoded.size > 0) return true; // as it was the last time
+  const structured = outcome.ok ? outcome.structuredContent : outcome.partial?.structuredContent;
+  if (tool.output === undefined || (!outcome.ok && structured === undefined)) return true;
+  return tool.output.safeParse(structured).success;
+}
+
+/** What the encoding of a result depends on. */
+type ResultReader = Pick<Call, "revision" | "exchange" | "resultForm">;
+
+/** The JSON text of the result, made once where the outcome keeps it. */
+function toToolResultText(registered: RegisteredTool, outcome: ToolOutcome, reader: ResultReader): string {
+  const encoded = outcome.ok ? outcome.encoded : undefined;
+  if (encoded === undefined) return encodeResult(registered, outcome, reader);
+  const { revision, exchange: { profile }, resultForm } = reader;
+  const kind = `${revision.version} ${profile.addsMediaType} ${resultForm}`;
+  const known = encoded.get(kind);
+  if (known !== undefined) return known;
+  const text = encodeResult(registered, outcome, reader);
+  encoded.set(kind, text);
+  return text;
+}
+
+/**
+ * `isError` is always there, `content` is never empty. An error of a tool with a schema but
+ * no part of an answer has no `structuredContent`, because clients would check it against the schema.
+ */
+function encodeResult(
+  { outputSchema }: RegisteredTool,
+  outcome: ToolOutcome,
+  { revision, exchange: { profile }, resultForm }: ResultReader,
+): string {
+  const answer = outcome.ok ? outcome : outcome.partial;
+  const own = answer?.structuredContent;
+  const blocks: readonly ContentBlock[] = outcome.ok
+    ? outcome.content
+    : [{ type: "text", text: outcome.message }, ...answer?.content ?? []];
+  const long = longTextOf(blocks);
+  const content = blocks.length > 0
+    ? encodeBlocks(blocks, long, revision, profile)
+    : JSON.stringify([{ type: "text", text: JSON.stringify(own ?? {}) }]); // MCP 2025-06-18, server/tools
+  const isError = `"isError":${!outcome.ok}`;
+  const lacksSchema = outcome.ok || outputSchema === undefined;
+  if (resultForm === "text" || (own === undefined && !lacksSchema)) return `{"content":${content},${isError}}`;
+  const structured = own ?? (resultForm === "structured_or_empty" ? {} : { text: blocks.map(wordsOf).join("\n") });
+  return `{"content":${content},"structuredContent":${encodeMembers(structured, long)},${isError}}`;
+}
+
+/** A block for callers that read nothing but structured content. */
+function wordsOf(block: ContentBlock): string {
+  switch (block.type) {
+    case "text":
+      return block.text;
+    case "resource":
+      return block.resource.text ?? `(${block.resource.uri})`;
+    case "resource_link":
+      return `${block.name}: ${block.uri}`;
+    case "image":
+    case "audio":
+      return `(${block.type}, ${block.mimeType})`;
+  }
+}
+
+/** A text that is quoted once for JSON, since it is often both in a block and in the structured content. */
+interface LongText {
+  readonly text: string;
+  readonly json: string;
+}
+
+/** Below, a second look at all members costs as much as quoting a text twice. */
+const longCharacters = 2_048;
+
+function longTextOf(blocks: readonly ContentBlock[]): LongText | null {
+  for (const block of blocks) {
+    if (block.type !== "text" || block.text.length < longCharacters) continue;
+    return { text: block.text, json: JSON.stringify(block.text) };
+  }
+  return null;
+}
+
+function encodeBlocks(
+  blocks: readonly ContentBlock[],
+  long: LongText | null,
+  revision: Revision,
+  profile: Profile,
+): string {
+  if (long === null) return JSON.stringify(blocks.map((block) => encodeBlock(block, revision, profile)));
+  const texts = blocks.map((block) =>
+    block.type === "text" && block.text === long.text
+      ? `{"type":"text","text":${long.json}}`
+      : JSON.stringify(encodeBlock(block, revision, profile))
+  );
+  return `[${texts.join(",")}]`;
+}
+
+function encodeMembers(members: Readonly<Record<string, unknown>>, long: LongText | null): string {
+  if (long === null) return JSON.stringify(members);
+  const texts = Object.entries(members).filter(([, value]) => value !== undefined).map(([name, value]) =>
+    `${JSON.stringify(name)}:${value === long.text ? long.json : JSON.stringify(value)}`
+  );
+  return `{${texts.join(",")}}`;
+}
+
+/** A content block as this revision and this client's habits have it. */
+export function encodeBlock(block: ContentBlock, revision: Revision, profile: Profile): unknown {
+  if (block.type === "text") return block;
+  if (block.type === "image" && profile.addsMediaType) return { ...block, media_type: block.mimeType };
+  return revision.encodeContent(block);
+}
+
+// Refusals before a call runs: for want of scopes, or because a limit is reached.
+
+/** Refuses a call whose token lacks some of the scopes that it needs. */
+export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {
+  call.outcome = "insufficient_scope";
+  call.code = "insufficient_scope";
+  return insufficientScope(call.request.id, needed, call.revision.challengesWithGranted ? call.principal.scopes : []);
+}
+
+/** The refusal of a call, or of a whole batch; its challenge names the scopes that are needed, and those granted. */
+export function insufficientScope(
+  id: RpcId | null,
+  needed: readonly string[],
+  granted: Iterable<string>,
+): McpAnswer {
+  const message = `This call needs the scopes: ${needed.join(" ")}`;
+  const scopes = [...new Set([...granted, ...needed])];
+  return { kind: "insufficient_scope", scopes, body: errorText(id, refusalCode.insufficientScope, message) };
+}
+
+/** Takes a call from its principal's rate limit; `null` when it is admitted. */
+export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | null> {
+  return whenReady(call.runtime.admit(call.principal), (admission) => {
+    if (admission.ok) return null;
+    call.outcome = "rate_limited";
+    call.code = "rate_limited";
+    return tooManyCalls(call.request.id, admission.retryAfterSeconds);
+  });
+}
+
+/** Refuses a request while calls of its principal are stopped; the words say so. */
+export function refuseStopped(call: Call, words: string): McpAnswer {
+  call.outcome = "stopped";
+  call.code = "stopped";
+  return answerError(call, rpcErrorCode.invalidRequest, words);
+}
+
+/** The refusal of a message that comes too soon; `id` is that of the request, if it was one. */
+export function tooManyCalls(id: RpcId | null, retryAfterSeconds: number): McpAnswer {
+  return rateLimited(id, `Too many calls. Try again in ${retryAfterSeconds} s`, retryAfterSeconds, {
+    retryAfterSeconds,
+  });
+}
+
+const streamRetrySeconds = 60;
+
+/** The refusal of a stream over the limit. */
+export function tooManyStreams(id: RpcId | null): McpAnswer {
+  return rateLimited(id, "Too many streams are open", streamRetrySeconds);
+}
+
+function rateLimited(id: RpcId | null, message: string, retryAfterSeconds: number, data?: unknown): McpAnswer {
+  return { kind: "rate_limited", retryAfterSeconds, body: errorText(id, refusalCode.rateLimited, message, data) };
 }

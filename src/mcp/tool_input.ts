@@ -1,8 +1,10 @@
 /** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
 import type * as z from "zod";
+import { closestWord } from "../lib/closest_word.ts";
+import { isObject, parseJson } from "../lib/json.ts";
+import type { Meaning, Tool } from "./tool.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { RegisteredTool } from "./registry.ts";
-import { maxFaults, shownName, understandArguments } from "./argument_forms.ts";
 
 /** What a JSON type is called in a sentence. */
 const typeWords: Readonly<Record<string, string>> = {
@@ -91,4 +93,344 @@ function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
 
 function sizeVerb(origin: string): string {
   return origin in unitWords ? "have" : "be";
+}
+
+// Arguments as models and their hosts send them, read as the tool's schema has them: other names, JSON in the other form,
+// `null` and empty texts for what is left out. Only what can mean nothing else is taken; the rest stays for the schema to
+// refuse.
+
+/** Faults that one refusal names. */
+const maxFaults = 20;
+/** Characters of an argument's name that a refusal repeats. */
+const maxShownName = 64;
+
+/**
+ * What hosts add to every call, whatever the schema says. Where a tool has such a parameter itself, only the values that
+ * are the host's are passed over.
+ */
+const hostArguments: Readonly<Record<string, readonly unknown[]>> = {
+  _meta: [], // MCP reserves it wherever a caller passes an object (2025-11-25, basic)
+  // n8n: n8n-io/n8n#21500, #21716, #22787, #37308
+  ...{ toolCallId: [], sessionId: [], chatInput: [], action: ["sendMessage", "loadPreviousSession"], tool: [] },
+  ...{ tool_call_id: [], run_manager: [], thread_id: [] }, // LangChain
+  ...{ wait_for_previous: [] }, // Gemini CLI: google-gemini/gemini-cli#27403
+  ...{ toolSummary: [], toolAction: [], waitForPreviousTools: [] }, // Antigravity
+  ...{ explanation: [] }, // Cursor
+  ...{ task_progress: [], requires_approval: [] }, // Cline
+};
+
+/** Arguments by the parameters' own names, and what to tell of them. */
+interface UnderstoodArguments {
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly faults: readonly string[];
+  /** What was taken otherwise than it was sent. */
+  readonly notes: readonly string[];
+  /** The caller's names, by paths such as `edits.0.old_text`. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+type Path = readonly (string | number)[];
+type Members = Readonly<Record<string, unknown>>;
+
+/** Reads arguments by a tool's schema and its other names. Lists that are longer than the tool takes are left as they are. */
+function understandArguments(tool: Tool, schema: Members, given: Members): UnderstoodArguments {
+  const faults: string[] = [];
+  const notes: string[] = [];
+  const names = new Map<string, string>();
+  const meanings = tool.aliases ?? {};
+  const input = membersOf(schema, given, []);
+  return { input, faults, notes, names };
+
+  function membersOf(level: Members, given: Members, path: Path): Members {
+    const properties = isObject(level["properties"]) ? level["properties"] : {};
+    const isOpen = level["additionalProperties"] !== undefined && level["additionalProperties"] !== false;
+    const taken = new Map<string, unknown>();
+    const calledBy = new Map<string, string>();
+    const later: (() => void)[] = [];
+
+    const refuse = (name: string): void => {
+      if (faults.length >= maxFaults) return;
+      const parameters = new Set(Object.keys(properties));
+      const nearest = nearestParameter(name, parameters);
+      const remedy = nearest !== null
+        ? `did you mean ${nearest}?`
+        : parameters.size === 0
+        ? "it takes no arguments"
+        : `it takes ${[...parameters].join(", ")}`;
+      const owner = path.length === 0 ? tool.name : shownName(path, names);
+      faults.push(`${owner} has no ${name.slice(0, maxShownName).toWellFormed()}; ${remedy}`);
+    };
+    const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
+      const property = properties[parameter];
+      if (sent === "" && isEmptyAbsent(property)) return;
+      const place = [...path, parameter];
+      if (name !== parameter) names.set(place.join("."), name);
+      const value = converted(property, sent, place);
+      const other = calledBy.get(parameter);
+      if (other === undefined) {
+        taken.set(parameter, value);
+        calledBy.set(parameter, name);
+      } else if (largest) taken.set(parameter, Math.max(Number(taken.get(parameter)), Number(value)));
+      else if (jsonText(taken.get(parameter)) !== jsonText(value)) {
+        faults.push(`${other} and ${name} are one parameter with different values; give one of them`);
+      }
+    };
+    const putInside = (name: string, parameter: string, member: string, value: unknown): void => {
+      const holder = taken.get(parameter) ?? {};
+      if (!isObject(holder) || Object.hasOwn(holder, member)) return refuse(name);
+      taken.set(parameter, converted(properties[parameter], { ...holder, [member]: value }, [...path, parameter]));
+    };
+    const take = (name: string, meaning: Meaning, sent: unknown): void => {
+      const { to, values = {}, as, sets = {} } = typeof meaning === "string" ? { to: meaning } : meaning;
+      const key = String(sent).toLowerCase();
+      const value = Object.hasOwn(values, key) ? values[key] : sent;
+      if (value === undefined) return; // says what is so anyway
+      const [parameter, member] = to?.split(".") ?? [];
+      if (parameter === undefined || !Object.hasOwn(properties, parameter)) return refuse(name);
+      if (as === "lines") {
+        const lines = linesOf(value);
+        if (lines === null) return void faults.push(`${name} must be two line numbers, such as 2-4`);
+        put(name, "start_line", lines[0]);
+        if (lines[1] > 0) put(name, "end_line", lines[1]); // -1 is the end
+      } else if (member !== undefined) later.push(() => putInside(name, parameter, member, value));
+      else if (as === "opposite") put(name, parameter, opposite(value));
+      else put(name, parameter, value, as === "largest");
+      later.push(() => {
+        for (const [other, set] of Object.entries(sets)) if (!taken.has(other)) put(other, other, set);
+      });
+    };
+
+    for (const [name, value] of Object.entries(given)) {
+      const isOwn = Object.hasOwn(properties, name);
+      if (value === null && (isOwn ? !takesNull(properties[name]) : !isOpen)) continue;
+      const host = path.length === 0 && Object.hasOwn(hostArguments, name) ? hostArguments[name] : undefined;
+      if (host !== undefined && (!isOwn || host.includes(value))) continue;
+      const meaning = meaningOf(name, value, given, properties);
+      if (meaning !== null) take(name, meaning, value);
+      else if (isOpen) taken.set(name, value);
+      else refuse(name);
+    }
+    for (const each of later) each();
+    for (const [name, meaning] of Object.entries(meanings)) {
+      if (typeof meaning === "object" && meaning.first !== undefined) takeFirst(taken, name, meaning.first);
+    }
+    return Object.fromEntries(taken);
+  }
+
+  /** What a name means among these; `null` for one that means nothing. */
+  function meaningOf(name: string, value: unknown, given: Members, properties: Members): Meaning | null {
+    const meaning = Object.hasOwn(meanings, name) ? meanings[name] : undefined;
+    const isOwn = Object.hasOwn(properties, name);
+    if (meaning !== undefined && holds(meaning, value, given) && (!isOwn || isNamed(meaning, properties))) {
+      const further = typeof meaning === "string" && Object.hasOwn(meanings, meaning) ? meanings[meaning] : undefined;
+      const isFurther = typeof further === "object" && further.beside === undefined && holds(further, value, given);
+      const isKnown = isFurther && (isNamed(further, properties) || (further.to ?? further.first) === undefined);
+      return isKnown ? further : meaning;
+    }
+    if (isOwn) return name;
+    const plain = fold(name);
+    if (plain.length < minFolded) return null;
+    const alike = [...Object.keys(properties), ...Object.keys(meanings)].find((each) => fold(each) === plain);
+    return alike === undefined || alike === name ? null : meaningOf(alike, value, given, properties);
+  }
+
+  function converted(property: unknown, value: unknown, path: Path): unknown {
+    const branches = isObject(property) ? property["anyOf"] ?? [property] : [];
+    for (const branch of Array.isArray(branches) ? branches : []) {
+      const made = isObject(branch) ? convertedTo(branch, value, path) : value;
+      if (made !== value || (isObject(branch) && typeOf(value) === branch["type"])) return made;
+    }
+    return value;
+  }
+
+  function convertedTo(property: Members, value: unknown, path: Path): unknown {
+    const { type, items } = property;
+    switch (type) {
+      case "string":
+        return asText(property, value);
+      case "boolean":
+        return value === "true" ? true : value === "false" ? false : value;
+      case "integer":
+      case "number":
+        return clamped(property, asNumber(value), path);
+      case "array": {
+        const list = asList(items, value);
+        if (!Array.isArray(list) || list.length > Number(property["maxItems"] ?? list.length)) return list;
+        return list.map((item, index) => converted(items, item, [...path, index]));
+      }
+      case "object": {
+        const parsed = typeof value === "string" ? parseJson(value) : value;
+        if (!isObject(parsed)) return value;
+        return isObject(property["properties"]) ? membersOf(property, parsed, path) : parsed;
+      }
+      default:
+        return value;
+    }
+  }
+
+  function clamped({ maximum, clamped }: Members, value: unknown, path: Path): unknown {
+    if (clamped !== true || typeof value !== "number" || typeof maximum !== "number" || value <= maximum) return value;
+    notes.push(`${shownName(path, names)}: ${maximum} instead of ${value}, which is above the limit`);
+    return maximum;
+  }
+}
+
+/** A parameter's path as its caller writes it: `edits[0].old_string`. */
+function shownName(path: readonly PropertyKey[], names: ReadonlyMap<string, string>): string {
+  let shown = "";
+  for (const [index, part] of path.entries()) {
+    const own = names.get(path.slice(0, index + 1).join(".")) ?? String(part);
+    shown += typeof part === "number" ? `[${part}]` : shown === "" ? own : `.${own}`;
+  }
+  return shown;
+}
+
+/** Shorter names differ too little from one another. */
+const minFolded = 3;
+
+/** Without what names are written apart with. */
+export function fold(name: string): string {
+  return name.length > maxShownName ? name : name.replace(/[_-]/g, "").toLowerCase();
+}
+
+function holds(meaning: Meaning, value: unknown, given: Members): boolean {
+  if (typeof meaning === "string") return true;
+  const { beside, form, to } = meaning;
+  if (beside !== undefined && (Object.hasOwn(given, to ?? "") || !beside.some((name) => Object.hasOwn(given, name)))) {
+    return false;
+  }
+  if (form === "list") return Array.isArray(value);
+  return form === undefined || (typeof value === "string" && !["", "true", "false"].includes(value));
+}
+
+/** Whether the parameter that a meaning is about is one of these. */
+function isNamed(meaning: Meaning, properties: Members): boolean {
+  return typeof meaning === "object" && meaning.first === undefined && Object.hasOwn(properties, meaning.to ?? "");
+}
+
+/** Where the one that comes first was left out, or has the list's form, the list holds it. */
+function takeFirst(taken: Map<string, unknown>, list: string, first: string): void {
+  const lead = taken.get(first) ?? [];
+  if (!Array.isArray(lead)) return;
+  const rest = taken.get(list) ?? [];
+  const [head, ...others] = [...lead, ...Array.isArray(rest) ? rest : [rest]];
+  if (head === undefined) return;
+  if (!isObject(head)) taken.set(first, head);
+  else for (const [name, value] of Object.entries(head)) if (!taken.has(name)) taken.set(name, value);
+  if (others.length > 0) taken.set(list, others);
+  else taken.delete(list);
+}
+
+function takesNull(property: unknown): boolean {
+  if (!isObject(property)) return true;
+  const branches = Array.isArray(property["anyOf"]) ? property["anyOf"] : [property];
+  return branches.some((each) => !isObject(each) || each["type"] === undefined || each["type"] === "null");
+}
+
+/** Whether an empty text can only mean that the parameter was left out. */
+function isEmptyAbsent(property: unknown): boolean {
+  if (!isObject(property)) return false;
+  const { type, anyOf, enum: values, empty } = property;
+  return empty === "absent" || values !== undefined || anyOf !== undefined || (type !== undefined && type !== "string");
+}
+
+function typeOf(value: unknown): string {
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+function asNumber(value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  const number = Number(value);
+  return Number.isFinite(number) && String(number) === value ? number : value;
+}
+
+function opposite(value: unknown): unknown {
+  const flag = String(value);
+  return flag === "true" ? false : flag === "false" ? true : value;
+}
+
+/** A list that came as JSON text, or as its only item. */
+function asList(items: unknown, value: unknown): unknown {
+  const parsed = typeof value === "string" && /^\s*[[{]/.test(value) ? parseJson(value) : undefined;
+  const isOfObjects = isObject(items) && items["type"] === "object";
+  if (Array.isArray(parsed) || (isOfObjects && isObject(parsed))) return [parsed].flat();
+  return Array.isArray(value) || (isOfObjects ? !isObject(value) : typeof value !== "string") ? value : [value];
+}
+
+/** A text that came as what is written in it, where the parameter says in which form, or as another case of its values. */
+function asText({ written, enum: values }: Members, value: unknown): unknown {
+  if (typeof value === "string") {
+    if (!Array.isArray(values) || values.includes(value)) return value;
+    return values.find((each) => String(each).toLowerCase() === value.toLowerCase()) ?? value;
+  }
+  if (written === undefined) return value;
+  if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
+  const isLines = Array.isArray(value) && value.every((each) => typeof each === "string");
+  if (written === "json") return isLines || typeof value !== "object" ? value : jsonText(value, 2) ?? value;
+  if (isLines) return value.join(written === "commas" ? "," : "\n");
+  if (!isObject(value) || written === "commas") return value;
+  if (written === "values") return jsonText(value) ?? value;
+  const lines = Object.entries(value).map(([name, wanted]) => [name, [wanted].flat()] as const);
+  if (lines.some(([, wanted]) => wanted.some((each) => each === null || typeof each === "object"))) return value;
+  return lines.map(([name, wanted]) => `${name}=${wanted.join("|")}`.replace(/\s+/g, " ")).join("\n");
+}
+
+/** `undefined` where a value is nested too deeply to be written. */
+function jsonText(value: unknown, indent = 0): string | undefined {
+  try {
+    return JSON.stringify(value, null, indent) + (indent > 0 ? "\n" : "");
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** First and last line; `null` for what is no range. */
+function linesOf(value: unknown): readonly [number, number] | null {
+  const parts = typeof value === "string"
+    ? /^\[?\s*L?(\d{1,9})\s*(?:-|,|:|\.\.)\s*L?(-?\d{1,9})\s*\]?$/i.exec(value)?.slice(1)
+    : Array.isArray(value)
+    ? value
+    : isObject(value)
+    ? [value["start"], value["end"]]
+    : [];
+  const [first, last] = (parts ?? []).map(Number);
+  return Number.isSafeInteger(first) && Number.isSafeInteger(last) ? [first ?? 1, last ?? 1] : null;
+}
+
+// Which parameter a caller meant by a name that the tool does not have.
+
+/** Names that the tools of other servers, and models, use for one thing. */
+const synonyms: readonly (readonly string[])[] = [
+  ["path", "filename", "file", "file_path", "filepath", "name", "dir", "directory", "folder", "target", "uri"],
+  ["from", "source", "src", "old_path", "path", "filename"],
+  ["to", "destination", "dest", "dst", "new_path", "target"],
+  ["content", "contents", "text", "data", "body"],
+  ["old_text", "old", "old_string", "old_str", "find", "search", "oldtext"],
+  ["new_text", "new", "new_string", "new_str", "replace", "replacement", "newtext"],
+  ["query", "q", "search", "text", "regex", "pattern", "needle"],
+  ["pattern", "glob", "include", "match", "name"],
+  ["exclude", "ignore", "exclude_patterns"],
+  ["ignore_case", "case_insensitive", "i"],
+  ["limit", "max", "max_results", "head_limit", "count", "top", "n"],
+  ["start_line", "offset", "from_line", "line", "view_range"],
+  ["end_line", "to_line", "lines"],
+  ["replace_all", "all", "global"],
+  ["prompt", "question", "input", "query", "message"],
+  ["max_tokens", "num_predict", "max_output_tokens"],
+];
+
+const maxNameCharacters = 64;
+
+/** The parameter that is spelled nearly so, or that means the same; `null` when none does. */
+function nearestParameter(name: string, parameters: ReadonlySet<string>): string | null {
+  if (name.length > maxNameCharacters) return null;
+  const plain = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replaceAll("-", "_").replace(/^_/, "");
+  if (parameters.has(plain)) return plain;
+  for (const words of synonyms) {
+    if (!words.includes(plain)) continue;
+    const known = words.find((word) => parameters.has(word));
+    if (known !== undefined) return known;
+  }
+  return closestWord(plain, [...parameters]);
 }

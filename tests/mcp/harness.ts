@@ -5,7 +5,7 @@ import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import type { Principal } from "../../src/lib/principal.ts";
 import { createSecretBox } from "../../src/lib/secrets.ts";
-import type { AuditEntry } from "../../src/mcp/audit.ts";
+import type { AuditEntry } from "../../src/mcp/call.ts";
 import { checkBody } from "./wire_check.ts";
 import { createMemoryStorage } from "./memory_storage.ts";
 import { createMcpServer, type McpServer, type McpServerOptions } from "../../src/mcp/mcp_server.ts";

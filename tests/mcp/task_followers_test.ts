@@ -1,6 +1,6 @@
 /** Several who follow one task that another instance runs. */
 import assert from "node:assert/strict";
-import { createTaskFollowers, visibleState } from "../../src/mcp/task_followers.ts";
+import { createTaskFollowers, visibleState } from "../../src/mcp/tasks.ts";
 import { createTaskStore, newTaskRecord, type TaskRecord, toTaskView } from "../../src/mcp/task_store.ts";
 import { until } from "../fixtures/until.ts";
 import { createMemoryStorage } from "./memory_storage.ts";

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { z } from "zod";
 import { serviceNowProfile } from "../../src/mcp/profile.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
-import { toObjectSchema } from "../../src/mcp/tool_schema.ts";
-import { createToolRegistry } from "../../src/mcp/registry.ts";
+import { createToolRegistry, toObjectSchema } from "../../src/mcp/registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
 
 const another = defineTool({

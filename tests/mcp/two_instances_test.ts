@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { createSecretBox } from "../../src/lib/secrets.ts";
-import { createIssuedIds } from "../../src/mcp/stream_ids.ts";
+import { createIssuedIds } from "../../src/mcp/stream_table.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import type { Question } from "../../src/mcp/question.ts";
 import { defineTool, type ToolContext, type ToolOutcome } from "../../src/mcp/tool.ts";

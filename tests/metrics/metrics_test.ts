@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { AuditEntry } from "../../src/mcp/audit.ts";
+import type { AuditEntry } from "../../src/mcp/call.ts";
 import { createHistogram, createMetrics, cumulative, expose, observe } from "../../src/audit/metrics.ts";
 import { observeStorage } from "../../src/audit/observed_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";

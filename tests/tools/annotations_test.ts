@@ -1,6 +1,6 @@
 /** What clients show of a tool, and how they judge it before they call it. */
 import assert from "node:assert/strict";
-import { toObjectSchema } from "../../src/mcp/tool_schema.ts";
+import { toObjectSchema } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";

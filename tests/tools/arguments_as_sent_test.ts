@@ -2,8 +2,7 @@
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/lib/time.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
-import { createToolRegistry } from "../../src/mcp/registry.ts";
-import { toFlatSchema } from "../../src/mcp/tool_schema.ts";
+import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";

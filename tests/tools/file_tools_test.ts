@@ -7,7 +7,7 @@ import type { Tool, ToolOutcome } from "../../src/mcp/tool.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { callTool } from "../workspace/call_tool.ts";
 import { makeConfinedBase } from "../workspace/confined_base.ts";
-import { toFlatSchema, toObjectSchema } from "../../src/mcp/tool_schema.ts";
+import { toFlatSchema, toObjectSchema } from "../../src/mcp/registry.ts";
 
 interface FileTools {
   readonly root: string;

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { nearestTool } from "../../../src/mcp/nearest_tool.ts";
-import { createToolRegistry } from "../../../src/mcp/registry.ts";
-import { toFlatSchema } from "../../../src/mcp/tool_schema.ts";
+import { nearestTool } from "../../../src/mcp/tool_call.ts";
+import { createToolRegistry, toFlatSchema } from "../../../src/mcp/registry.ts";
 import { offeredScopes } from "../../../src/lib/scopes.ts";
 import { principalWith } from "../../mcp/harness.ts";
 import { openDesk } from "./desk_place.ts";
