@@ -146,8 +146,7 @@ const ownTime = new Set([
   "src/http/rate_limit.ts",
   "src/lib/json_log.ts", // lines on their way out
   "src/mcp/serve_stdio.ts",
-  "src/lib/public_document.ts", // documents on their way in
-  "src/lib/document_fetcher.ts",
+  "src/lib/document_fetcher.ts", // documents on their way in
 ]);
 
 Deno.test("architecture: what the simulated fleet runs has its clocks and timers passed in", async () => {

@@ -4,8 +4,7 @@
  */
 import process from "node:process";
 import type { Problem, Result } from "../lib/result.ts";
-import { createDocumentFetcher } from "../lib/document_fetcher.ts";
-import { createInternet } from "../lib/public_document.ts";
+import { createDocumentFetcher, createInternet } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import { confineThisIsolate, giveUp } from "./sandbox/permissions.ts";

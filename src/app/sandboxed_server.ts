@@ -1,10 +1,9 @@
 /** The main thread's side of the wall: starts the server in a worker of few permissions, and gives up its own. */
-import { createDocumentFetcher } from "../lib/document_fetcher.ts";
+import { createDocumentFetcher, createInternet } from "../lib/document_fetcher.ts";
 import type { WriteLines } from "../lib/json_log.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 import { programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
-import { createInternet } from "../lib/public_document.ts";
 import type { Config } from "./config/config.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
 import { workerName } from "./sandbox/worker_name.ts";

@@ -2,7 +2,7 @@
 import { headerOf } from "./served_request.ts";
 
 /** An address or a network: which family, its number, and how many of its first bits count. */
-interface IpNetwork {
+export interface IpNetwork {
   readonly family: 4 | 6;
   readonly number: bigint;
   readonly prefixBits: number;
@@ -40,7 +40,7 @@ export function holdsAddress(network: IpNetwork, address: IpNetwork): boolean {
 }
 
 /** The number of an IPv4 address in its one spelling. */
-export function parseIpv4(text: string): bigint | null {
+function parseIpv4(text: string): bigint | null {
   const parts = text.split(".");
   // Four decimal numbers without leading zeros: other spellings mean different things to different parsers.
   if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) < 256)) return null;
@@ -48,7 +48,7 @@ export function parseIpv4(text: string): bigint | null {
 }
 
 /** The number of an IPv6 address in any of its spellings, without a zone. */
-export function parseIpv6(text: string): bigint | null {
+function parseIpv6(text: string): bigint | null {
   // The URL parser knows all spellings, embedded IPv4 included, and writes one of them.
   const host = /^[0-9a-f:.]+$/i.test(text) ? URL.parse(`http://[${text}]/`)?.hostname : undefined;
   if (host === undefined) return null;

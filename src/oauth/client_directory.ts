@@ -13,9 +13,8 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { isClientDocumentUrl } from "../lib/client_document_url.ts";
 import { type ClientDocumentProblem, parseClientDocument } from "./client_metadata.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import type { FetchDocument } from "../lib/document_fetcher.ts";
+import type { DocumentProblem, FetchDocument } from "../lib/document_fetcher.ts";
 import { hiddenText } from "./refusal.ts";
-import type { DocumentProblem } from "../lib/public_document.ts";
 
 /** Why there is no client of an id. */
 type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;

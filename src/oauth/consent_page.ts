@@ -5,7 +5,7 @@ import { scopeCatalogue, type ScopeDefinition } from "../lib/scopes.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
 import { nativeApplicationOf } from "./redirect_uri.ts";
 import type { ClientDocumentProblem } from "./client_metadata.ts";
-import type { DocumentProblem } from "../lib/public_document.ts";
+import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { messagePage } from "./error_page.ts";
 
 export interface ConsentPage {

@@ -2,8 +2,7 @@
  * For descriptors_test.ts: fetches failing documents with the permissions of the main thread of `serve`, as told by
  * lines on standard input: `{ port, host, count }`. Its descriptors are counted from outside.
  */
-import { createDocumentFetcher } from "../../src/lib/document_fetcher.ts";
-import { createInternet } from "../../src/lib/public_document.ts";
+import { createDocumentFetcher, createInternet } from "../../src/lib/document_fetcher.ts";
 import { giveUp, permissionNames } from "../../src/app/sandbox/permissions.ts";
 
 const authorities = await Deno.readTextFile(new URL("./fixtures/ca.pem", import.meta.url));
@@ -16,7 +15,7 @@ let now = 0;
 const fetchDocument = createDocumentFetcher(
   {
     resolve: () => Promise.resolve(["93.184.216.34"]),
-    connectTls: (target) => real.connectTls({ ...target, address: "127.0.0.1", port, host: servername }),
+    get: (options) => real.get({ ...options, host: "127.0.0.1", port, servername }),
   },
   () => now += 1_000, // the rate of fetches is not what this is about
   { timeoutMs: 250, maxFetches: 64 },

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { createInternet } from "../../src/lib/public_document.ts";
-import { createDocumentFetcher, type FetchDocument } from "../../src/lib/document_fetcher.ts";
+import { createDocumentFetcher, createInternet, type FetchDocument } from "../../src/lib/document_fetcher.ts";
 import { pause } from "../../src/lib/time.ts";
 import { inTime } from "../fixtures/until.ts";
 import { openTestNetwork, publicAddress, type TestNetwork } from "./test_network.ts";
@@ -103,7 +102,7 @@ Deno.test("more than 5 KB is given up, declared or not, chunked or not, at once"
     chunked: `${head}transfer-encoding: chunked\r\n\r\n${big.length.toString(16)}\r\n${big}\r\n0\r\n\r\n`,
     "many chunks": `${head}transfer-encoding: chunked\r\n\r\n${"400\r\n" + "x".repeat(1_024) + "\r\n"}${
       ("400\r\n" + "x".repeat(1_024) + "\r\n").repeat(9)
-    }`,
+    }0\r\n\r\n`,
   };
   for (const [name, body] of Object.entries(bodies)) {
     web.answers.set("/client.json", (write) => write(body));
@@ -152,7 +151,6 @@ Deno.test("wrong status, type and syntax have their own reasons", async () => {
   assert.equal(await reasonFor(web), "fetched");
   for (
     const raw of [
-      "",
       "nonsense\r\n\r\n",
       "HTTP/1.1 200 OK\r\nbad header\r\n\r\n",
       "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\n",
@@ -162,6 +160,26 @@ Deno.test("wrong status, type and syntax have their own reasons", async () => {
     web.answers.set("/client.json", (write) => write(raw));
     assert.equal(await reasonFor(web), "malformed_response", raw);
   }
+});
+
+Deno.test("an answer that is cut off is a lost connection, not a document that its publisher changed", async () => {
+  await using web = openTestNetwork();
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+  const lost = [
+    "",
+    "HTTP/1.1 200",
+    `${head}content-length: 9\r\n\r\n{}`,
+    `${head}transfer-encoding: chunked\r\n\r\n9\r\n{}`,
+  ];
+  for (const raw of lost) {
+    web.answers.set("/client.json", (write) => write(raw));
+    assert.equal(await reasonFor(web), "connection_failed", raw);
+  }
+  web.answers.set(
+    "/client.json",
+    (write) => write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n{}"),
+  );
+  assert.equal(await reasonFor(web), "malformed_response");
 });
 
 Deno.test("headers with thousands of blanks are read, and blanks around a value do not count", async () => {

@@ -1,8 +1,12 @@
 /** A web of the tests' own: names, addresses and TLS listeners on loopback, and a record of every connection. */
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { createDocumentFetcher, type FetchDocument } from "../../src/lib/document_fetcher.ts";
-import { createInternet, type Network } from "../../src/lib/public_document.ts";
+import {
+  createDocumentFetcher,
+  createInternet,
+  type FetchDocument,
+  type Network,
+} from "../../src/lib/document_fetcher.ts";
 
 const fixture = (name: string) => readFileSync(fileURLToPath(new URL(`./fixtures/${name}`, import.meta.url)), "utf8");
 const certificate = { cert: fixture("server.pem"), key: fixture("server.key.pem") };
@@ -45,10 +49,10 @@ export function openTestNetwork(): TestNetwork {
         ? Promise.reject(new Error("NXDOMAIN"))
         : Promise.resolve(addresses);
     },
-    async connectTls(target) {
-      connected.push(target.address);
-      if (dead.has(target.address)) throw new Deno.errors.ConnectionRefused();
-      return await internet.connectTls({ ...target, address: "127.0.0.1", port: listener.addr.port });
+    async get(options) {
+      connected.push(options.host ?? "");
+      if (dead.has(options.host ?? "")) throw new Deno.errors.ConnectionRefused();
+      return await internet.get({ ...options, host: "127.0.0.1", port: listener.addr.port });
     },
   };
   return {
