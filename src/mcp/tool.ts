@@ -166,7 +166,10 @@ export interface Tool {
   /** Files or tables that every call is about, beside those in its parameters; an empty text for all there is. */
   readonly places?: readonly string[];
   readonly run: (input: never, context: ToolContext) => ToolOutcome | Promise<ToolOutcome>;
-  /** What a call would do, in words or as a difference, for a person who decides about it; or its failure. */
+  /**
+   * What a call would do, for a person who decides about it; or its failure. The first line says it whole, as in "Order
+   * Developer Laptop for Petra Wolf, CHF 2,400"; a difference and details follow.
+   */
   readonly preview?: (input: never, context: ToolContext) => Promise<string | ToolOutcome>;
 }
 

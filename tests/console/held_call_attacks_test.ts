@@ -156,12 +156,12 @@ Deno.test("an undo shows what it would undo, and undoes that alone", async () =>
   await desk.call("file_write", { filename: "first.txt", content: "1" });
   await desk.rule({ tool: "file_undo", verdict: "ask" });
   assert.ok((await desk.call("file_undo", { change: "last" })).isError);
-  assert.match((await desk.page("decisions")).html, /<pre class="difference"[^>]*>[^<]*first\.txt/);
+  assert.match((await desk.page("decisions")).html, /What it would do">[^<]*first\.txt/);
   await desk.call("file_write", { filename: "second.txt", content: "2" });
   await desk.decide("approve");
   assert.ok((await desk.call("file_undo", { change: "last" })).isError);
   assert.ok(await isThere(desk, "second.txt"));
-  assert.match((await desk.page("decisions")).html, /<pre class="difference"[^>]*>[^<]*second\.txt/);
+  assert.match((await desk.page("decisions")).html, /What it would do">[^<]*second\.txt/);
 });
 
 Deno.test("of two decisions at once one counts", async () => {

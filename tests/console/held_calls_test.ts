@@ -24,6 +24,18 @@ Deno.test("one click: reading goes on, a change waits, and runs once it is appro
   assert.equal(await fileIn(desk, "a.txt"), "two\n");
 });
 
+Deno.test("an approval begins with what the call would do, in one line", async () => {
+  await using desk = await startDesk({ patienceMs: 50 });
+  await desk.rule({ tool: "changes", verdict: "ask" });
+  await Deno.writeTextFile(`${desk.place.workspaceDir}/old.txt`, "one\n");
+  await desk.call("file_delete", { path: "old.txt" });
+  await desk.call("file_write", { filename: "new.txt", content: "two\n" });
+  const { html } = await desk.page("decisions");
+  assert.match(html, /<p><strong>Deletes old\.txt \([^<]*<\/strong>/);
+  assert.match(html, /<p><strong>new\.txt \(a new file\):<\/strong><\/p><pre class="difference"/);
+  assert.doesNotMatch(html, /[Dd]ry run/);
+});
+
 Deno.test("each page that the console's navigation names is there", async () => {
   await using desk = await startDesk();
   const { html } = await desk.page("live");
@@ -114,7 +126,7 @@ Deno.test("a call that would fail is held like any other: the person sees why, t
   const input = { path: "gone.txt", edits: [{ old_text: "a", new_text: "b" }] };
   const held = await desk.call("file_edit", input);
   assert.match(held.text, /waits for a person's approval/);
-  assert.match((await desk.page("decisions")).html, /This call would fail:\n[^<]*gone\.txt/);
+  assert.match((await desk.page("decisions")).html, /This call would fail: [^<]*gone\.txt/);
   await desk.decide("approve");
   const { text, isError } = await desk.call("file_edit", input);
   assert.ok(isError && /gone\.txt/.test(text) && !/approval/.test(text), text);

@@ -24,8 +24,8 @@ import { showName } from "../../files/mod.ts";
 
 // What a call would do, before it does it.
 
-/** What a dry run says of itself at its end. */
-const ownWords = /\n\(dry run: [^()\n]*\)$/;
+/** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
+const ownWords = /^Dry run, nothing sent\. |\n\(dry run: [^()\n]*\)$/g;
 
 interface Effect {
   /** For the person who decides. */
@@ -48,9 +48,9 @@ async function effectOf(tool: Tool, input: never, context: ToolContext): Promise
   const texts = (content: Extract<ToolOutcome, { ok: true }>["content"]) =>
     content.flatMap((block) => block.type === "text" ? [block.text] : []);
   if (outcome.ok) {
-    return { text: texts(outcome.content).join("\n\n").replace(ownWords, ""), madeFrom: outcome.madeFrom };
+    return { text: texts(outcome.content).join("\n\n").replaceAll(ownWords, ""), madeFrom: outcome.madeFrom };
   }
-  return { text: ["This call would fail:", outcome.message, ...texts(outcome.partial?.content ?? [])].join("\n") };
+  return { text: [`This call would fail: ${outcome.message}`, ...texts(outcome.partial?.content ?? [])].join("\n") };
 }
 
 /** Of a dry run the caller hears nothing, and is asked nothing. */

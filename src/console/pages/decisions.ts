@@ -82,6 +82,13 @@ const problemWords = {
   not_yours: "Only an administrator decides about this call.",
 } as const;
 
+/** The first line of an effect says it whole, unless it is the arguments as JSON; the rest is its details. */
+function effectBlock(effect: string): Html {
+  const [, first = "", rest = ""] = /^([^\n]{1,300})(?:\n([^]*))?$/.exec(effect) ?? [];
+  if (first === "" || first.startsWith("{")) return differenceBlock(effect, "What it would do");
+  return html`<p><strong>${first}</strong></p>${rest !== "" && differenceBlock(rest, "What it would do")}`;
+}
+
 function heldCallItem(call: HeldCall, visit: Visit): Html {
   const { visitor, now, href } = visit;
   return html`
@@ -93,7 +100,7 @@ function heldCallItem(call: HeldCall, visit: Visit): Html {
       )}.${call.places.length > 0 && html`
         About ${call.places.join(", ")}.
       `}</p>
-      ${differenceBlock(call.effect, "What it would do")}
+      ${effectBlock(call.effect)}
       <details id="arguments-${call.id}">
         <summary>Arguments</summary>
         <pre class="difference" tabindex="0" role="group" aria-label="The arguments">${call.arguments}</pre>
