@@ -185,7 +185,7 @@ interface Outsiders {
   /** Without a good token; the reason says why one was refused. */
   noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
   /** With a good token, and refused as a whole. */
-  noteRefused(principal: Principal, method: string, status: number): void;
+  noteRefused(principal: Principal, request: Request, status: number): void;
   /** A session's stream was opened; returns what to call at its end: whether we ended it, or the caller left. */
   noteStream(principal: Principal): (isWhole: boolean) => void;
   /** An answer that took its time ended: whether its caller was there to the last. */
@@ -370,9 +370,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
     if (auth.kind !== "principal") {
       const reason = auth.kind === "refused" ? auth.reason : null;
       outsiders?.noteStranger(request, peer, { status, reason });
-    } else if (request.method === "POST" || request.method === "GET") {
-      outsiders?.noteRefused(auth.principal, request.method, status);
-    }
+    } else outsiders?.noteRefused(auth.principal, request, status);
   };
 
   const answer = (request: Request, peer: Peer, auth: AuthOutcome): Response | Promise<Response> =>

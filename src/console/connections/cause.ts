@@ -1,4 +1,4 @@
-/** What can keep a client from connecting: one entry a cause. The entry says where it shows, and what to do. */
+/** What can keep a client from connecting: one row a cause, which says where it shows, whose it is, and what to do. */
 import type { Step, StepKind } from "./step.ts";
 
 /** What a cause is judged by. */
@@ -29,10 +29,17 @@ export interface Cause {
   readonly isNoFault?: true;
   /** Only a proxy can cause it. */
   readonly needsProxy?: true;
-  /** What stands in brackets is of proxies, and left out where none is in front; what follows in braces is in its place. */
+  /**
+   * Names the culprit; each of them, where the steps do not tell which it is. What stands in brackets is of proxies,
+   * and left out where none is in front; what follows in braces is in its place.
+   */
   readonly words: string;
   readonly remedy: string;
 }
+
+/** Causes that show at one step. */
+export const at = (step: StepKind, causes: readonly Omit<Cause, "at">[]): readonly Cause[] =>
+  causes.map((cause) => ({ at: step, ...cause }));
 
 /** GET in the place of POST: where the old transport begins. */
 export const oldTransport = {

@@ -1,5 +1,5 @@
 /** Causes of attempts that end at the token, or with a token in hand. */
-import { type Cause, type Facts, oldTransport } from "./cause.ts";
+import { at, type Cause, type Facts, oldTransport } from "./cause.ts";
 
 const isOf = (agent: RegExp) => ({ steps }: Facts): boolean => steps.some((step) => agent.test(step.agent ?? ""));
 
@@ -14,7 +14,13 @@ function hasJumped({ step, steps }: Facts): boolean {
     );
 }
 
-export const tokenCauses: readonly Cause[] = [
+const issuedElsewhere = {
+  words: "The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.",
+  remedy:
+    "Remove that token from the client's configuration so that it signs in here, or use `portcullis token create`.",
+} as const;
+
+export const causesWithToken: readonly Cause[] = [
   {
     id: "clock_wrong",
     at: ["token", "refresh", "refused_token"],
@@ -38,7 +44,8 @@ export const tokenCauses: readonly Cause[] = [
       had("reached", "refused", "other_scheme") || had("refused_token", "refused", "malformed_token") ||
       had("refused_token", "refused", "token_of_other_kind") ||
       had("refused_token", "refused", "token_of_other_server"),
-    words: "Every request comes with an Authorization header that is not the client's own[: a proxy adds it].",
+    words:
+      "Every request comes with an Authorization header that is not the client's own: it is in the client's configuration[, or a proxy adds it].",
     remedy: "Remove it from [the proxy, or from ]the headers in the client's configuration.",
   },
   {
@@ -57,34 +64,33 @@ export const tokenCauses: readonly Cause[] = [
     words: "The client used an old refresh token again, so its access was revoked: a copy of it may have been stolen.",
     remedy: "Connect again. Do not run two copies of a client with the same stored tokens.",
   },
-  {
-    id: "code_late",
-    at: "token",
-    reasons: ["expired_code"],
-    words: "The client brought its code too late.",
-    remedy: "Connect again without a pause. If the code is pasted by hand, paste it within a minute.",
-  },
-  {
-    id: "code_unknown",
-    at: "token",
-    reasons: ["unknown_code", "code_of_another_client", "missing_code"],
-    words: "The client brought a code that is not its own, or that was never issued or was removed long ago.",
-    remedy: "Connect again. If it stays, remove the connection in the client and add it again.",
-  },
-  {
-    id: "pkce_wrong",
-    at: "token",
-    reasons: ["wrong_code_verifier", "missing_code_verifier"],
-    words: "The client's PKCE verifier does not fit: it is missing, or belongs to another attempt of the same client.",
-    remedy: "Close the client's other sign-in windows and connect again.",
-  },
-  {
-    id: "redirect_changed",
-    at: "token",
-    reasons: ["redirect_uri_mismatch"],
-    words: "The client named another return address for its token than for its code.",
-    remedy: "Update the client.[ Behind a proxy, check the public address in the client's configuration.]",
-  },
+  ...at("token", [
+    {
+      id: "code_late",
+      reasons: ["expired_code"],
+      words: "The client brought its code too late.",
+      remedy: "Connect again without a pause. If the code is pasted by hand, paste it within a minute.",
+    },
+    {
+      id: "code_unknown",
+      reasons: ["unknown_code", "code_of_another_client", "missing_code"],
+      words: "The client brought a code that is not its own, or that was never issued or was removed long ago.",
+      remedy: "Connect again. If it stays, remove the connection in the client and add it again.",
+    },
+    {
+      id: "pkce_wrong",
+      reasons: ["wrong_code_verifier", "missing_code_verifier"],
+      words:
+        "The client's PKCE verifier does not fit: it is missing, or belongs to another attempt of the same client.",
+      remedy: "Close the client's other sign-in windows and connect again.",
+    },
+    {
+      id: "redirect_changed",
+      reasons: ["redirect_uri_mismatch"],
+      words: "The client named another return address for its token than for its code.",
+      remedy: "Update the client.[ Behind a proxy, check the public address in the client's configuration.]",
+    },
+  ]),
   {
     id: "wrong_resource",
     at: ["token", "refresh"],
@@ -96,7 +102,7 @@ export const tokenCauses: readonly Cause[] = [
   {
     id: "unknown_client",
     at: ["token", "refresh"],
-    reasons: ["unknown_client", "missing_client", "client_id_mismatch"],
+    reasons: ["unknown_client", "client_id_mismatch"],
     words: "The client uses an id that is not registered here: it was removed, or it belongs to another server.",
     remedy: "Remove the connection in the client, with its stored data, and add it again.",
   },
@@ -141,9 +147,16 @@ export const tokenCauses: readonly Cause[] = [
     remedy: "Enable the account on the People page if it is disabled, then connect again.",
   },
   {
+    id: "refresh_of_another_client",
+    at: ["token", "refresh"],
+    reasons: ["refresh_token_of_another_client"],
+    words: "The client registered anew and still uses the refresh token of its former registration, another client's.",
+    remedy: "Remove the connection in the client, with its stored data, and add it again.",
+  },
+  {
     id: "refresh_expired",
     at: ["token", "refresh"],
-    reasons: ["expired_refresh_token", "unknown_refresh_token", "refresh_token_of_another_client"],
+    reasons: ["expired_refresh_token", "unknown_refresh_token"],
     words: "The client's access has ended: it was not used for a long time, or someone ended it.",
     remedy: "Connect again from the client.",
   },
@@ -154,279 +167,200 @@ export const tokenCauses: readonly Cause[] = [
     words: "The client's request for a token was refused.",
     remedy: "Update the client, or remove the connection in it and add it again.",
   },
-  {
-    id: "edge_blocks_agent",
-    at: "token",
-    when: isOf(/^(claude|python-httpx|chatgpt|openai)/i),
-    words:
-      "The client got its token and nothing came after: a firewall or CDN in front refuses the agent that calls /mcp.",
-    remedy: "Let your CDN or firewall pass AI agents to /mcp. `portcullis doctor` tries it as Claude-User.",
-    needsProxy: true,
-  },
-  {
-    id: "path_not_passed",
-    at: "token",
-    words:
-      "The client got its token and nothing came after: [a proxy keeps it from /mcp, or the client stopped by itself]{it waits for its person, or has ended}.",
-    remedy:
-      "[Check the proxy's rules for /mcp and try again]{Go on in the client (Claude Code: /mcp shows whether it is connected)}. If it stays, restart the client.",
-  },
-];
-
-// Causes of attempts that end at the registration, or right after it.
-
-export const registrationCauses: readonly Cause[] = [
-  {
-    id: "client_held",
-    at: ["registration", "token"],
-    reasons: ["held", "client_held"],
-    isNoFault: true,
-    words: "The client asks for access in its own name (client credentials), and waits for the owner to approve it.",
-    remedy: "Approve it on the Connections page, or with `portcullis clients approve`.",
-  },
-  {
-    id: "metadata_refused",
-    at: "registration",
-    reasons: ["client_credentials_need_token"],
-    words:
-      "The client described itself in a way that the server cannot accept: for access in its own name (client credentials) it needs the registration token.",
-    remedy: "Update the client, choose Authorization Code in it, or give it DCR_AUTH_TOKEN and approve it then.",
-  },
-  {
-    id: "registration_off",
-    at: "registration",
-    reasons: ["registration_off"],
-    words: "The client tried to register, and REGISTRATION is off.",
-    remedy:
-      "Make it by hand with `portcullis clients create` and enter its id in the client, or set REGISTRATION=open.",
-  },
-  {
-    id: "registration_token",
-    at: "registration",
-    reasons: ["wrong_registration_token"],
-    words: "The client tried to register without the registration token, or with a wrong one.",
-    remedy:
-      "Give it DCR_AUTH_TOKEN, make it by hand with `portcullis clients create`, or set REGISTRATION=open for clients that register by themselves.",
-  },
-  {
-    id: "redirect_forbidden",
-    at: "registration",
-    reasons: ["forbidden_redirect_uri", "missing_redirect_uris", "too_many_redirect_uris"],
-    words: "None of the addresses that the client wants to be sent back to is allowed here.",
-    remedy:
-      "The address must be https, or http on the client's own machine. Update the client, or correct its redirect URI.",
-  },
-  {
-    id: "too_many_clients",
-    at: "registration",
-    reasons: ["too_many_unused_clients", "too_many_held_clients"],
-    words: "Too many clients registered without being used.",
-    remedy: "Wait ten minutes. A client that registers again and again needs an update.",
-  },
-  {
-    id: "metadata_refused",
-    at: "registration",
-    reasons: ["*"],
-    words: "The client described itself in a way that the server cannot accept.",
-    remedy: "Update the client, or make it by hand with `portcullis clients create` and enter its id.",
-  },
-  {
-    id: "pop_up_blocked",
-    at: "registration",
-    words:
-      "The client registered, and no one has opened its sign-in page: a pop-up was blocked, there is no browser, or it waits for you.",
-    remedy: "Open the address that the client shows in a browser, and allow pop-ups for the client.",
-  },
-  {
-    id: "authorize_path_blocked",
-    at: "registration",
-    words: "Or a firewall or proxy keeps the person's browser from /oauth/authorize.",
-    remedy: "Open the address that the client shows, and let the proxy pass /oauth/.",
-    needsProxy: true,
-  },
-  {
-    id: "registration_answer_refused",
-    at: "registration",
-    words: "Or the client did not understand the answer to its registration.",
-    remedy: "Update the client, or make it by hand with `portcullis clients create` and enter its id.",
-  },
-];
-
-// Causes of attempts that end at `/mcp` with a token.
-
-const issuedElsewhere = {
-  words: "The token was issued by another server (its issuer is not SERVER_URL), so it is not accepted here.",
-  remedy:
-    "Remove that token from the client's configuration so that it signs in here, or use `portcullis token create`.",
-} as const;
-
-export const callCauses: readonly Cause[] = [
-  {
-    id: "token_expired",
-    at: "refused_token",
-    reasons: ["expired_token"],
-    words: "The client's token has expired, and the client did not renew it.",
-    remedy: "Reconnect in the client. If that happens every hour, update the client or raise ACCESS_TOKEN_LIFETIME.",
-  },
-  {
-    id: "account_disabled",
-    at: "refused_token",
-    reasons: ["disabled_user"],
-    words: "The account of the person that the token acts for is disabled on this server.",
-    remedy: "Enable it on the People page or with `portcullis users enable`, then connect again.",
-  },
-  {
-    id: "token_revoked",
-    at: "refused_token",
-    reasons: ["revoked_token", "unknown_operator_token"],
-    words:
-      "The client's access was ended: on the Connections page, by a new passphrase, by the command line, or by itself.",
-    remedy: "Connect again from the client. A token of the command line has to be made anew.",
-  },
-  {
-    id: "wrong_audience",
-    at: "refused_token",
-    reasons: ["wrong_audience", "wrong_issuer"],
-    words:
-      "The token is for another server or another address: SERVER_URL has changed, or the client mixed up servers.",
-    remedy: "Remove the connection in the client and add it again. Keep SERVER_URL the same.",
-  },
-  {
-    id: "token_of_other_server",
-    at: "refused_token",
-    reasons: ["token_of_other_server"],
-    ...issuedElsewhere,
-  },
-  {
-    id: "token_of_other_server",
-    at: "refused_token",
-    reasons: ["token_of_other_kind"],
-    words: "The token is none of this server's: it is another server's, the key of an API, or a placeholder.",
-    remedy:
-      "Remove it from the client's configuration so that it signs in, or use a token of `portcullis token create`.",
-  },
-  {
-    id: "key_unknown",
-    at: "refused_token",
-    reasons: ["unknown_signing_key"],
-    when: ({ step }) => step.host !== null,
-    ...issuedElsewhere,
-  },
-  {
-    id: "key_unknown",
-    at: "refused_token",
-    reasons: ["unknown_signing_key", "bad_signature"],
-    words:
-      "The token was signed with a key that this server does not have: keys were rotated, or the data is another's.",
-    remedy: "Connect again from the client. Several instances have to share one database.",
-  },
-  {
-    id: "refresh_token_sent",
-    at: "refused_token",
-    reasons: ["refresh_token_as_bearer"],
-    words: "The client sent its refresh token in the place of its access token.",
-    remedy: "Update the client.",
-  },
-  {
-    id: "header_mangled",
-    at: "refused_token",
-    reasons: ["malformed_authorization", "several_authorizations", "malformed_token"],
-    words:
-      "The Authorization header is not as a client sends it: [a proxy adds one of its own, or ]the token was cut, or a placeholder was not filled in.",
-    remedy:
-      "[Let the proxy pass the Authorization header unchanged. ]Enter a token again, whole, or remove it so that the client signs in.",
-  },
-  {
-    id: "bad_token",
-    at: "refused_token",
-    reasons: ["*"],
-    words: "The token is not one of this server's.",
-    remedy: "Remove the connection in the client and add it again.",
-  },
-  {
-    id: "session_dead",
-    at: "call",
-    reasons: ["status_404"],
-    words: "The client goes on with a session that has ended, and does not begin a new one.",
-    remedy: "Restart the client, or reconnect in it.",
-  },
-  {
-    id: "scope_missing",
-    at: "call",
-    reasons: ["status_403", "insufficient_scope"],
-    words: "The client may not do what it tried: its person did not tick that scope.",
-    remedy: "Connect again from the client and tick the scope, or use a token with it.",
-  },
-  {
-    id: "wrong_content_type",
-    at: "call",
-    reasons: ["status_415"],
-    words: "The client's request does not have the Content-Type application/json[, or a proxy removes it].",
-    remedy: "Update the client[, or let the proxy pass Content-Type unchanged].",
-  },
+  ...at("token", [
+    {
+      id: "edge_blocks_agent",
+      when: isOf(/^(claude|python-httpx|chatgpt|openai)/i),
+      words:
+        "The client got its token and nothing came after: a firewall or CDN in front refuses the agent that calls /mcp, or the client stopped by itself.",
+      remedy: "Let your CDN or firewall pass AI agents to /mcp. `portcullis doctor` tries it as Claude-User.",
+      needsProxy: true,
+    },
+    {
+      id: "path_not_passed",
+      words:
+        "The client got its token and nothing came after: [a proxy keeps it from /mcp, or the client stopped by itself]{it waits for its person, or has ended}.",
+      remedy:
+        "[Check the proxy's rules for /mcp and try again]{Go on in the client (Claude Code: /mcp shows whether it is connected)}. If it stays, restart the client.",
+    },
+  ]),
+  ...at("refused_token", [
+    {
+      id: "token_expired",
+      reasons: ["expired_token"],
+      words: "The client's token has expired, and the client did not renew it.",
+      remedy: "Reconnect in the client. If that happens every hour, update the client or raise ACCESS_TOKEN_LIFETIME.",
+    },
+    {
+      id: "account_disabled",
+      reasons: ["disabled_user"],
+      words: "The account of the person that the token acts for is disabled on this server.",
+      remedy: "Enable it on the People page or with `portcullis users enable`, then connect again.",
+    },
+    {
+      id: "token_revoked",
+      reasons: ["revoked_token", "unknown_operator_token"],
+      words:
+        "The client's access was ended: on the Connections page, by a new passphrase, by the command line, or by itself.",
+      remedy: "Connect again from the client. A token of the command line has to be made anew.",
+    },
+    {
+      id: "wrong_audience",
+      reasons: ["wrong_audience", "wrong_issuer"],
+      words:
+        "The token is for another server or another address: SERVER_URL has changed, or the client mixed up servers.",
+      remedy: "Remove the connection in the client and add it again. Keep SERVER_URL the same.",
+    },
+    {
+      id: "token_of_other_server",
+      reasons: ["token_of_other_server"],
+      ...issuedElsewhere,
+    },
+    {
+      id: "token_of_other_server",
+      reasons: ["token_of_other_kind"],
+      words: "The token is none of this server's: it is another server's, the key of an API, or a placeholder.",
+      remedy:
+        "Remove it from the client's configuration so that it signs in, or use a token of `portcullis token create`.",
+    },
+    {
+      id: "key_unknown",
+      reasons: ["unknown_signing_key"],
+      when: ({ step }) => step.host !== null,
+      ...issuedElsewhere,
+    },
+    {
+      id: "key_unknown",
+      reasons: ["unknown_signing_key", "bad_signature"],
+      words:
+        "The token was signed with a key that this server does not have: keys were rotated, or the data is another's.",
+      remedy: "Connect again from the client. Several instances have to share one database.",
+    },
+    {
+      id: "refresh_token_sent",
+      reasons: ["refresh_token_as_bearer"],
+      words: "The client sent its refresh token in the place of its access token.",
+      remedy: "Update the client.",
+    },
+    {
+      id: "header_mangled",
+      reasons: ["malformed_authorization", "several_authorizations", "malformed_token"],
+      words:
+        "The Authorization header is not as a client sends it: the token was cut, a placeholder was not filled in[, or a proxy adds one of its own]{, or two were joined}.",
+      remedy:
+        "[Let the proxy pass the Authorization header unchanged. ]Enter a token again, whole, or remove it so that the client signs in.",
+    },
+    {
+      id: "bad_token",
+      reasons: ["*"],
+      words: "The token is not one of this server's.",
+      remedy: "Remove the connection in the client and add it again.",
+    },
+  ]),
+  ...at("call", [
+    {
+      id: "session_dead",
+      reasons: ["status_404"],
+      words: "The client goes on with a session that has ended, and does not begin a new one.",
+      remedy: "Restart the client, or reconnect in it.",
+    },
+    {
+      id: "scope_missing",
+      reasons: ["status_403", "insufficient_scope"],
+      words: "The client may not do what it tried: its person did not tick that scope.",
+      remedy: "Connect again from the client and tick the scope, or use a token with it.",
+    },
+    {
+      id: "wrong_content_type",
+      reasons: ["status_415"],
+      words: "The client's request does not have the Content-Type application/json[, or a proxy removes it].",
+      remedy: "Update the client[, or let the proxy pass Content-Type unchanged].",
+    },
+  ]),
   { id: "old_transport", at: "stream", reasons: ["status_405"], ...oldTransport },
-  {
-    id: "streams_given_up",
-    at: "stream",
-    reasons: ["given_up"],
-    words:
-      "The client opened its stream several times and left it each time, without a call[: a proxy holds back or cuts off event streams].",
-    remedy:
-      "[Switch off buffering of text/event-stream in the proxy, and raise its time limit for /mcp. Then restart]{Restart} the client.",
-  },
-  {
-    id: "answers_cut",
-    at: "call",
-    reasons: ["answers_cut", "cancelled"],
-    words:
-      "Calls that took long ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped it.",
-    remedy:
-      "Raise the time limit for tools in the client (Claude Code: MCP_TOOL_TIMEOUT)[ and for /mcp in the proxy], or let the agent ask for less at once.",
-  },
-  {
-    id: "servicenow_not_linked",
-    at: "call",
-    reasons: ["servicenow_not_linked", "servicenow_link_expired"],
-    words: "The client is connected, and its call failed: the person's ServiceNow account is not linked, or no longer.",
-    remedy: "The person links it on their Access page, under Your ServiceNow account.",
-  },
-  {
-    id: "system_away",
-    at: "call",
-    reasons: ["servicenow_unavailable", "ollama_unreachable"],
-    words: "The client is connected, and its call failed: ServiceNow, or the local model's server, does not answer.",
-    remedy: "Run `portcullis doctor`: it says whether they can be reached.",
-  },
-  {
-    id: "call_awaits_approval",
-    at: "call",
-    isNoFault: true,
-    reasons: ["approval_pending", "denied_by_rule", "denied_by_person"],
-    words: "The client is connected, and its call waits for a person's approval, or was refused by a rule or a person.",
-    remedy: "The Approvals page of the console has what waits, the Rules page what is refused.",
-  },
-  {
-    id: "body_refused",
-    at: "call",
-    reasons: ["status_400", "status_413", "status_408"],
-    words:
-      "The server could not read the client's request: it is no MCP message, too large, too slow, or of an unknown version.",
-    remedy: "Update the client.[ Behind a proxy, let it pass bodies and the Mcp- headers unchanged.]",
-  },
-  {
-    id: "stopped",
-    at: "call",
-    reasons: ["stopped"],
-    words: "Calls are stopped, or this client is paused, by an administrator.",
-    remedy: "Let calls go on from the console.",
-  },
-  {
-    id: "call_refused",
-    at: "call",
-    reasons: ["*"],
-    words: "The client is connected, and its first requests failed.",
-    remedy: "Search the audit for the client: `portcullis audit list --client ID`.",
-  },
+  ...at("stream", [
+    {
+      id: "streams_given_up",
+      reasons: ["given_up"],
+      words:
+        "The client opened its stream several times and left it each time, without a call: it cannot use it[, or a proxy holds back or cuts off event streams].",
+      remedy:
+        "[Switch off buffering of text/event-stream in the proxy, and raise its time limit for /mcp. Then restart]{Restart} the client.",
+    },
+  ]),
+  ...at("call", [
+    {
+      id: "answers_cut",
+      reasons: ["answers_cut", "cancelled"],
+      words:
+        "Calls that took long ended without their answer: the client [or a proxy ]did not wait for it, or its person stopped it.",
+      remedy:
+        "Raise the time limit for tools in the client (Claude Code: MCP_TOOL_TIMEOUT)[ and for /mcp in the proxy], or let the agent ask for less at once.",
+    },
+    {
+      id: "servicenow_not_linked",
+      reasons: ["servicenow_not_linked", "servicenow_link_expired"],
+      words:
+        "The client is connected, and its call failed: the person's ServiceNow account is not linked, or no longer.",
+      remedy: "The person links it on their Access page, under Your ServiceNow account.",
+    },
+    {
+      id: "system_away",
+      reasons: ["servicenow_unavailable", "ollama_unreachable"],
+      words: "The client is connected, and its call failed: ServiceNow, or the local model's server, does not answer.",
+      remedy: "Run `portcullis doctor`: it says whether they can be reached.",
+    },
+    {
+      id: "call_awaits_approval",
+      isNoFault: true,
+      reasons: ["approval_pending", "denied_by_rule", "denied_by_person"],
+      words:
+        "The client is connected, and its call waits for a person's approval, or was refused by a rule or a person.",
+      remedy: "The Approvals page of the console has what waits, the Rules page what is refused.",
+    },
+    {
+      id: "body_refused",
+      reasons: ["status_400"],
+      words: "The server could not read the client's request: it is no MCP message, or of an unknown version.",
+      remedy: "Update the client.[ Behind a proxy, let it pass bodies and the Mcp- headers unchanged.]",
+    },
+    {
+      id: "body_too_large",
+      reasons: ["status_413"],
+      words: "The client's request is too large for the server to read.",
+      remedy: "Let the agent send less at once, or upload large files by a link.",
+    },
+    {
+      id: "body_slow",
+      reasons: ["status_408"],
+      words: "The client's request did not arrive whole in time: its connection is slow[, or a proxy holds it back].",
+      remedy: "Try again over a better connection.[ Let the proxy pass bodies as they come.]",
+    },
+    {
+      id: "body_encoded",
+      reasons: ["encoded_body"],
+      words: "The client[, or a proxy,] compresses its requests (Content-Encoding), which the server does not read.",
+      remedy: "Switch that off in the client[ or the proxy], or update the client.",
+    },
+    {
+      id: "wrong_method",
+      reasons: ["wrong_method"],
+      words: "The client calls /mcp by another HTTP method than POST, by which calls are sent.",
+      remedy: "Update the client, or choose HTTP (Streamable HTTP) in it.",
+    },
+    {
+      id: "stopped",
+      reasons: ["stopped"],
+      words: "Calls are stopped, or this client is paused, by an administrator.",
+      remedy: "Let calls go on from the console.",
+    },
+    {
+      id: "call_refused",
+      reasons: ["*"],
+      words: "The client is connected, and its first requests failed.",
+      remedy: "Search the audit for the client: `portcullis audit list --client ID`.",
+    },
+  ]),
   {
     id: "went_well",
     at: ["call", "refresh"],
@@ -435,22 +369,24 @@ export const callCauses: readonly Cause[] = [
     words: "The client is connected and has called a tool.",
     remedy: "",
   },
-  {
-    id: "renewed",
-    at: "refresh",
-    isNoFault: true,
-    words: "The client renewed its access.",
-    remedy: "",
-  },
-  {
-    id: "no_call_yet",
-    at: "call",
-    isNoFault: true,
-    when: ({ had }) => had("call", "ok", "tools/list"),
-    words: "The client is connected and has read the list of tools. It has not called one yet.",
-    remedy:
-      "Ask the agent for something that needs a tool. If it sees none, switch the connection off and on in the client.",
-  },
+  ...at("refresh", [
+    {
+      id: "renewed",
+      isNoFault: true,
+      words: "The client renewed its access.",
+      remedy: "",
+    },
+  ]),
+  ...at("call", [
+    {
+      id: "no_call_yet",
+      isNoFault: true,
+      when: ({ had }) => had("call", "ok", "tools/list"),
+      words: "The client is connected and has read the list of tools. It has not called one yet.",
+      remedy:
+        "Ask the agent for something that needs a tool. If it sees none, switch the connection off and on in the client.",
+    },
+  ]),
   {
     id: "connected",
     at: ["call", "stream"],

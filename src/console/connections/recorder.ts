@@ -108,6 +108,19 @@ function kindOfPath(path: string): StepKind | "other" | "unknown" {
   }
 }
 
+/** Paths that clients look for, since other servers have them. */
+const clientPath = /^\/oauth|\/(sse|mcp|messages?|userinfo|jwks)\/?$/;
+
+/** Whether a client asks for what is not there, or takes a page for the server. What browsers and scanners fetch is not noted. */
+function isLost({ method, headers }: Request, path: string, status: number): boolean {
+  if (status === 404 || status === 405) {
+    return method === "POST" || headers.has("authorization") || clientPath.test(path);
+  }
+  const speaksMcp = headers.get("content-type")?.startsWith("application/json") === true ||
+    headers.get("accept")?.includes("text/event-stream") === true && !path.endsWith("/events");
+  return status >= 300 && speaksMcp;
+}
+
 function isAddress(host: string): boolean {
   return /^(localhost|[\d.]+|\[[0-9a-f:.]+\])(:\d+)?$/.test(host);
 }
@@ -124,7 +137,7 @@ export interface AttemptRecorder {
   /** A request to `/mcp` without a good token. */
   noteStranger(request: Request, peer: Peer, answer: { readonly status: number; readonly reason: string | null }): void;
   /** A request with a good token that was refused as a whole. */
-  noteRefused(caller: Caller, method: string, status: number): void;
+  noteRefused(caller: Caller, request: Pick<Request, "method" | "headers">, status: number): void;
   /** A session's stream was opened. What it returns is called at its end: whether we ended it, or the caller left. */
   noteStream(caller: Caller): (isWhole: boolean) => void;
   /** An answer that took its time ended: whether its caller was there to the last. */
@@ -241,8 +254,7 @@ export function createAttemptRecorder(
       }
       if (kind === "unknown") {
         const response = await answer(peer);
-        const isGuess = request.method === "POST" || /\/(sse|mcp|messages?)\/?$/.test(pathname);
-        if (isGuess && (response.status === 404 || response.status === 405)) {
+        if (isLost(request, pathname, response.status)) {
           const step = {
             ...baseOf(request, peer, "stray"),
             outcome: "refused",
@@ -292,9 +304,15 @@ export function createAttemptRecorder(
       const from = reason === null ? cameBy(request, server) : foreignToken(request, reason, server);
       note({ ...baseOf(request, peer, kind), outcome: "refused", reason: why, ...from });
     },
-    noteRefused(caller, method, status) {
+    noteRefused(caller, { method, headers }, status) {
+      if (method === "DELETE" || method === "HEAD" || method === "OPTIONS") return; // no call, and none that a client needs
       const isStream = method === "GET" && status === 405;
-      note({ kind: isStream ? "stream" : "call", outcome: "refused", reason: `status_${status}`, ...ofCaller(caller) });
+      const reason = status === 405 && !isStream
+        ? "wrong_method"
+        : status === 415 && headers.has("content-encoding")
+        ? "encoded_body"
+        : `status_${status}`;
+      note({ kind: isStream ? "stream" : "call", outcome: "refused", reason, ...ofCaller(caller) });
     },
     noteStream(caller) {
       note({ kind: "stream", outcome: "ok", ...ofCaller(caller) });

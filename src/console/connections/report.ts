@@ -1,8 +1,8 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import { nextTurn } from "../../lib/turns.ts";
 import { browserAgent, isBrowsers, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
-import { arrivalCauses, authorizationCauses } from "./causes_of_sign_in.ts";
-import { callCauses, registrationCauses, tokenCauses } from "./causes_with_token.ts";
+import { causesOfSignIn } from "./causes_of_sign_in.ts";
+import { causesWithToken } from "./causes_with_token.ts";
 import type { Cause, Facts } from "./cause.ts";
 import type { Storage } from "../../storage/mod.ts";
 
@@ -232,13 +232,7 @@ const settledMs = 10_000;
 const maxCauses = 4;
 
 /** In the order of the most likely first; entries with a condition come before those without. */
-const allCauses: readonly Cause[] = [
-  ...tokenCauses,
-  ...arrivalCauses,
-  ...registrationCauses,
-  ...authorizationCauses,
-  ...callCauses,
-];
+const allCauses: readonly Cause[] = [...causesWithToken, ...causesOfSignIn];
 
 export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const silentMs = now - attempt.lastAt;
