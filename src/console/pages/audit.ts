@@ -14,7 +14,7 @@ import {
   type Visit,
 } from "./section.ts";
 import type { Result } from "../../lib/result.ts";
-import { actFields } from "./frame.ts";
+import { actButton } from "./frame.ts";
 
 /** Searches the stored audit, newest first. */
 export type SearchAudit = (
@@ -228,10 +228,7 @@ export function changeSection(changes: Changes): Section {
           ? html`<p class="quiet">It was undone.</p>`
           : change.whyNot !== null
           ? html`<p class="quiet">${change.whyNot}</p>`
-          : html`
-            <form method="post" action="${visit.href("change")}">${actFields(visit.visitor, "undo", { id, person })}
-              <button type="submit" class="small">Undo this change</button></form>
-          `}
+          : actButton(visit, "change", "undo", "Undo this change", { values: { id, person } })}
         ${back}
       `;
     },

@@ -9,7 +9,7 @@ import {
   type Vouching,
 } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { actFields } from "./frame.ts";
+import { actButton, actFields } from "./frame.ts";
 import {
   ago,
   dataTable,
@@ -144,10 +144,7 @@ function heldPart(
                 `
               )}
               <button type="submit" class="small" aria-label="Approve ${name}">Approve</button></form>
-        <form method="post"
-          action="${visit.href("connections")}">${actFields(visit.visitor, "refuse", {
-            client: id,
-          })}<button type="submit" class="small danger" aria-label="Remove ${name}">Remove</button></form>
+        ${actButton(visit, "connections", "refuse", "Remove", { values: { client: id }, kind: "danger", about: name })}
       </li>
     `
   );
@@ -160,12 +157,9 @@ function heldPart(
 }
 
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
-  return html`
-    <form method="post"
-      action="${visit.href("connections")}">${actFields(visit.visitor, "end", {
-        [kind]: id,
-      })}<button type="submit" class="small danger" aria-label="Remove access of ${name}">Remove access</button></form>
-  `;
+  return actButton(visit, "connections", "end", "Remove access", {
+    ...{ values: { [kind]: id }, kind: "danger", about: `of ${name}` },
+  });
 }
 
 function grantsTable(

@@ -1,7 +1,7 @@
 /** Live: calls that run and have just ended; cancelling one, pausing a client, stopping everything. */
 import type { Live } from "../live/live.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { actFields } from "./frame.ts";
+import { actButton } from "./frame.ts";
 import {
   type Act,
   ago,
@@ -94,26 +94,18 @@ export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Secti
   };
 }
 
-function actButton(
-  visit: Visit,
-  act: string,
-  label: string,
-  values: Readonly<Record<string, string>>,
-  about = "",
-): Html {
-  const kind = act === "resume" || act === "start" ? "plain" : "danger";
-  return html`<form method="post" action="${visit.href("live")}">${actFields(visit.visitor, act, values)}
-    <button type="submit" class="small ${kind}" aria-label="${`${label} ${about}`.trim()}">${label}</button></form>`;
-}
-
 function switchesPart({ switches: { stopped, paused } }: Live, visit: Visit, nameOf: (id: string) => string): Html {
   const all = stopped === null
-    ? actButton(visit, "stop", "Stop everything", {})
+    ? actButton(visit, "live", "stop", "Stop everything", { kind: "danger" })
     : html`<p class="note warn">Stopped by ${stopped.by}, ${ago(stopped.at, visit.now)}. Calls stay stopped over a
-        restart.</p>${actButton(visit, "start", "Let calls run again", {})}`;
+        restart.</p>${actButton(visit, "live", "start", "Let calls run again", { kind: "plain" })}`;
   const clients = paused.map(({ client, by, at }) =>
     html`<li>${nameOf(client)}, paused by ${by} ${ago(at, visit.now)} ${
-      actButton(visit, "resume", "Let it call again", { client }, nameOf(client))
+      actButton(visit, "live", "resume", "Let it call again", {
+        values: { client },
+        kind: "plain",
+        about: nameOf(client),
+      })
     }</li>`
   );
   return html`${all}${
@@ -137,8 +129,15 @@ function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => stri
       html`<strong>${tool}</strong>`,
       html`<code>${given}</code>`,
       ago(since, visit.now),
-      html`<div class="row">${actButton(visit, "cancel", "Cancel", { call: id }, tool)}${
-        visit.visitor.isAdministrator && actButton(visit, "pause", "Pause the client", { client }, nameOf(client))
+      html`<div class="row">${
+        actButton(visit, "live", "cancel", "Cancel", { values: { call: id }, kind: "danger", about: tool })
+      }${
+        visit.visitor.isAdministrator &&
+        actButton(visit, "live", "pause", "Pause the client", {
+          values: { client },
+          kind: "danger",
+          about: nameOf(client),
+        })
       }</div>`,
     ]),
     whenEmpty: "Nothing is running.",

@@ -1,7 +1,7 @@
 /** People: who may sign in; inviting, disabling, resetting, and naming administrators. */
 import type { Administration, UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { actFields } from "./frame.ts";
+import { actButton, actFields } from "./frame.ts";
 import { type Act, ago, dataTable, nextLink, pageOf, type Section, type Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
@@ -118,12 +118,7 @@ function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInI
     return html`<span class="quiet">Change this from the command line</span>`;
   }
   const button = (act: string, label: string): Html =>
-    html`
-      <form method="post"
-        action="${visit.href("people")}">${actFields(visit.visitor, act, {
-          user: id,
-        })}<button type="submit" class="small plain" aria-label="${label} ${id}">${label}</button></form>
-    `;
+    actButton(visit, "people", act, label, { values: { user: id }, kind: "plain", about: id });
   return html`<div class="row">
     ${disabled ? button("enable", "Enable") : button("disable", "Disable")}
     ${!signInIsElsewhere && !disabled && button("reset", "Reset passphrase")}
@@ -160,12 +155,9 @@ function pendingTable(pending: Pending, visit: Visit): Html | null {
       columns: ["Person", "For", "From", "Expires", "Actions"],
       rows: pending.map(({ id, userId, kind, by, expiresAt }) => [
         ...[userId, kind === "new" ? "A new account" : "A new passphrase", by, ago(expiresAt, visit.now)],
-        html`
-          <form method="post"
-            action="${visit.href("people")}">${actFields(visit.visitor, "withdraw", {
-              invitation: id,
-            })}<button type="submit" class="small plain" aria-label="Withdraw the link of ${userId}">Withdraw</button></form>
-        `,
+        actButton(visit, "people", "withdraw", "Withdraw", {
+          ...{ values: { invitation: id }, kind: "plain", about: `the link of ${userId}` },
+        }),
       ]),
       whenEmpty: "",
     })

@@ -12,7 +12,7 @@ import {
 } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { randomId } from "../../lib/random_secret.ts";
-import { actFields } from "./frame.ts";
+import { actButton, actFields } from "./frame.ts";
 import { type Act, type Section, timeOfDay, type Visit } from "./section.ts";
 
 interface RulesOptions {
@@ -64,10 +64,8 @@ export function rulesSection(options: RulesOptions): Section {
         ${now.length === 0 ? html`<p class="quiet">There are no rules: every call is allowed.</p>` : html`
           <ul class="rules">${now.map((rule) => ruleItem(rule, visit))}</ul>
         `}
-        ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") && html`
-          <form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, "guard")}
-            <button type="submit" class="small">Ask before anything is changed</button></form>
-        `}
+        ${!now.some(({ tool, verdict }) => tool === everyChange && verdict === "ask") &&
+          actButton(visit, "rules", "guard", "Ask before anything is changed")}
         <h2>Add a rule</h2>
         ${ruleForm(visit, { clients, people, tools: options.tools })}
       `;
@@ -81,7 +79,8 @@ export function rulesSection(options: RulesOptions): Section {
       add: {
         done: "The rule was added.",
         confirm: () => "change the rules",
-        async run({ form, visitor, address, now, href }) {
+        async run(visit) {
+          const { form, visitor, address, now, href } = visit;
           const rule = ruleFrom(form, { ...options, clients: await options.clients() });
           if (typeof rule === "string") return { problem: rule };
           if (form.get("trial") !== null) {
@@ -100,8 +99,7 @@ export function rulesSection(options: RulesOptions): Section {
                     rule.verdict
                   ]} already.
                 `}</p>
-              <form method="post" action="${href("rules")}">${actFields(visitor, "add", fieldsOf(rule))}
-                <button type="submit" class="small">Add this rule</button></form>
+              ${actButton(visit, "rules", "add", "Add this rule", { values: fieldsOf(rule) })}
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
           }
@@ -165,14 +163,13 @@ function fieldsOf(rule: Rule): Readonly<Record<string, string>> {
 
 function ruleItem(rule: Rule, visit: Visit): Html {
   const words = ruleWords(rule);
-  const button = (act: string, label: string): Html =>
-    html`<form method="post" action="${visit.href("rules")}">${actFields(visit.visitor, act, { rule: rule.id })}
-      <button type="submit" class="small plain" aria-label="${label}: ${words}">${label}</button></form>`;
   return html`<li>${words}${
     rule.until !== undefined && html`
       <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
     `
-  }<div class="row">${button("remove", "Remove")}</div></li>`;
+  }<div class="row">${
+    actButton(visit, "rules", "remove", "Remove", { values: { rule: rule.id }, kind: "plain", about: words })
+  }</div></li>`;
 }
 
 function ruleForm(
