@@ -69,9 +69,8 @@ async function isThere(workspace: Workspace): Promise<boolean> {
   return looked === null || looked.ok;
 }
 
-async function tidyWorkspace(workspace: Workspace, now: number): Promise<void> {
-  await workspace.sweepDrafts(now);
-  await workspace.trash?.tidy(now);
+async function tidyWorkspace({ trash }: Workspace, now: number): Promise<void> {
+  await trash?.tidy(now);
 }
 
 /** Opens the shared workspace (`null`) or the one of a user's directory name, where the configuration says. */

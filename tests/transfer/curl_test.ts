@@ -17,7 +17,7 @@ Deno.test({
   ...skippedUnless(
     hasProgram("curl"),
     "there is no curl",
-    "curl -T puts a file and goes on where it broke, curl -O gets it by its name, -C - goes on in the middle, and -J names it as it is called",
+    "curl -T puts a file, again where it broke, curl -O gets it by its name, -C - goes on in the middle, and -J names it as it is called",
   ),
   fn: () =>
     withFileServer({}, async (files) => {
@@ -34,25 +34,11 @@ Deno.test({
         assert.deepEqual(Deno.readFileSync(`${files.root}/b.bin`), content);
 
         const broken = await uploadLink(files, "c.bin");
-        const question = [
-          "-X",
-          "PUT",
-          "-H",
-          "Content-Range: bytes */*",
-          "-o",
-          "/dev/null",
-          "-w",
-          "%{header_json}",
-          broken,
-        ];
-        const there = async (): Promise<string> => JSON.parse((await curl(directory, ...question)).text).range?.[0];
-        assert.equal(await there(), undefined);
         await curl(directory, "-fT", "here.bin", "--limit-rate", "4M", "-m", "1", broken); // which gives up
-        await until("its part is kept", () => files.server.stderr().includes('"outcome":"hung_up"'));
-        const from = Number((await there()).slice("bytes=0-".length)) + 1;
-        assert.ok(from > 0 && from < content.length, `${from}`);
-        const resumed = await curl(directory, "-fT", "here.bin", "-C", `${from}`, broken);
-        assert.deepEqual([resumed.code, JSON.parse(resumed.text).size_bytes], [0, content.length], resumed.text);
+        await until("it has ended", () => files.server.stderr().includes('"outcome":"hung_up"'));
+        assert.equal((await curl(directory, "-fT", "here.bin", "-C", "4000000", broken)).code, 22);
+        const again = await curl(directory, "-fT", "here.bin", broken);
+        assert.deepEqual([again.code, JSON.parse(again.text).size_bytes], [0, content.length], again.text);
         assert.deepEqual(Deno.readFileSync(`${files.root}/c.bin`), content);
 
         const url = await downloadLink(files, "Übersicht.bin");
@@ -62,8 +48,7 @@ Deno.test({
         assert.equal(rest.code, 0, rest.text);
         assert.deepEqual(Deno.readFileSync(`${directory}/_bersicht.bin`), content);
         await until("the link is used up", async () => (await ask(url)).status === 404);
-        const again = await curl(directory, "-f", url);
-        assert.equal(again.code, 22); // curl's word for an HTTP error
+        assert.equal((await curl(directory, "-f", url)).code, 22); // curl's word for an HTTP error
 
         const named = await curl(directory, "-fOJ", await downloadLink(files, "b.bin"));
         assert.equal(named.code, 0, named.text);

@@ -109,17 +109,51 @@ Deno.test("a link gives its bytes once, whatever ranges ask for, one after the o
     }
   }));
 
-Deno.test("who knows the ETag gets what was lost, and not the file again and again", () =>
-  withFileServer({ fill: (root) => Deno.writeTextFileSync(`${root}/f`, "0123456789") }, async (files) => {
+Deno.test("the client that began a transfer may repeat a little, four times, and no other client anything", () =>
+  withFileServer({ fill: (root) => Deno.writeFileSync(`${root}/f`, large) }, async (files) => {
     const url = await downloadLink(files, "f");
-    assert.equal((await ask(url, { headers: { range: "bytes=99-" } })).headers.get("etag"), null);
-    const etag = (await ask(url, { headers: { range: "bytes=0-0" } })).headers.get("etag") ?? "";
-    let sum = 1;
+    assert.equal((await ask(url, { headers: { range: "bytes=99999999-" } })).headers.get("etag"), null);
+    const first = await fetch(url);
+    const etag = first.headers.get("etag") ?? "";
+    await first.arrayBuffer();
+    const statuses: number[] = [];
     for (let index = 0; index < 20; index++) {
-      const answer = await ask(url, { headers: { range: "bytes=0-8", "if-range": etag } });
-      if (answer.status === 206) sum += answer.text.length;
+      for (
+        const headers of [{ range: "bytes=1-" }, { range: "bytes=1-", "if-range": '"other"' }, { "if-range": etag }]
+      ) {
+        assert.equal((await ask(url, { headers })).status, 404);
+      }
+      assert.equal((await ask(url, { headers: { range: "bytes=0-", "if-range": etag } })).status, 404, "all of it");
+      statuses.push((await ask(url, { headers: { range: "bytes=4999990-", "if-range": etag } })).status);
     }
-    assert.ok(sum >= 10 && sum < 30, `${sum}`);
+    assert.deepEqual(statuses.filter((status) => status === 206).length, 4);
+    assert.deepEqual(statuses.slice(0, 4), [206, 206, 206, 206]);
+  }));
+
+Deno.test("of a large file nothing is sent again but what may be lost on the way", () =>
+  withFileServer({ fill: (root) => Deno.writeFileSync(`${root}/f`, new Uint8Array(30 * megabyte)) }, async (files) => {
+    const url = await downloadLink(files, "f");
+    const first = await fetch(url);
+    const headers = { "if-range": first.headers.get("etag") ?? "" };
+    await first.arrayBuffer();
+    for (const [from, status] of [[1, 404], [15 * megabyte, 404], [25 * megabyte, 206]] as const) {
+      const answer = await fetch(url, { headers: { ...headers, range: `bytes=${from}-` } });
+      await answer.arrayBuffer();
+      assert.equal(answer.status, status, `from ${from}`);
+    }
+  }));
+
+Deno.test("a download that has begun goes on after its link's time, and a link that was not used does not", () =>
+  withFileServer({
+    bounds: { transfers: { linkLifetimeMs: 2_000, requestsPerMinute: 10_000 } },
+    fill: (root) => Deno.writeFileSync(`${root}/f`, large),
+  }, async (files) => {
+    const [begun, unused] = [await downloadLink(files, "f"), await downloadLink(files, "f")];
+    assert.equal((await ask(begun, { headers: { range: "bytes=0-99" } })).status, 206);
+    await until("the other is too late", async () => (await ask(unused, { method: "HEAD" })).status === 404);
+    const rest = await fetch(begun, { headers: { range: "bytes=100-" } });
+    assert.equal((await rest.arrayBuffer()).byteLength, large.length - 100);
+    await until("it is used up", async () => (await ask(begun)).status === 404);
   }));
 
 Deno.test("ranges as RFC 9110 §14 has them; what is not a range of one part gets the whole file", () =>
@@ -154,7 +188,8 @@ Deno.test("ranges as RFC 9110 §14 has them; what is not a range of one part get
     const etag = (await ask(url, { headers: { range: "bytes=0-0" } })).headers.get("etag") ?? "";
     const same = await ask(url, { headers: { range: "bytes=2-4", "if-range": etag } });
     assert.deepEqual([same.status, same.text], [206, "234"]);
-    const other = await ask(url, { headers: { range: "bytes=2-4", "if-range": '"other"' } });
+    const anew = await downloadLink(files, "f");
+    const other = await ask(anew, { headers: { range: "bytes=2-4", "if-range": '"other"' } });
     assert.deepEqual([other.status, other.text], [200, "0123456789"]);
   }));
 

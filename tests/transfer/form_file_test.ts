@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
-import { fileOfForm, formBoundary, FormProblem } from "../../src/files/transfer/upload_body.ts";
+import { fileOfForm, formBoundary, FormProblem } from "../../src/files/transfer/upload.ts";
 
 const head = 'Content-Disposition: form-data; name="file"; filename="a"\r\nContent-Type: text/plain\r\n\r\n';
 const byte = fc.constantFrom("\r", "\n", "-", "b", "x", "\r\n--", "\r\n--b");

@@ -3,7 +3,6 @@ import { changeCount } from "./killing_fs.ts";
 import { killingKernel } from "./killing_kernel.ts";
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import type { WorkspacePath } from "../../src/files/workspace/path.ts";
-import type { Outcome } from "../../src/files/workspace/port.ts";
 
 const [root, what, mode, trash] = Deno.args;
 if (root === undefined) throw new Error("usage: change_once.ts ROOT CHANGE MODE [trash]");
@@ -17,7 +16,6 @@ const bytes = new TextEncoder().encode("new!".repeat(1000));
 const changes = {
   overwrite: () => workspace.write(at("d/f"), bytes),
   receive: () => workspace.receive(at("d/f"), pieces()),
-  draft: () => receiveInTwo(at("d/f")),
   append: () => workspace.write(at("d/f"), bytes, { mode: "append" }),
   create: () => workspace.write(at("d/e/new"), bytes, { mode: "create" }),
   copy: () => workspace.copy(at("d/f"), at("g"), { overwrite: true }),
@@ -27,20 +25,6 @@ const changes = {
   remove_tree: () => workspace.remove(at("d"), { recursive: true }),
   make_directory: () => workspace.makeDirectory(at("d/i/j")),
 };
-async function receiveInTwo(path: WorkspacePath): Promise<Outcome<unknown>> {
-  for await (const piece of pieces()) {
-    const opened = await workspace.openDraft(path, { id: "draft", isNew: false });
-    if (!opened.ok) return opened;
-    const draft = opened.value;
-    if (draft === null) break;
-    const added = await draft.append(piece);
-    if (!added.ok) return added;
-    if (draft.sizeBytes === bytes.length) return await draft.place();
-    await draft.close();
-  }
-  throw new Error("The draft was not whole");
-}
-
 async function* pieces(): AsyncGenerator<Uint8Array> {
   for (const part of [bytes.subarray(0, 1_000), bytes.subarray(1_000)]) yield await Promise.resolve(part);
 }

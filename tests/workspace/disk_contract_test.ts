@@ -1,7 +1,6 @@
 import { openDiskWorkspace } from "../../src/files/disk/disk_workspace.ts";
 import { makeConfinedBase } from "./confined_base.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
-import { testDraftContract } from "./draft_contract.ts";
 import { testTrashContract } from "./trash_contract.ts";
 import { diskModes } from "./disk_modes.ts";
 
@@ -20,5 +19,4 @@ for (const { name, kernel } of diskModes) {
   };
   testWorkspaceContract(`disk workspace, ${name}`, open);
   testTrashContract(`disk workspace, ${name}`, open);
-  testDraftContract(`disk workspace, ${name}`, open);
 }

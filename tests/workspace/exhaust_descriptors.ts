@@ -29,19 +29,6 @@ const operations: Readonly<Record<string, (workspace: Workspace) => unknown>> = 
   move: (workspace) => workspace.move(at("a/b/f"), at("a/m"), { overwrite: true }),
   remove: (workspace) => workspace.remove(at("a"), { recursive: true }),
   "make a directory": (workspace) => workspace.makeDirectory(at("q/r/s")),
-  draft: async (workspace) => {
-    for (const isLast of [false, true]) {
-      const opened = await workspace.openDraft(at("a/d"), { id: "one", isNew: false });
-      if (!opened.ok) return opened;
-      if (opened.value === null) throw new Error("another has it open");
-      const added = await opened.value.append(bytes);
-      const placed = added.ok && isLast ? await opened.value.place() : null;
-      await opened.value.close();
-      if (placed !== null) return placed;
-      if (!added.ok) return added;
-    }
-    return { ok: false, error: "it was not placed" };
-  },
 };
 
 async function* pieces(): AsyncGenerator<Uint8Array> {
@@ -68,7 +55,7 @@ async function attempt(name: string, operation: (workspace: Workspace) => unknow
   for (const file of others) file.close();
   const kept = openBelow(root).filter((path) => !/\.(portcullis|lock)$/.test(path));
   const second = await outcomeOf(() => operation(workspace.begin(author)));
-  const staged = Array.from(readStaging(), ({ name }) => name).filter((each) => !/\.lock$|^trash$|^drafts$/.test(each));
+  const staged = Array.from(readStaging(), ({ name }) => name).filter((each) => !/\.lock$|^trash$/.test(each));
   await workspace.close();
   const left = openBelow(root);
   const isSound = !first.startsWith("threw") && !second.startsWith("threw") && !second.includes("io");

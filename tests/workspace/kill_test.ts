@@ -87,7 +87,6 @@ function checkContents(root: string, acknowledged: readonly string[]): void {
 const changes = {
   overwrite: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
   receive: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
-  draft: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added),
   append: (tree: string) => Deno.writeTextFileSync(`${tree}/d/f`, added, { append: true }),
   create(tree: string) {
     Deno.mkdirSync(`${tree}/d/e`);
@@ -118,7 +117,6 @@ for (const { what, change, mode } of cases) {
       change(model);
       const changed = filesOf(model);
       let kills = 0;
-      let wasWhole = false;
       for (let isDone = false; !isDone;) {
         const root = plant(`${directory}/${kills}`);
         const { signal, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
@@ -134,13 +132,7 @@ for (const { what, change, mode } of cases) {
         const left = filesOf(root);
         assert.ok(left === changed || (!isDone && left === old), `step ${kills}: ${left}`);
         await openDiskWorkspace({ root }).close();
-        assert.deepEqual(stagingNames(root).filter((name) => name !== "drafts"), []);
-        for (const draft of draftsOf(root)) assert.ok(what === "draft" && added.startsWith(draft));
-        const isWhole = draftsOf(root).includes(added);
-        assert.ok(left === changed || isWhole || !wasWhole, `step ${kills}: the whole draft is lost`);
-        wasWhole ||= isWhole;
-        await openDiskWorkspace({ root, limits: { draftKeepMs: 0 } }).close();
-        assert.deepEqual(draftsOf(root), []);
+        assert.deepEqual(stagingNames(root), []);
         assert.equal(filesOf(root), left);
       }
       assert.ok(kills >= 1, "no step was met");
@@ -191,10 +183,6 @@ function namesIn(directory: string): string[] {
 }
 
 /** What is kept of contents that were not whole. */
-function draftsOf(root: string): string[] {
-  const drafts = `${root}/${stagingDirectoryName}/drafts`;
-  return namesIn(drafts).map((name) => Deno.readTextFileSync(`${drafts}/${name}`));
-}
 
 function stagingNames(root: string): string[] {
   return namesIn(`${root}/${stagingDirectoryName}`);

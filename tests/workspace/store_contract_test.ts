@@ -3,7 +3,6 @@ import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { createStoreKeys } from "../../src/files/store/records.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
-import { testDraftContract } from "./draft_contract.ts";
 import { testTrashContract } from "./trash_contract.ts";
 
 const open: OpenWorkspace = (settings) => {
@@ -27,4 +26,3 @@ const open: OpenWorkspace = (settings) => {
 
 testWorkspaceContract("store-backed workspace", open);
 testTrashContract("store-backed workspace", open);
-testDraftContract("store-backed workspace", open);

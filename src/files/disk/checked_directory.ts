@@ -254,10 +254,6 @@ class CheckedDirectory implements DiskDirectory {
     return fileOf(openSync(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o666));
   }
 
-  openToAppend(name: string): DiskFile {
-    return fileOf(openToAppend(this.#at(name)));
-  }
-
   openLock(name: string, create: boolean): DiskLock | null {
     const path = this.#at(name);
     if (!create && lstatOrNull(path)?.isFile !== true) return null;

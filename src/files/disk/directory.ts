@@ -89,8 +89,6 @@ export interface DiskDirectory {
   /** Opens a file in the staging directory, where no path of a caller leads; `null` when there is no file. */
   openOwn(name: string): DiskFile | null;
   createFile(name: string): DiskFile;
-  /** Opens a file of the server's own to write at its end. */
-  openToAppend(name: string): DiskFile;
   /** Opens a file to lock it; `null` when there is none, or no file. */
   openLock(name: string, create: boolean): DiskLock | null;
   /** Opens this directory to lock it. */

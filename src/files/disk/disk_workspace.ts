@@ -14,7 +14,7 @@ import { createKernelAccess } from "./kernel_directory.ts";
 import { createInnerLinks } from "./inner_links.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
-import { openDiskDraft, receiveDiskFile, sweepDiskDrafts } from "./draft.ts";
+import { receiveDiskFile } from "./receive.ts";
 import { createDiskQuota } from "./quota.ts";
 import { removeDiskEntry } from "./remove.ts";
 import { findInside } from "./resolve.ts";
@@ -89,7 +89,6 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     change: null,
     writers: createKeyedMutex(),
   };
-  sweepDiskDrafts(disk, clock());
   if (opened !== null && isThereTrash(access)) void opened.tidy(clock());
   const close = async (): Promise<void> => {
     await opened?.close();
@@ -131,8 +130,6 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
     write: (path, bytes, writeOptions) =>
       made(async (own) => await settle(() => writeDiskFile(own, path, bytes, writeOptions))),
     receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
-    openDraft: (path, draftOptions) => openDiskDraft(changing(), path, draftOptions),
-    sweepDrafts: async (now) => await sweepDiskDrafts(disk, now),
     copy: (from, to, copyOptions) => made(async (own) => await settle(() => copyDiskFile(own, from, to, copyOptions))),
     move: (from, to, moveOptions) => made((own) => moveDiskEntry(own, from, to, moveOptions)),
     remove: (path, removeOptions) => settled(removeDiskEntry(changing(), path, removeOptions)),

@@ -311,10 +311,6 @@ class KernelDirectory implements DiskDirectory {
     return openAny(this.#descriptor.open(name, "create"));
   }
 
-  openToAppend(name: string): DiskFile {
-    return openAny(this.#descriptor.open(name, "append"));
-  }
-
   openLock(name: string, create: boolean): DiskLock | null {
     if (!create && this.statusOf(name)?.isFile !== true) return null;
     return openFile(this.#descriptor.open(name, create ? "create_lock" : "lock"));

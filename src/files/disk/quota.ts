@@ -18,8 +18,6 @@ export interface DiskQuota {
   add(bytes: number, entries: number): void;
   /** Holds room for a content on its way, so many bytes in all, or refuses more; 0 gives it back. */
   hold(name: string, bytes: number): Outcome<null>;
-  /** The sizes of the contents for which no request brings more now; those that hold room are counted already. */
-  holdIdle(sizes: ReadonlyMap<string, number>): void;
   /** Forgets the measurement, after a change whose extent is not known. */
   forget(): void;
 }
@@ -35,7 +33,6 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
   let measuring: Promise<void> | null = null;
   const held = new Map<string, number>();
   let heldBytes = 0;
-  let idleBytes = 0;
 
   const measureNow = async (): Promise<void> => {
     const found = { bytes: 0, entries: 0 };
@@ -47,7 +44,7 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
     measuredAt = clock();
   };
   const check: DiskQuota["check"] = (bytes, entries) => {
-    if (maxTotalBytes !== null && bytes > 0 && used.bytes + heldBytes + idleBytes + bytes > maxTotalBytes) {
+    if (maxTotalBytes !== null && bytes > 0 && used.bytes + heldBytes + bytes > maxTotalBytes) {
       return failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" });
     }
     if (maxFiles !== null && entries > 0 && used.entries + entries > maxFiles) {
@@ -70,10 +67,6 @@ export function createDiskQuota(access: DiskAccess, limits: WorkspaceLimits, clo
       if (bytes === 0) held.delete(name);
       else held.set(name, bytes);
       return room;
-    },
-    holdIdle(sizes) {
-      idleBytes = 0;
-      for (const [name, bytes] of sizes) if (!held.has(name)) idleBytes += bytes;
     },
     add(bytes, entries) {
       used = { bytes: used.bytes + bytes, entries: used.entries + entries };

@@ -11,21 +11,31 @@ import {
   type DiskInfo,
   type DiskLock,
   identityOf,
+  isForeign,
   isSame,
   toRefusal,
 } from "./directory.ts";
-import {
-  ensureDirectory,
-  enterDrafts,
-  existingDirectory,
-  openDraftFile,
-  type OpenedDraft,
-  restoreDraft,
-} from "./drafts.ts";
 import { enterTrash, saveOldVersion } from "./trash_directory.ts";
 import { failure, success } from "../../lib/result.ts";
 import { pause } from "../../lib/time.ts";
+import { stagingDirectoryName } from "../workspace/path.ts";
 import type { Outcome } from "../workspace/port.ts";
+
+/** The staging directory; `null` where something else has its name, such as a link that would take writes outside. */
+function existingDirectory(access: DiskAccess): DiskDirectory | null {
+  const root = access.root();
+  const info = root?.statusOf(stagingDirectoryName);
+  if (!root || !info?.isDirectory || isForeign(root.status(), info)) return null;
+  return root.enter(stagingDirectoryName);
+}
+
+/** The same, made when there is none. */
+function ensureDirectory(access: DiskAccess): DiskDirectory | null {
+  const existing = existingDirectory(access);
+  if (existing !== null) return existing;
+  access.root()?.makeDirectory(stagingDirectoryName, 0o700);
+  return existingDirectory(access);
+}
 
 // Cleans up in the staging directory after processes that are gone.
 
@@ -33,8 +43,6 @@ import type { Outcome } from "../workspace/port.ts";
 const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
 /** An entry to be deleted: its owner, an id, and the identity of what the deletion is about. */
 const takenName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9-]+)$/;
-/** A draft on its way to its place: its owner, an id, and the draft's name. */
-const stagedDraftName = /^([0-9A-Za-z-]+)\.[0-9A-Za-z-]+\.([0-9a-f]{64})$/;
 const keptDirectoryName = "kept";
 
 /** Removes what processes that are gone have left in the staging directory; files of living processes stay. */
@@ -45,7 +53,7 @@ export function sweepStaging(access: DiskAccess): void {
     const filesOf = new Map<string, string[]>();
     using listing = directory.list(".");
     for (const { name } of listing.entries()) {
-      const owner = (stagedName.exec(name) ?? stagedDraftName.exec(name) ?? takenName.exec(name))?.[1];
+      const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
       if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
     }
     for (const [owner, names] of filesOf) {
@@ -62,8 +70,6 @@ export function sweepStaging(access: DiskAccess): void {
 
 function removeLeftover(directory: DiskDirectory, name: string): void {
   if (saveOldVersion(directory, name)) return;
-  const draft = stagedDraftName.exec(name)?.[2];
-  if (draft !== undefined) return restoreDraft(directory, name, draft);
   const identity = takenName.exec(name)?.[2];
   const info = identity === undefined ? null : directory.statusOf(name);
   if (info !== null && identityOf(info) !== identity) keep(directory, name, name);
@@ -99,13 +105,6 @@ export interface StagedFile {
 export interface Staging {
   /** Makes an empty file with a random name, or this one. The caller closes it, and places or discards it. */
   create(name?: string): Outcome<StagedFile>;
-  /** Opens a draft (drafts.ts); `null` while another has it open. */
-  openDraft(name: string, isNew: boolean): Outcome<OpenedDraft | null>;
-  /** Has a draft put in place, as a staged file with this name; it is a draft again where that is refused. */
-  placeDraft<T>(draft: OpenedDraft, own: string | undefined, place: (staged: StagedFile) => Outcome<T>): Outcome<T>;
-  discardDraft(draft: OpenedDraft): void;
-  /** Opens a draft once more, to be read. */
-  reopenDraft(draft: OpenedDraft): DiskFile;
   /** Opens a staged file to read it again. */
   openStaged(name: string): DiskFile;
   /** Gives a staged or taken entry a name outside, unless there is something of that name; says whether it did. */
@@ -203,24 +202,6 @@ export function createStaging(access: DiskAccess, randomId: () => string): Stagi
           return { name, file: directory.createFile(name) };
         })
       ),
-    openDraft: (name, isNew) => access.step(() => attempt((directory) => openDraftFile(directory, name, isNew))),
-    placeDraft: (draft, own, place) =>
-      access.step(() => {
-        const name = `${owner}.${own ?? randomId()}.${draft.name}`; // for a sweep after a kill
-        const drafts = enterDrafts(opened());
-        drafts.rename(draft.name, opened(), name);
-        let isPlaced = false;
-        try {
-          const placed = place({ name, file: draft.file });
-          isPlaced = placed.ok;
-          return placed;
-        } finally {
-          // a file that another process replaced right after is gone from here
-          if (!isPlaced && opened().statusOf(name) !== null) opened().rename(name, drafts, draft.name);
-        }
-      }),
-    discardDraft: (draft) => access.step(() => enterDrafts(opened()).removeFile(draft.name)),
-    reopenDraft: (draft) => access.step(() => reopen(enterDrafts(opened()), draft.name)),
     openStaged: (name) => access.step(() => reopen(opened(), name)),
     placeNew: (name, to, newName) => opened().renameNew(name, to, newName),
     place: (name, to, newName) => opened().rename(name, to, newName),

@@ -4,16 +4,8 @@ import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../workspace/port.ts";
 import { findInStore, type Store } from "./context.ts";
-import {
-  chunkBytes,
-  chunksPerBatch,
-  type DraftRecord,
-  type FileRecord,
-  parseChunk,
-  parseDraft,
-  toChunk,
-} from "./records.ts";
-import type { Put, StorageKey, VersionCheck } from "../../storage/mod.ts";
+import { chunkBytes, chunksPerBatch, type FileRecord, parseChunk, toChunk } from "./records.ts";
+import type { Put, StorageKey } from "../../storage/mod.ts";
 
 const maxReadAttempts = 5;
 
@@ -120,19 +112,15 @@ export interface StagedContent {
   readonly record: FileRecord;
   /** Chunks that go into the same batch as the entry. */
   readonly puts: readonly Put[];
-  /** That the draft is still this one's. */
-  readonly checks: readonly VersionCheck[];
   /** What listed the chunks that are stored already. */
   readonly deletes: readonly StorageKey[];
 }
 
-export interface ContentStaging {
+interface ContentStaging {
   readonly sizeBytes: number;
-  /** Stores what fills a batch; `false` when another goes on with the draft. */
-  add(piece: Uint8Array): Promise<boolean>;
-  finish(): Promise<StagedContent>;
-  /** Stores all that was added, for a later request; `false` when another goes on with the draft. */
-  keep(): Promise<boolean>;
+  /** Stores what fills a batch. */
+  add(piece: Uint8Array): Promise<void>;
+  finish(): StagedContent;
   drop(): Promise<void>;
 }
 
@@ -156,83 +144,35 @@ export async function stageContent(
       await staging.add(piece);
     }
     isWhole = true;
-    return await staging.finish();
+    return staging.finish();
   } finally {
     if (!isWhole) await staging.drop();
   }
 }
 
-/** A draft as it was found, and the id of the one who goes on with it. */
-export interface FoundDraft {
-  readonly key: StorageKey;
-  readonly holder: string;
-  /** `null` when there is none. */
-  readonly version: string | null;
-  readonly record: DraftRecord | null;
-}
-
-/** Takes over a draft, so that others who write it end; `null` where another was first. */
-export async function takeDraft(store: Store, found: FoundDraft): Promise<ContentStaging | null> {
-  const { key, record, holder } = found;
-  if (record === null) return createContentStaging(store, found, null);
-  const version = await putDraft(store, found.version, key, { ...record, holder });
-  if (version === null) return null;
-  const tail = record.sizeBytes % chunkBytes;
-  const index = Math.floor(record.sizeBytes / chunkBytes);
-  const stored = tail === 0 ? null : await store.storage.get(store.keys.chunk(record.generation, index));
-  if (tail > 0 && stored === null) return null;
-  const last = stored === null ? new Uint8Array() : parseChunk(stored.value).subarray(0, tail);
-  return createContentStaging(store, { ...found, version }, last);
-}
-
-/** The version of the stored draft; `null` where another was first. */
-async function putDraft(
-  { storage }: Store,
-  version: string | null,
-  key: StorageKey,
-  record: DraftRecord,
-  puts: readonly Put[] = [],
-): Promise<string | null> {
-  if (!await storage.commit({ checks: [{ key, version }], puts: [...puts, { key, value: record }] })) return null;
-  const stored = await storage.get(key);
-  return stored !== null && parseDraft(stored.value).holder === record.holder ? stored.version : null;
-}
-
-export function createContentStaging(store: Store, draft?: FoundDraft, last: Uint8Array | null = null): ContentStaging {
+export function createContentStaging(store: Store): ContentStaging {
   const { storage, keys, clock } = store;
-  const generation = draft?.record?.generation ?? store.randomId();
-  let sizeBytes = draft?.record?.sizeBytes ?? 0;
-  const digest = sizeBytes === 0 ? createDigest() : null;
+  const generation = store.randomId();
+  const digest = createDigest();
   const pending: Put[] = [];
+  let sizeBytes = 0;
   let chunk = new Uint8Array(chunkBytes);
-  let filled = last?.byteLength ?? 0;
-  if (last !== null) chunk.set(last);
-  let chunkCount = (sizeBytes - filled) / chunkBytes;
-  let isStaged = sizeBytes > 0;
-  let version = draft?.version ?? null;
+  let filled = 0;
+  let chunkCount = 0;
+  let isStaged = false;
 
-  const putChunk = (): Put => ({
-    key: keys.chunk(generation, chunkCount),
-    value: toChunk(chunk.subarray(0, filled)),
-  });
-  const save = async (puts: readonly Put[], savedBytes: number): Promise<boolean> => {
-    // the list of what is staged comes first, so that a crash leaves nothing that the sweeper does not find
-    const count = Math.ceil(savedBytes / chunkBytes);
-    await storage.commit({ puts: [{ key: keys.staged(generation), value: { chunkCount: count, since: clock() } }] });
-    isStaged = true;
-    if (draft === undefined) return await storage.commit({ puts });
-    const record = { generation, sizeBytes: savedBytes, since: clock(), holder: draft.holder };
-    const saved = await putDraft(store, version, draft.key, record, puts);
-    version = saved ?? version;
-    return saved !== null;
+  const putChunk = (): void => {
+    pending.push({ key: keys.chunk(generation, chunkCount), value: toChunk(chunk.subarray(0, filled)) });
+    chunkCount += 1;
+    chunk = new Uint8Array(chunkBytes);
+    filled = 0;
   };
-  const saveAll = (): Promise<boolean> => save([...pending.splice(0), ...filled === 0 ? [] : [putChunk()]], sizeBytes);
   return {
     get sizeBytes() {
       return sizeBytes;
     },
     async add(piece) {
-      digest?.update(piece);
+      digest.update(piece);
       sizeBytes += piece.byteLength;
       for (let offset = 0; offset < piece.byteLength;) {
         const part = piece.subarray(offset, offset + chunkBytes - filled);
@@ -240,40 +180,24 @@ export function createContentStaging(store: Store, draft?: FoundDraft, last: Uin
         filled += part.byteLength;
         offset += part.byteLength;
         if (filled < chunkBytes) continue;
-        pending.push(putChunk());
-        chunkCount += 1;
-        chunk = new Uint8Array(chunkBytes);
-        filled = 0;
+        putChunk();
         if (pending.length < chunksPerBatch) continue;
-        if (!await save(pending.splice(0), chunkCount * chunkBytes)) return false;
+        // the list of what is staged comes first, so that a crash leaves nothing that the sweeper does not find
+        await storage.commit({ puts: [{ key: keys.staged(generation), value: { chunkCount, since: clock() } }] });
+        isStaged = true;
+        await storage.commit({ puts: pending.splice(0) });
       }
-      return true;
     },
-    async finish() {
-      if (digest === null) await saveAll();
-      const count = chunkCount + (filled > 0 ? 1 : 0);
-      const sha256 = digest?.digest("hex") ?? await digestOf(store, generation, count);
-      const puts = digest === null || filled === 0 ? pending : [...pending, putChunk()];
+    finish() {
+      if (filled > 0) putChunk();
       return {
-        record: { kind: "file", generation, chunkCount: count, sizeBytes, sha256, modifiedAt: clock() },
-        puts,
-        checks: draft === undefined ? [] : [{ key: draft.key, version }],
-        deletes: [...isStaged ? [keys.staged(generation)] : [], ...draft === undefined ? [] : [draft.key]],
+        record: { kind: "file", generation, chunkCount, sizeBytes, sha256: digest.digest("hex"), modifiedAt: clock() },
+        puts: pending,
+        deletes: isStaged ? [keys.staged(generation)] : [],
       };
     },
-    keep: saveAll,
     async drop() {
-      if (draft !== undefined && version !== null) {
-        const isOurs = await storage.commit({ checks: [{ key: draft.key, version }], deletes: [draft.key] });
-        if (!isOurs) return;
-      }
       if (isStaged) await dropGeneration(store, generation, chunkCount + 1);
     },
   };
-}
-
-async function digestOf(store: Store, generation: string, chunkCount: number): Promise<string> {
-  const digest = createDigest();
-  for await (const piece of readStorePieces(store, { generation, chunkCount })) digest.update(piece);
-  return digest.digest("hex");
 }

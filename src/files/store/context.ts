@@ -24,8 +24,8 @@ export interface Store {
   readonly change: RecordedChange | null;
   /** Changes of this process go one after the other; other processes are met by version checks. */
   readonly changes: KeyedMutex;
-  /** What contents on their way to this process will add, outside the quota until they are there, and which drafts are among them. */
-  readonly arriving: { bytes: number; readonly drafts: Set<string> };
+  /** What contents on their way to this process will add, outside the quota until they are there. */
+  readonly arriving: { bytes: number };
 }
 
 /** A change that is being made. */

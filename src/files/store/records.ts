@@ -36,13 +36,6 @@ const changeRecord = z.object({
 /** A step of a change, and the entry that it keeps; `null`: none, or it was put back. */
 const keptStepRecord = stepRecord.unwrap().extend({ entry: entryRecord.nullable() });
 const usageRecord = z.object({ bytes: z.number(), entries: z.number() });
-const draftRecord = z.object({
-  generation: z.string(),
-  sizeBytes: z.int().min(0),
-  since: z.number(),
-  /** The one who goes on with it. */
-  holder: z.string(),
-});
 const stagedRecord = z.object({ chunkCount: z.int().min(0), since: z.number() });
 
 export type DirectoryRecord = z.infer<typeof directoryRecord>;
@@ -62,9 +55,6 @@ export interface StoreKeys {
   /** A generation that is being written. */
   staged(generation: string): StorageKey;
   readonly allStaged: StorageKey;
-  /** A content that later requests go on with; its chunks are staged. */
-  draft(id: string): StorageKey;
-  readonly allDrafts: StorageKey;
   gone(id: string): StorageKey;
   readonly allGone: StorageKey;
   readonly usage: StorageKey;
@@ -88,8 +78,6 @@ export function createStoreKeys(name: string): StoreKeys {
     chunk: (generation, index) => at("chunk", generation, String(index).padStart(6, "0")),
     staged: (generation) => at("staged", generation),
     allStaged: at("staged"),
-    draft: (id) => at("draft", id),
-    allDrafts: at("draft"),
     gone: (id) => at("gone", id),
     allGone: at("gone"),
     usage: at("usage"),
@@ -124,13 +112,6 @@ export function parseUsage(value: unknown): UsageRecord {
 /** A generation that is being written. Throws when the store holds something else. */
 export function parseStaged(value: unknown): { readonly chunkCount: number; readonly since: number } {
   return parseStored(stagedRecord, value, "workspace staged");
-}
-
-export type DraftRecord = z.infer<typeof draftRecord>;
-
-/** A draft. Throws when the store holds something else. */
-export function parseDraft(value: unknown): DraftRecord {
-  return parseStored(draftRecord, value, "workspace draft");
 }
 
 /** A change without its steps. Throws when the store holds something else. */

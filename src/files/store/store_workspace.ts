@@ -13,7 +13,7 @@ import {
   type Workspace,
   type WorkspaceLimits,
 } from "../workspace/port.ts";
-import { openStoreDraft, receiveStoreFile, sweepStoreDrafts } from "./draft.ts";
+import { receiveStoreFile } from "./receive.ts";
 import { sweepStore } from "./sweep.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
 import { findInStore, listStoreDirectory, type RecordedChange, type Store } from "./context.ts";
@@ -50,17 +50,18 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
     trash: options.trash ?? null,
     change: null,
     changes: createKeyedMutex(),
-    arriving: { bytes: 0, drafts: new Set() },
+    arriving: { bytes: 0 },
   };
   const kept = options.trash === undefined ? null : createStoreTrash(options.trash, opened);
   const trash = opened.trash !== null && opened.trash.keepMs > 0 ? kept : null;
   let swept: Promise<Store> | null = null;
   const store = (): Promise<Store> =>
-    swept ??= sweepStore(opened).then(() => sweepStoreDrafts(opened, opened.clock()))
-      .then(() => kept?.tidy(opened, opened.clock())).then(() => opened).catch((error: unknown) => {
+    swept ??= sweepStore(opened).then(() => kept?.tidy(opened, opened.clock())).then(() => opened).catch(
+      (error: unknown) => {
         swept = null; // the next operation tries again
         throw error;
-      });
+      },
+    );
   return workspaceWith(store, opened, trash, null);
 }
 
@@ -88,8 +89,6 @@ function workspaceWith(
     write: (path, bytes, writeOptions) => settled((each) => writeStoreFile(each, path, bytes, writeOptions)),
     receive: (path, content, receiveOptions) =>
       settled((each) => receiveStoreFile(each, path, content, receiveOptions)),
-    openDraft: async (path, draftOptions) => await openStoreDraft(await changing(), path, draftOptions),
-    sweepDrafts: async (now) => void await sweepStoreDrafts(await store(), now),
     copy: (from, to, copyOptions) => settled((each) => copyStoreFile(each, from, to, copyOptions)),
     move: (from, to, moveOptions) => settled((each) => moveStoreEntry(each, from, to, moveOptions)),
     remove: (path, removeOptions) => settled((each) => removeStoreEntry(each, path, removeOptions)),

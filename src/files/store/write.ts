@@ -190,7 +190,7 @@ async function stageAndPut(
 export async function putStaged(
   store: Store,
   path: WorkspacePath,
-  { record, puts, checks: stagedChecks, deletes, isExtended = false, passages }:
+  { record, puts, deletes, isExtended = false, passages }:
     & StagedContent
     & Pick<NewContent, "isExtended" | "passages">,
   check: (current: FileRecord | null) => Outcome<null>,
@@ -206,7 +206,7 @@ export async function putStaged(
       : { puts: [{ key: keyAt(store, place.value, path), value: record }], memberships: [] };
     const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
     return success({
-      checks: [...checks, ...stagedChecks],
+      checks,
       puts: [...puts, ...placed.puts],
       deletes,
       told: { paths: [path], isListChanged: entry === null },

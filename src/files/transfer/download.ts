@@ -1,8 +1,7 @@
-/** Sends a file by a link: the version that was linked, whole or from where an earlier request ended. */
+/** Sends a file by a link: the version that was linked, once, whole or from where an earlier request ended. */
 import type { WorkspaceRefusal } from "../workspace/port.ts";
-import { type DownloadRecord, goingOn, maxSentParts, pieceBytes } from "./link_store.ts";
+import { type DownloadRecord, pieceBytes } from "./link_store.ts";
 import type { LinkTarget, Running, TransferEnd, TransferParts } from "./running.ts";
-import { addPart, bytesSentOf, isWhole, type Part } from "./upload_body.ts";
 
 // Headers that keep a file from being more than bytes to a browser, whatever is in it and whatever its name is.
 
@@ -47,7 +46,7 @@ function contentDisposition(path: string): string {
  */
 const corsHeaders = {
   "access-control-allow-origin": "*",
-  "access-control-expose-headers": "Accept-Ranges, Content-Disposition, Content-Range, ETag, Range, Retry-After",
+  "access-control-expose-headers": "Accept-Ranges, Content-Disposition, Content-Range, ETag, Retry-After",
 };
 
 export function answer(status: number, body: BodyInit | null, headers: Readonly<Record<string, string>>): Response {
@@ -69,7 +68,7 @@ export function preflight(): Response {
     headers: {
       ...corsHeaders,
       "access-control-allow-methods": "GET, HEAD, PUT",
-      "access-control-allow-headers": "Range, If-Range, Content-Range, Content-Type",
+      "access-control-allow-headers": "Range, If-Range, Content-Type",
       "access-control-max-age": "600",
       "referrer-policy": "no-referrer",
     },
@@ -110,10 +109,8 @@ export function statusOf({ reason }: WorkspaceRefusal): number {
   }
 }
 
-// The header `Range` of one part (RFC 9110 §14.1.2).
-
-/** From the first byte to the one after the last; `whole` where the header asks for nothing that is understood. */
-type RequestedRange = [number, number] | "whole" | "unsatisfiable";
+/** `whole` where the header asks for nothing that is understood. */
+type RequestedRange = Part | "whole" | "unsatisfiable";
 
 /** Several ranges, which §14.2 lets a server ignore, are answered with the whole file. */
 function parseRange(header: string | null, sizeBytes: number): RequestedRange {
@@ -130,13 +127,8 @@ function parseRange(header: string | null, sizeBytes: number): RequestedRange {
   return [Number(first), last === "" ? sizeBytes : Math.min(Number(last) + 1, sizeBytes)];
 }
 
-/**
- * Bytes of all answers by one link, as a multiple of the file: what is lost on the way is sent again. Of a large file
- * megabytes are on their way, in buffers, when a client hangs up.
- */
-const maxTimesSent = 2;
-const maxTimesSentLarge = 6;
-const largeBytes = 1_048_576;
+/** From the first byte to the one after the last. */
+type Part = [number, number];
 
 interface LinkedFile extends LinkTarget {
   readonly record: DownloadRecord;
@@ -243,39 +235,48 @@ export function sendPart(
 class CutTransfer extends Error {}
 
 /** Whether all of the file was sent by now, which uses the link up. */
-async function noteSent(
-  { links, clock, limits }: TransferParts,
-  id: string,
-  holder: string,
-  part: Part,
-): Promise<boolean> {
+async function noteSent({ links }: TransferParts, id: string, holder: string, part: Part): Promise<boolean> {
   let isDone = false;
   await links.update(id, (record) => {
     if (record.direction !== "download") return "leave";
-    const sent = addPart(record.sent, part);
-    isDone = isWhole(sent, record.sizeBytes);
-    if (sent.length > maxSentParts) return "delete";
-    const handedOver = (record.handedOver ?? 0) + part[1] - part[0];
-    const noted = { ...record, sent, handedOver, holder: record.holder === holder ? null : record.holder };
-    return isDone ? noted : goingOn(noted, clock(), limits);
+    const sentTo = Math.max(record.sentTo ?? 0, part[1]);
+    isDone = sentTo >= record.sizeBytes;
+    const repeats = record.repeats + (isMostlyNew(record, part) ? 0 : 1);
+    return { ...record, sentTo, repeats, holder: record.holder === holder ? null : record.holder };
   });
   return isDone;
 }
 
-function etagOf({ tag }: DownloadRecord): string {
-  return `"${tag}"`;
+// A link gives its file once. What is lost behind us, in a proxy or in a socket's buffer, can be had again.
+
+/** Bytes that may be lost so: from further before the end of what was sent none is sent again. */
+const maxLostBytes = 8_388_608;
+/** Answers by one link that send again at least as much as is new in them. */
+const maxRepeats = 4;
+
+/** Whether the link was used up by another than the client that began the transfer, which knows its ETag. */
+export function isUsedUp(record: DownloadRecord, { headers }: Request): boolean {
+  return record.sentTo !== null && record.sentTo >= record.sizeBytes && !isBeginner(record, headers);
 }
 
 /**
- * Whether a download is over for this request. Bytes may be lost behind us after the last was sent, in a proxy or in a
- * socket's buffer. Who began the transfer knows its ETag, and with that can get again what it has got already. Without
- * it a script may go on a little before the end of what was sent: more is new in its part than was sent before.
+ * Whether the request may have this part. The first one may. One that goes on, as `curl -C -` does, may where more of
+ * the part is new than was sent before; the client that began the transfer may repeat a little.
  */
-export function isUsedUp(record: DownloadRecord, { headers }: Request, part?: Part): boolean {
-  const times = record.sizeBytes > largeBytes ? maxTimesSentLarge : maxTimesSent;
-  if ((record.handedOver ?? 0) >= times * record.sizeBytes && record.sizeBytes > 0) return true;
-  if (headers.get("if-range") === etagOf(record) && headers.has("range")) return false;
-  if (isWhole(record.sent, record.sizeBytes)) return true;
-  const again = part === undefined ? 0 : bytesSentOf(record.sent, part);
-  return part !== undefined && again > part[1] - part[0] - again;
+export function mayHave(record: DownloadRecord, { headers }: Request, part: Part): boolean {
+  if (isMostlyNew(record, part)) return true;
+  const isNear = part[0] > 0 && part[0] + maxLostBytes >= (record.sentTo ?? 0);
+  return isNear && record.repeats < maxRepeats && isBeginner(record, headers);
+}
+
+function isMostlyNew({ sentTo }: DownloadRecord, [from, to]: Part): boolean {
+  return sentTo === null || to - Math.max(from, sentTo) > Math.min(to, sentTo) - from;
+}
+
+function isBeginner(record: DownloadRecord, headers: Headers): boolean {
+  return headers.get("if-range") === etagOf(record) && headers.has("range");
+}
+
+function etagOf({ tag }: DownloadRecord): string {
+  return `"${tag}"`;
 }

@@ -8,9 +8,9 @@ import type { Storage, StorageKey } from "../../storage/mod.ts";
 
 /** What bounds transfers; each instance counts for itself. */
 export const transferLimits = {
-  /** A transfer has to begin within this time, and one that broke has to go on within it, each time. */
+  /** A transfer has to begin within this time. */
   linkLifetimeMs: 600_000,
-  /** How long one request may take. Store workspaces sweep what was staged an hour ago. */
+  /** How long one request may take, and a download that broke may go on. Store workspaces sweep what was staged an hour ago. */
   maxTransferMs: 3_000_000,
   /** How long one piece may take, either way: with its size, the least speed of a transfer. */
   stallMs: 60_000,
@@ -24,8 +24,6 @@ export type TransferLimits = Readonly<typeof transferLimits>;
 
 /** So much is read, or gathered before it is written, in one step: at {@link TransferLimits.stallMs} 4 kB a second. */
 export const pieceBytes = 262_144;
-/** Parts of a file that were sent, with gaps between: a link that was used in more is over. */
-export const maxSentParts = 64;
 
 // What is stored of a link: never its secret, only what the secret's hash leads to.
 
@@ -40,8 +38,6 @@ const shared = {
     expiresAt: z.number(),
   }),
   path: z.string(),
-  /** For a transfer that has begun: until when a request may go on with it. */
-  goesOnUntil: z.number().optional(),
   /** The rule that asked about the call which made the link. */
   approvedFor: z.string().optional(),
   expiresAt: z.number(),
@@ -56,20 +52,18 @@ const downloadSchema = z.object({
   sizeBytes: z.number(),
   /** The ETag of its answers, which only they tell. */
   tag: z.string(),
-  /** The parts that were sent, each from its first byte to the one after its last. */
-  sent: z.array(z.tuple([z.number(), z.number()])),
-  /** Bytes of all answers, with those that were sent again. */
-  handedOver: z.number().optional(),
+  /** The byte after the last that was sent; `null` before the transfer has begun. */
+  sentTo: z.number().nullable().default(null),
+  /** Answers that sent again at least as much as was new in them. */
+  repeats: z.number().default(0),
 });
 const uploadSchema = z.object({
   ...shared,
   direction: z.literal("upload"),
   mode: z.enum(["create", "overwrite"]),
   ifMatch: z.string().optional(),
-  /** All of the file had arrived, and was about to be put in place: where the draft is gone, it is there. */
-  isPlacing: z.boolean().optional(),
-  /** The size of the whole file, as the last part said it. */
-  totalBytes: z.number().optional(),
+  /** All of the file has arrived, and is being put in place: no other request may upload. */
+  isUsed: z.boolean().default(false),
 });
 
 const linkSchema = z.discriminatedUnion("direction", [downloadSchema, uploadSchema]);
@@ -78,18 +72,10 @@ export type DownloadRecord = z.output<typeof downloadSchema>;
 export type UploadRecord = z.output<typeof uploadSchema>;
 export type TransferRecord = z.output<typeof linkSchema>;
 
-/** When no request is taken any more. */
-export function endOfLink({ expiresAt, goesOnUntil = 0 }: TransferRecord): number {
-  return Math.max(expiresAt, goesOnUntil);
-}
-
-/** The record of a transfer that may go on: as long as a new link lives, but not longer than one transfer takes. */
-export function goingOn<R extends TransferRecord>(
-  record: R,
-  now: number,
-  { linkLifetimeMs, maxTransferMs }: Pick<TransferLimits, "linkLifetimeMs" | "maxTransferMs">,
-): R {
-  return { ...record, goesOnUntil: Math.min(now + linkLifetimeMs, record.expiresAt + maxTransferMs) };
+/** When no request is taken any more: a download that has begun may go on for as long as one request may take. */
+export function endOfLink(record: TransferRecord, { maxTransferMs }: TransferLimits): number {
+  const hasBegun = record.direction === "download" && record.sentTo !== null;
+  return record.expiresAt + (hasBegun ? maxTransferMs : 0);
 }
 
 export function principalOf({ principal }: TransferRecord): Principal {

@@ -1,4 +1,5 @@
 /** Transfers that run: how many at once, one for each link, and each only for as long as its person has access. */
+import type { Peer } from "../../lib/endpoint.ts";
 import type { Log, LogFields } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { randomId } from "../../lib/random_secret.ts";
@@ -15,7 +16,6 @@ export type TransferEnd =
   | "stalled"
   | "too_long"
   | "too_fragmented"
-  | "too_much"
   | "taken_over"
   | "used_up"
   | "access_ended"
@@ -62,12 +62,6 @@ export interface Running {
   end(end: TransferEnd, bytes: number, change?: string | null): void;
 }
 
-interface BegunBy {
-  readonly address: string;
-  /** What a part of an upload says of the whole. */
-  readonly totalBytes?: number | undefined;
-}
-
 interface RunningTransfer {
   cut(end: TransferEnd): void;
   readonly ended: Promise<void>;
@@ -75,7 +69,7 @@ interface RunningTransfer {
 
 export interface RunningTransfers {
   /** Begins one; the one that runs by the same link ends. */
-  begin(id: string, record: TransferRecord, { address, totalBytes }: BegunBy): Promise<Running | "busy" | "used_up">;
+  begin(id: string, record: TransferRecord, { address }: Peer): Promise<Running | "busy" | "used_up">;
   /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
   finish(milliseconds: number): Promise<void>;
   close(): void;
@@ -106,7 +100,7 @@ export function createRunningTransfers(
     total >= limits.maxAtOnce || (persons.get(person) ?? 0) >= limits.maxAtOncePerPerson;
 
   return {
-    async begin(id, record, { address, totalBytes }) {
+    async begin(id, record, { address }) {
       const person = record.principal.subject;
       running.get(id)?.cut("taken_over");
       if (isStopping || isFull(person)) return "busy";
@@ -116,13 +110,13 @@ export function createRunningTransfers(
       try {
         claimed = await links.update(
           id,
-          (now) => now.direction === "upload" ? { ...now, holder, totalBytes } : { ...now, holder },
+          (now) => now.direction === "upload" && now.isUsed ? "leave" : { ...now, holder },
         );
       } finally {
         if (!claimed) count(person, -1);
       }
       if (!claimed) return "used_up";
-      // what came first keeps its part before this one goes on
+      // what was sent before is known only when the first has ended
       const patience = Promise.withResolvers<void>();
       let isPatient = true;
       const stopWaiting = timers.after(limits.stallMs, () => {

@@ -19,6 +19,7 @@ import {
   answer,
   headerName,
   isUsedUp,
+  mayHave,
   notAllowed,
   planDownload,
   preflight,
@@ -27,7 +28,6 @@ import {
   unknownLink,
 } from "./download.ts";
 import { randomId } from "../../lib/random_secret.ts";
-import { formBoundary } from "./upload_body.ts";
 import {
   createTransferStore,
   endOfLink,
@@ -39,7 +39,7 @@ import {
 } from "./link_store.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
-import { knownTotalBytes, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";
+import { formBoundary, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";
 import { refusedPage, uploadPage } from "./upload_page.ts";
 
 export interface TransfersOptions {
@@ -113,14 +113,12 @@ export function createTransfers(
     const file = { id, path: path.value, workspace };
     if (record.direction === "upload") {
       if (wantsPage(request)) return uploadPage(record, maxUploadBytes(workspace));
+      const body = planUpload(workspace, request);
+      if (body instanceof Response) return body;
+      const upload = await running.begin(id, record, peer);
+      if (typeof upload === "string") return refuseToBegin(upload);
       const target = { ...file, record, change: () => change };
-      const sent = planUpload(target, request);
-      if (sent instanceof Response) return sent;
-      const totalBytes = knownTotalBytes(record, sent);
-      const upload = await running.begin(id, record, { address: peer.address, totalBytes });
-      return typeof upload === "string"
-        ? refuseToBegin(upload)
-        : await receiveUpload(parts, target, sent, { request, running: upload });
+      return await receiveUpload(parts, target, body, { request, running: upload });
     }
     const plan = await planDownload(parts, { ...file, record }, request);
     if (plan instanceof Response) return plan;
@@ -128,7 +126,7 @@ export function createTransfers(
     const download = await running.begin(id, record, peer);
     if (typeof download === "string") return refuseToBegin(download);
     const now = await links.read(id); // with what the request before this one has sent
-    if (now?.direction === "download" && !isUsedUp(now, request, plan.part)) {
+    if (now?.direction === "download" && mayHave(now, request, plan.part)) {
       return sendPart(parts, { ...file, record }, plan, download);
     }
     download.end("used_up", 0);
@@ -147,7 +145,8 @@ export function createTransfers(
     }
     const record = await links.read(id);
     if (
-      record === null || endOfLink(record) <= clock() || (name ?? headerName(record.path)) !== headerName(record.path)
+      record === null || endOfLink(record, limits) <= clock() ||
+      (name ?? headerName(record.path)) !== headerName(record.path)
     ) {
       return refuseTransfer(404, unknownLink);
     }
@@ -178,7 +177,8 @@ export function createTransfers(
           version,
           sizeBytes,
           tag: randomId(),
-          sent: [],
+          sentTo: null,
+          repeats: 0,
         });
         return success({ ...link, sizeBytes });
       },
@@ -193,6 +193,7 @@ export function createTransfers(
         const now = isHeld && found.ok ? await workspaceOf(source, principal).read(path) : null;
         const seen = ifMatch ?? (now?.ok ? now.value.sha256 : null);
         const rule = {
+          isUsed: false,
           mode: isHeld && !found.ok ? "create" as const : mode,
           ...(seen === null ? {} : { ifMatch: seen }),
         };

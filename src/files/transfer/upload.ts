@@ -1,49 +1,15 @@
 /**
- * Receives a file by a link: whole, in the parts that `Content-Range` tells, or from a form. What arrived is kept as a
- * draft until the link is too late, so that an upload that broke goes on where it ended.
+ * Receives a file by a link, as the body of a PUT or from the form of the upload page. An upload that breaks changes
+ * nothing and leaves the link good: it starts again.
  */
 import { declaredLength } from "../../lib/request_text.ts";
-import { pause } from "../../lib/time.ts";
+import { pause, type Timers } from "../../lib/time.ts";
 import { maxArriving } from "../workspace/change.ts";
-import type { Draft, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import type { Workspace } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
-import {
-  CutUpload,
-  fileOfForm,
-  formBoundary,
-  FormProblem,
-  giveBack,
-  maxFormBytes,
-  notePlacing,
-  openOnce,
-  readBody,
-} from "./upload_body.ts";
-import { goingOn, type UploadRecord } from "./link_store.ts";
+import { pieceBytes, type TransferLimits, type UploadRecord } from "./link_store.ts";
 import type { LinkTarget, Running, TransferEnd, TransferParts } from "./running.ts";
 import { uploadedPage } from "./upload_page.ts";
-
-// * The header `Content-Range` of an upload (RFC 9110 §14.4, §14.5): a part of a file whose size is known, or `bytes *` with
-// no body, which asks how much is there.
-
-/** What a request brings. */
-type SentRange =
-  /** From the first byte to the one after the last. */
-  | { readonly kind: "part"; readonly from: number; readonly to: number; readonly sizeBytes: number }
-  | { readonly kind: "question"; readonly sizeBytes: number | null };
-
-function parseContentRange(header: string): SentRange | null {
-  const found = /^bytes[ \t]+(?:(\d{1,15})-(\d{1,15})\/(\d{1,15})|\*\/(\d{1,15}|\*))$/i.exec(header.trim());
-  if (found === null) return null;
-  const [, first, last, size, asked] = found;
-  if (asked !== undefined) return { kind: "question", sizeBytes: asked === "*" ? null : Number(asked) };
-  const part = { from: Number(first), to: Number(last) + 1, sizeBytes: Number(size) };
-  return part.from < part.to && part.to <= part.sizeBytes ? { kind: "part", ...part } : null;
-}
-
-/** The header `Range` of an answer that says how much is there; nothing of none. */
-function rangeOfKept(sizeBytes: number): Readonly<Record<string, string>> {
-  return sizeBytes === 0 ? {} : { range: `bytes=0-${sizeBytes - 1}` };
-}
 
 interface UploadTarget extends LinkTarget {
   readonly record: UploadRecord;
@@ -51,14 +17,8 @@ interface UploadTarget extends LinkTarget {
   change(): string | null;
 }
 
-/** What a request brings: all of the file where it says nothing else. */
-type Sent = SentRange | { readonly kind: "whole"; readonly sizeBytes: number | null } | {
-  readonly kind: "form";
-  readonly boundary: string;
-};
-
-const anotherRequest = "Another request uses this link.";
-const retrySeconds = "5";
+/** What a request announces: the boundary of a form, or the file itself, with its size where that is declared. */
+type Announced = { readonly boundary: string } | { readonly sizeBytes: number | null };
 
 /** How large a file may be here. */
 export function maxUploadBytes({ limits }: Pick<Workspace, "limits">): number {
@@ -66,172 +26,86 @@ export function maxUploadBytes({ limits }: Pick<Workspace, "limits">): number {
 }
 
 /** What the head of a request announces, or the refusal of what cannot be taken. */
-export function planUpload(
-  { workspace, record: { totalBytes } }: UploadTarget,
-  request: Request,
-): Sent | Response {
+export function planUpload(workspace: Workspace, request: Request): Announced | Response {
   const { headers, method } = request;
   if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
     return refuseTransfer(415, "Send the file as it is, without Content-Encoding.", {
       "accept-encoding": "identity",
     });
   }
-  const sent = readSent(headers, method === "POST");
-  if (sent instanceof Response) return sent;
-  const limitBytes = maxUploadBytes(workspace);
-  const declared = declaredLength(request);
-  const announced = totalBytesOf(sent) ?? (declared ?? 0) - (sent.kind === "form" ? maxFormBytes : 0);
-  if (announced > limitBytes) return refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`);
-  const told = sent.kind === "part" ? sent.to - sent.from : sent.kind === "question" ? 0 : null;
-  if (told !== null && (declared ?? told) !== told) {
-    return refuseTransfer(400, `The body has ${declared} bytes, and its Content-Range says ${told}.`);
-  }
-  const size = totalBytesOf(sent);
-  if (totalBytes !== undefined && size !== undefined && size !== totalBytes && !isFirst(sent)) {
-    return refuseTransfer(400, `The file has ${totalBytes} bytes, as an earlier part said.`);
-  }
-  return sent;
-}
-
-/** The size of the whole, where it is known with this request. */
-export function knownTotalBytes({ totalBytes }: UploadRecord, sent: Sent): number | undefined {
-  return isFirst(sent) ? totalBytesOf(sent) : totalBytes ?? totalBytesOf(sent);
-}
-
-function totalBytesOf(sent: Sent): number | undefined {
-  return "sizeBytes" in sent ? sent.sizeBytes ?? undefined : undefined;
-}
-
-/** Whether the upload begins with the request, anew where there was a part. */
-function isFirst(sent: Sent): boolean {
-  return sent.kind === "part" ? sent.from === 0 : sent.kind !== "question";
-}
-
-function readSent(headers: Headers, isForm: boolean): Sent | Response {
-  const range = headers.get("content-range");
-  if (isForm) {
-    const boundary = range === null ? formBoundary(headers.get("content-type")) : null;
-    if (boundary !== null) return { kind: "form", boundary };
+  // RFC 9110 §14.5: a part must not be taken for the whole
+  if (headers.has("content-range")) return refuseTransfer(400, "Send the whole file: a broken upload starts again.");
+  const boundary = method === "POST" ? formBoundary(headers.get("content-type")) : null;
+  if (method === "POST" && boundary === null) {
     return refuseTransfer(415, "Put the file here: curl -T FILE ADDRESS. POST is for the form of the upload page.");
   }
-  if (range === null) return { kind: "whole", sizeBytes: declaredLength({ headers }) };
-  const words = "Content-Range has to be like `bytes 0-499/1200`, or `bytes */*` to ask how much is there.";
-  return parseContentRange(range) ?? refuseTransfer(400, words);
+  const limitBytes = maxUploadBytes(workspace);
+  const sizeBytes = declaredLength(request);
+  if ((sizeBytes ?? 0) - (boundary === null ? 0 : maxFormBytes) > limitBytes) {
+    return refuseTransfer(413, `A file may have at most ${limitBytes} bytes here.`);
+  }
+  return boundary === null ? { sizeBytes } : { boundary };
 }
 
 /**
- * Adds what the request brings to the draft. Once all of the file is there, the link says so, the file changes in one
- * step, and the link is used up: neither a refusal nor a kill in between loses what arrived, or writes it twice.
+ * Writes what the request brings, in one step when it is all there. The link is used before that: neither a race nor a
+ * kill writes two files by one link. A refusal gives it back.
  */
 export async function receiveUpload(
-  parts: TransferParts,
-  target: UploadTarget,
-  sent: Sent,
+  { links, limits, timers, refusalWords }: TransferParts,
+  { id, path, workspace, record, change }: UploadTarget,
+  announced: Announced,
   { request, running }: { readonly request: Request; readonly running: Running },
 ): Promise<Response> {
-  const { refusalWords } = parts;
   const { headers, signal } = request; // from here on Deno tells it that the sender is gone
-  const { id, record: { mode, ifMatch } } = target;
-  const refuse = (refusal: WorkspaceRefusal): Response =>
-    refuseTransfer(statusOf(refusal), sentence(refusalWords(refusal)));
-  /** What arrived is kept where the refusal may pass, such as for a lack of room. */
-  const leave = async (draft: Draft, refusal: WorkspaceRefusal): Promise<Response> => {
-    const status = statusOf(refusal);
-    const keptBytes = status < 500 || sent.kind === "form" ? 0 : draft.sizeBytes;
-    if (keptBytes === 0) await draft.discard();
-    return refuseTransfer(status, sentence(refusalWords(refusal)) + keptWords(keptBytes), rangeOfKept(keptBytes));
-  };
-  const options = { id, isNew: isFirst(sent), mode, ...(ifMatch === undefined ? {} : { ifMatch }) };
-  const body = readBody(request.body, { ...parts, running });
-  let draft: Draft | null = null;
+  const { mode, ifMatch } = record;
+  const body = readBody(request.body, { limits, timers, running });
+  let isUsed = false;
   let end: TransferEnd = "refused";
+  const use = (): Promise<boolean> =>
+    links.update(
+      id,
+      (now) => now.direction === "upload" && now.holder === running.holder ? { ...now, isUsed: true } : "leave",
+    );
+  async function* content(): AsyncGenerator<Uint8Array> {
+    yield* "boundary" in announced ? fileOfForm(body.pieces(), announced.boundary) : body.pieces();
+    if ("sizeBytes" in announced && await isCut(body.bytes, announced.sizeBytes, headers, signal)) {
+      throw new CutUpload("hung_up");
+    }
+    isUsed = await use();
+    if (!isUsed) throw new CutUpload("taken_over");
+  }
   try {
-    const cut = await running.check();
-    if (cut !== null) throw new CutUpload(cut);
-    const opened = await openOnce(parts.links, target, options);
-    if (!opened.ok) return refuse(opened.error);
-    draft = opened.value;
-    if (draft === null) return refuseTransfer(409, anotherRequest, { "retry-after": retrySeconds });
-    if (sent.kind === "part" && sent.from !== draft.sizeBytes) {
-      const words = `There are ${draft.sizeBytes} bytes of the file here: go on with byte ${draft.sizeBytes}.`;
-      return refuseTransfer(416, words, rangeOfKept(draft.sizeBytes));
+    const written = await workspace.receive(path, content(), { mode, ...(ifMatch === undefined ? {} : { ifMatch }) });
+    if (!written.ok) {
+      if (isUsed) await links.update(id, (now) => now.direction === "upload" ? { ...now, isUsed: false } : "leave");
+      return refuseTransfer(statusOf(written.error), sentence(refusalWords(written.error)));
     }
-    const added = await addBody(draft, body.pieces(), sent);
-    if (added !== null) return await leave(draft, added);
-    if (!isWhole(draft, sent, target.record)) {
-      end = "part";
-      return answer(308, null, rangeOfKept(draft.sizeBytes));
-    }
-    const saved = await draft.save();
-    if (!saved.ok) return await leave(draft, saved.error);
-    if (await isCut(draft, sent, headers, signal)) throw new CutUpload("hung_up");
-    const { holder } = running;
-    const isOurs = await notePlacing(parts.links, id, { holder, totalBytes: draft.sizeBytes });
-    if (!isOurs) throw new CutUpload("taken_over");
-    const placed = await draft.place();
-    if (!placed.ok) {
-      const refusal = await leave(draft, placed.error);
-      await giveBack(parts.links, id);
-      return refusal;
-    }
-    await parts.links.update(id, () => "delete");
+    await links.update(id, () => "delete");
     end = "whole";
-    const { sizeBytes, sha256, created } = placed.value;
+    const { sizeBytes, sha256, created } = written.value;
     const status = created ? 201 : 200;
-    if (sent.kind === "form") return uploadedPage(status, target.record, sizeBytes);
+    if ("boundary" in announced) return uploadedPage(status, record, sizeBytes);
     return answer(status, `${JSON.stringify({ size_bytes: sizeBytes, sha256, created })}\n`, {
       "content-type": "application/json",
     });
   } catch (error) {
-    if (sent.kind === "form") await draft?.discard(); // a browser begins anew
     if (error instanceof FormProblem) return refuseTransfer(400, formWords[error.reason]);
     if (!(error instanceof CutUpload)) throw error;
     end = error.end;
-    const [status, words] = cutWords(error.end);
-    const keptBytes = sent.kind === "form" || isFinal.has(status) ? 0 : draft?.sizeBytes ?? 0;
-    return refuseTransfer(status, words + keptWords(keptBytes), rangeOfKept(keptBytes));
+    return refuseTransfer(...cutWords(error.end));
   } finally {
     body.stop();
-    try {
-      const isKept = draft !== null && draft.sizeBytes > 0;
-      await (isKept ? draft?.close() : draft?.discard());
-      if (isKept) await parts.links.update(id, (now) => goingOn(now, parts.clock(), parts.limits));
-    } finally {
-      running.end(end, body.bytes, target.change());
-    }
+    running.end(end, body.bytes, change());
   }
-}
-
-function keptWords(keptBytes: number): string {
-  return keptBytes === 0 ? "" : ` Its first ${keptBytes} bytes are kept: go on with Content-Range.`;
-}
-
-/** Adds the file's bytes of a body; gives the refusal of the workspace where there is one. */
-async function addBody(
-  draft: Draft,
-  pieces: AsyncIterable<Uint8Array>,
-  sent: Sent,
-): Promise<WorkspaceRefusal | null> {
-  const to = sent.kind === "part" ? sent.to : sent.kind === "question" ? draft.sizeBytes : Infinity;
-  for await (const piece of sent.kind === "form" ? fileOfForm(pieces, sent.boundary) : pieces) {
-    if (draft.sizeBytes + piece.byteLength > to) throw new CutUpload("too_much");
-    const added = await draft.append(piece);
-    if (!added.ok) return added.error;
-  }
-  return null;
-}
-
-function isWhole({ sizeBytes }: Draft, sent: Sent, record: UploadRecord): boolean {
-  return sent.kind === "whole" || sent.kind === "form" || sizeBytes === knownTotalBytes(record, sent);
 }
 
 /** When the sender of an ended body is known to be gone. */
 const cancelledMs = 100;
 
 /** By HTTP/2, which has no Transfer-Encoding, a body that its sender cancels ends like a whole one (RFC 9113 §8.1). */
-async function isCut({ sizeBytes }: Draft, sent: Sent, headers: Headers, signal: AbortSignal): Promise<boolean> {
-  if (sent.kind !== "whole") return false;
-  if (sent.sizeBytes !== null) return sizeBytes !== sent.sizeBytes;
+async function isCut(bytes: number, declared: number | null, headers: Headers, signal: AbortSignal): Promise<boolean> {
+  if (declared !== null) return bytes !== declared;
   if (headers.has("transfer-encoding")) return false;
   await pause(cancelledMs);
   return signal.aborted;
@@ -242,9 +116,6 @@ const formWords = {
   malformed: "The form did not bring one whole file.",
 };
 
-/** No later request can go on. */
-const isFinal: ReadonlySet<number> = new Set([403, 404]);
-
 function cutWords(end: TransferEnd): readonly [number, string] {
   switch (end) {
     case "access_ended":
@@ -254,14 +125,12 @@ function cutWords(end: TransferEnd): readonly [number, string] {
     case "used_up":
       return [404, unknownLink];
     case "taken_over":
-      return [409, anotherRequest];
+      return [409, "Another request uses this link."];
     case "stalled":
     case "too_long":
       return [408, "The file took too long to arrive. Nothing was written."];
     case "too_fragmented":
       return [400, "The file arrived in too many small pieces. Nothing was written."];
-    case "too_much":
-      return [400, "The body is longer than its Content-Range says. Nothing was written."];
     default:
       return [400, "The file did not arrive whole. Nothing was written."];
   }
@@ -269,4 +138,160 @@ function cutWords(end: TransferEnd): readonly [number, string] {
 
 function sentence(words: string): string {
   return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
+}
+
+/** The body of an upload, in pieces of one size, for as long as it arrives in time and the transfer may go on. */
+interface UploadedBody {
+  /** Each piece is good until the next is asked for. Throws a {@link CutUpload}. */
+  pieces(): AsyncGenerator<Uint8Array>;
+  readonly bytes: number;
+  stop(): void;
+}
+
+/** An upload that ended before all of it was there. */
+class CutUpload extends Error {
+  constructor(readonly end: TransferEnd) {
+    super(`The upload ended: ${end}`);
+  }
+}
+
+/** See `lib/request_text.ts`: each chunk costs the thread the same, however small it is. */
+const chunksOfAnySize = 1_000;
+const leastAverageChunkBytes = 64;
+const chunksATurn = 64;
+
+function readBody(
+  body: ReadableStream<Uint8Array> | null,
+  { limits, timers, running }: {
+    readonly limits: TransferLimits;
+    readonly timers: Timers;
+    readonly running: Running;
+  },
+): UploadedBody {
+  const reader = body?.getReader();
+  let bytes = 0;
+  let chunks = 0;
+  let cutBy: TransferEnd | null = null;
+  let stopTimer = (): void => {};
+  const cut = (end: TransferEnd): void => {
+    cutBy ??= end;
+    void reader?.cancel().catch(() => {}); // gone already is as good
+  };
+  const restart = (): void => {
+    stopTimer();
+    stopTimer = timers.after(limits.stallMs, () => cut("stalled"));
+  };
+  running.onCut(cut);
+
+  async function nextChunk(): Promise<Uint8Array | null> {
+    const read = await reader?.read().catch(() => null);
+    if (cutBy !== null) throw new CutUpload(cutBy);
+    if (read === null) throw new CutUpload("hung_up"); // or broke the framing
+    if (read === undefined || read.done) return null;
+    bytes += read.value.byteLength;
+    chunks += 1;
+    if (chunks > chunksOfAnySize + bytes / leastAverageChunkBytes) throw new CutUpload("too_fragmented");
+    if (chunks % chunksATurn === 0) await pause(0);
+    return read.value;
+  }
+  async function requireAccess(): Promise<void> {
+    const end = await running.check();
+    if (end !== null) throw new CutUpload(end);
+  }
+  return {
+    async *pieces() {
+      const gathered = new Uint8Array(pieceBytes);
+      let filled = 0;
+      restart();
+      for (let chunk; (chunk = await nextChunk()) !== null;) {
+        for (let offset = 0; offset < chunk.byteLength;) {
+          const part = chunk.subarray(offset, offset + pieceBytes - filled);
+          gathered.set(part, filled);
+          filled += part.byteLength;
+          offset += part.byteLength;
+          if (filled < pieceBytes) continue;
+          await requireAccess();
+          yield gathered;
+          filled = 0;
+          restart();
+        }
+      }
+      stopTimer();
+      await requireAccess();
+      if (filled > 0) yield gathered.subarray(0, filled);
+    },
+    get bytes() {
+      return bytes;
+    },
+    stop() {
+      stopTimer();
+      void reader?.cancel().catch(() => {});
+    },
+  };
+}
+
+// The file of a form (RFC 7578) as it arrives: the form of the upload page has one field, which is the file.
+
+/** Why a form brings no file. */
+export class FormProblem extends Error {
+  constructor(readonly reason: "no_file" | "malformed") {
+    super(`The form brings no file: ${reason}`);
+  }
+}
+
+/** What a form may have beside the file's bytes. */
+const maxFormBytes = 16_384;
+
+/** The boundary of a form's parts (RFC 2046 §5.1.1); `null` for another body. */
+export function formBoundary(contentType: string | null): string | null {
+  const found = /^multipart\/form-data\s*;.*?boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))[ \t]*(?:;|$)/i.exec(
+    contentType ?? "",
+  );
+  return found?.[1] ?? found?.[2] ?? null;
+}
+
+/** The bytes of the first part, which has to be a file; what follows it is passed over. */
+export async function* fileOfForm(pieces: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
+  const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+  let rest = Buffer.from("\r\n", "latin1"); // the first delimiter may be the beginning of the body
+  let state: "head" | "file" | "end" = "head";
+  let passedBytes = 0;
+  for await (const piece of pieces) {
+    if (state === "end") {
+      passedBytes += piece.byteLength;
+      if (passedBytes > maxFormBytes) throw new FormProblem("malformed");
+      continue;
+    }
+    rest = Buffer.concat([rest, piece]);
+    if (state === "head") {
+      const head = readHead(rest, delimiter);
+      if (head === null) continue;
+      requireFile(head.text);
+      rest = rest.subarray(head.end);
+      state = "file";
+    }
+    const end = rest.indexOf(delimiter);
+    const ready = end === -1 ? Math.max(0, rest.length - delimiter.length + 1) : end;
+    if (ready > 0) yield rest.subarray(0, ready);
+    if (end === -1) rest = rest.subarray(ready);
+    else state = "end";
+  }
+  if (state !== "end") throw new FormProblem("malformed");
+}
+
+/** The head of the first part, as soon as it is there. */
+function readHead(body: Buffer, delimiter: Buffer): { readonly text: string; readonly end: number } | null {
+  const start = body.indexOf(delimiter);
+  const end = start === -1 ? -1 : body.indexOf("\r\n\r\n", start + delimiter.length, "latin1");
+  if (end > maxFormBytes || (end === -1 && body.length > maxFormBytes)) throw new FormProblem("malformed");
+  return end === -1 ? null : { text: body.toString("utf8", start + delimiter.length, end), end: end + 4 };
+}
+
+function requireFile(head: string): void {
+  const disposition = /^content-disposition:[ \t]*form-data[ \t]*;(.*)$/im.exec(head)?.[1] ?? "";
+  const name = /;[ \t]*filename="([^\r\n]*?)"(?:;|[ \t]*$)/i.exec(`;${disposition}`);
+  if (!/(?:^|;)[ \t]*name="?file"?[ \t]*(?:;|$)/i.test(disposition) || name === null) {
+    throw new FormProblem("malformed");
+  }
+  if (name[1] === "") throw new FormProblem("no_file");
 }

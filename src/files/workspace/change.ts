@@ -1,7 +1,6 @@
 /** Changes of a workspace: who made one, what it did step by step, and what is kept of what it replaced. */
 import * as z from "zod";
 import type { Clock } from "../../lib/time.ts";
-import type { Result } from "../../lib/result.ts";
 
 const author = z.lazy(() =>
   z.object({
@@ -163,26 +162,6 @@ export function maxArriving(
   },
 ): number {
   return maxTotalBytes === null ? maxArrivingBytes : Infinity;
-}
-
-/** Brings all of a content to its draft, which then takes the place of the file. Nothing is left of it otherwise. */
-export async function placeContent<Placed, Refusal>(
-  draft: {
-    append(piece: Uint8Array): Promise<Result<null, Refusal>>;
-    place(): Promise<Result<Placed, Refusal>>;
-    discard(): Promise<void>;
-  },
-  content: ArrivingContent,
-): Promise<Result<Placed, Refusal>> {
-  try {
-    for await (const piece of content) {
-      const added = await draft.append(piece);
-      if (!added.ok) return added;
-    }
-    return await draft.place();
-  } finally {
-    await draft.discard();
-  }
 }
 
 // Lets one task at a time run for each key, in the order in which they came.

@@ -23,10 +23,6 @@ export interface WorkspaceLimits {
   readonly maxWriteBytes: number;
   /** What one write in pieces may bring where no quota says less. */
   readonly maxArrivingBytes: number;
-  /** How long a draft waits for its next piece. Longer than a link to it lives, and a piece takes. */
-  readonly draftKeepMs: number;
-  /** Drafts of a workspace: another one drops the oldest. */
-  readonly maxDrafts: number;
   /** How large a file may become by appending and copying. */
   readonly maxFileBytes: number;
   /** What one listing may give. */
@@ -44,8 +40,6 @@ export const defaultWorkspaceLimits: WorkspaceLimits = {
   maxReadBytes: 1024 * 1024,
   maxWriteBytes: 1024 * 1024,
   maxArrivingBytes: 1024 * 1024 * 1024,
-  draftKeepMs: 15 * 60 * 1000,
-  maxDrafts: 128,
   maxFileBytes: 64 * 1024 * 1024,
   maxListEntries: 1000,
   maxTreeEntries: 20_000,
@@ -201,30 +195,6 @@ export interface WrittenFile {
   readonly otherNames?: number;
 }
 
-/**
- * A content that outlives the requests which bring it: it grows at its end until it is placed, and is gone when
- * nothing has come for it in `draftKeepMs`. One at a time has it open, on any instance.
- */
-export interface Draft {
-  /** What is there; after a crash what was kept before, from the beginning. */
-  readonly sizeBytes: number;
-  /** Adds a piece, which is good until this resolves. */
-  append(piece: Uint8Array): Promise<Outcome<null>>;
-  /** Resolves once what is there outlives a crash. */
-  save(): Promise<Outcome<null>>;
-  /** Puts it in place in one step, as {@link Workspace.receive} does; where that is refused, it is left or discarded. */
-  place(): Promise<Outcome<WrittenFile>>;
-  /** Leaves it for the request that goes on; nothing once it is over. */
-  close(): Promise<void>;
-  discard(): Promise<void>;
-}
-
-/** What a draft is to become. */
-export interface DraftOptions extends ReceiveOptions {
-  readonly id: string; // tells it from every other of the workspace
-  readonly isNew: boolean; // drops what is there
-}
-
 /** The port itself. Links are followed inside the workspace, except that `move` and `remove` act on a link itself. */
 export interface Workspace {
   readonly limits: WorkspaceLimits;
@@ -255,10 +225,6 @@ export interface Workspace {
     content: ArrivingContent,
     options?: ReceiveOptions,
   ): Promise<Outcome<WrittenFile>>;
-  /** Opens a draft of the file's new content; `null` while another has it open. */
-  openDraft(path: WorkspacePath, options: DraftOptions): Promise<Outcome<Draft | null>>;
-  /** Drops the drafts for which nothing has come for too long. */
-  sweepDrafts(now: number): Promise<void>;
   /** Copies a file of at most `maxFileBytes`; what is at `to` is replaced only if asked, and only a file. */
   copy(
     from: WorkspacePath,
