@@ -18,7 +18,7 @@ const settledLooks = 12;
 const pathOnly = 0o10000000;
 
 export interface WatchPresenceOptions {
-  /** Says whether the file at a path is the one that was there: `WatchPlace` of files/kernel/directory_watch.ts. */
+  /** Says whether the file at a path is the one that was there: `WatchPlace` of files/kernel/kernel.ts. */
   readonly watchPlace?: ((path: string) => () => boolean) | undefined;
   readonly timers?: Timers;
 }

@@ -117,7 +117,7 @@ export interface SqliteStorageOptions {
   readonly busyTimeoutMs?: number;
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
-  /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of files/kernel/directory_watch.ts. */
+  /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of files/kernel/kernel.ts. */
   readonly watchCommits?: ((path: string) => (() => number) | null) | undefined;
   /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMs?: number;

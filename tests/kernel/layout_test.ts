@@ -37,9 +37,8 @@ for (const architecture of ["x86_64", "aarch64"] as const) {
 }
 
 function linesOf(architecture: numbers.Architecture): string[] {
-  const { openFlags, statxLayout, direntLayout, inotifyLayout, errorNames, ...others } = numbers;
-  const constants = Object.fromEntries(Object.entries(others).filter(([, value]) => typeof value !== "function"));
-  const groups = [openFlags[architecture], statxLayout, direntLayout, inotifyLayout, errorNames, constants];
+  const { openFlags, ...others } = numbers;
+  const groups = [openFlags[architecture], ...Object.values(others).filter((value) => typeof value !== "function")];
   return groups.flatMap((group) => Object.entries(group).map(([name, value]) => `${name} ${value}`));
 }
 

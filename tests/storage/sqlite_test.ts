@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../../src/lib/result.ts";
-import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { formerCommits, formerDatabase } from "../fixtures/former_database.ts";
-import type { WatchCommits } from "../../src/files/kernel/directory_watch.ts";
+import { loadKernel, type WatchCommits } from "../../src/files/kernel/kernel.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { guardStorage } from "../../src/storage/guarded_storage.ts";
 import { describeSqliteFailure } from "../../src/storage/sqlite_database.ts";

@@ -2,9 +2,9 @@
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
-import type { WholeRead } from "../kernel/descriptor.ts";
+import type { ListedName, WholeRead } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
-import type { EntryKind, WorkspaceRefusal } from "../workspace/port.ts";
+import type { WorkspaceRefusal } from "../workspace/port.ts";
 
 /** What the system says of an entry, a link itself. */
 export interface DiskInfo extends
@@ -60,9 +60,9 @@ export interface DiskListing extends Disposable {
   /** As it was when it was opened. */
   readonly info: DiskInfo;
   /** The entries, all at once. */
-  entries(): Iterable<{ readonly name: string; readonly kind: EntryKind }>;
+  entries(): Iterable<ListedName>;
   /** The entries of a long directory in batches, giving others their turn in between. */
-  entriesInTurns(): AsyncIterable<readonly { readonly name: string; readonly kind: EntryKind }[]>;
+  entriesInTurns(): AsyncIterable<readonly ListedName[]>;
   /** What an entry is, of which something may be mounted there. */
   entryOf(name: string): DiskInfo | null;
   /** The same, without telling anything of what is mounted. */

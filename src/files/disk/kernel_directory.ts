@@ -2,7 +2,7 @@
  * Directories by their descriptors: the kernel resolves each name below an open directory, and refuses links, other
  * mounts and what leads out (src/files/kernel/descriptor.ts). What was reached stays what it is, whatever others rename.
  */
-import type { Descriptor, KernelRoots } from "../kernel/descriptor.ts";
+import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";
 import {
   type DiskAccess,
@@ -17,204 +17,7 @@ import {
   isSame,
   unlinkable,
 } from "./directory.ts";
-import { DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } from "../kernel/libc.ts";
-import type { EntryKind } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";
-
-// An open file, or what is locked, by its descriptor.
-
-class KernelFile implements DiskFile, DiskLock {
-  readonly #descriptor: Descriptor;
-
-  constructor(descriptor: Descriptor, readonly info: EntryStatus) {
-    this.#descriptor = descriptor;
-  }
-
-  read(buffer: Uint8Array, position: number): number {
-    return this.#descriptor.read(unshared(buffer), position);
-  }
-
-  readLater(buffer: Uint8Array, position: number): Promise<number> {
-    return this.#descriptor.readLater(unshared(buffer), position);
-  }
-
-  write(bytes: Uint8Array): Promise<void> {
-    return this.#descriptor.write(unshared(bytes));
-  }
-
-  flush(): Promise<void> {
-    return this.#descriptor.flush();
-  }
-
-  setMode(mode: number): void {
-    this.#descriptor.setMode(mode);
-  }
-
-  setOwner(uid: number, gid: number): void {
-    this.#descriptor.setOwner(uid, gid);
-  }
-
-  tryLock(): boolean {
-    return this.#descriptor.tryLock();
-  }
-
-  unlock(): void {
-    this.#descriptor.unlock();
-  }
-
-  close(): void {
-    this.#descriptor.close();
-  }
-}
-
-/** Takes the descriptor: `null`, and closed, where it is of something else than a file. */
-function openFile(descriptor: Descriptor): KernelFile | null {
-  const file = openAny(descriptor);
-  if (file.info.isFile) return file;
-  file.close();
-  return null;
-}
-
-/** Takes the descriptor, whatever it is of. */
-function openAny(descriptor: Descriptor): KernelFile {
-  return new KernelFile(descriptor, statusOrClose(descriptor));
-}
-
-/** The status of what was just opened, which is closed where the system does not tell. */
-function statusOrClose(descriptor: Descriptor): EntryStatus {
-  try {
-    return descriptor.status();
-  } catch (error) {
-    descriptor.close();
-    throw error;
-  }
-}
-
-/** No buffer for bytes of files is shared between threads. */
-function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return bytes as Uint8Array<ArrayBuffer>;
-}
-
-// An open directory whose entries are read by its descriptor.
-
-class KernelListing implements DiskListing {
-  readonly info: EntryStatus;
-  readonly #descriptor: Descriptor;
-  readonly #root: DiskInfo;
-
-  constructor(descriptor: Descriptor, root: DiskInfo) {
-    this.#descriptor = descriptor;
-    this.#root = root;
-    this.info = statusOrClose(descriptor);
-  }
-
-  *entries(): Generator<{ readonly name: string; readonly kind: EntryKind }> {
-    for (const batch of this.#batches()) yield* batch;
-  }
-
-  async *entriesInTurns(): AsyncGenerator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
-    for (const batch of this.#batches()) {
-      yield batch; // takes a millisecond or two
-      await nextTurn();
-    }
-  }
-
-  entryOf(name: string): EntryStatus | null {
-    return this.#descriptor.statusOf(name);
-  }
-
-  detailsOf(name: string): EntryStatus | null {
-    const status = this.entryOf(name);
-    return status === null || isForeign(this.#root, status) ? null : status;
-  }
-
-  lookAgain(): EntryStatus {
-    return this.#descriptor.status();
-  }
-
-  [Symbol.dispose](): void {
-    this.#descriptor.close();
-  }
-
-  *#batches(): Generator<readonly { readonly name: string; readonly kind: EntryKind }[]> {
-    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
-      yield batch.map(({ name, type }) => ({ name, kind: this.#kindOf(name, type) }));
-    }
-  }
-
-  #kindOf(name: string, type: number): EntryKind {
-    if (type === DT_REG) return "file";
-    if (type === DT_DIR) return "directory";
-    if (type === DT_LNK) return "link";
-    const status = type === DT_UNKNOWN ? this.#descriptor.statusOf(name) : null; // a file system that does not tell
-    if (status === null) return "other";
-    return status.isSymlink ? "link" : status.isDirectory ? "directory" : status.isFile ? "file" : "other";
-  }
-}
-
-/** Closes a descriptor at the end of a block. */
-class Opened implements Disposable {
-  constructor(readonly descriptor: Descriptor) {}
-
-  [Symbol.dispose](): void {
-    this.descriptor.close();
-  }
-}
-
-/** What `use` makes of a descriptor, which is closed then: for one statement, where Deno's bundler drops a `using`. */
-function withOpened<T>(descriptor: Descriptor, use: (descriptor: Descriptor) => T): T {
-  try {
-    return use(descriptor);
-  } finally {
-    descriptor.close();
-  }
-}
-
-// Removes a directory and all below it, one entry at a time.
-
-/** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
-const maxRelativePath = 1_365;
-
-/** Removes what is at the name in `directory`, the deepest first, and yields after each entry. What is mounted stays. */
-function* removeBelow(directory: Descriptor, root: DiskInfo, name: string): Generator<void> {
-  const entry = directory.statusOf(name);
-  if (entry === null) return;
-  if (!entry.isDirectory || isForeign(root, entry)) return directory.removeFile(name);
-  const pending = [name];
-  for (let path; (path = pending.at(-1)) !== undefined;) {
-    const slash = path.lastIndexOf("/");
-    if (path.length > maxRelativePath) {
-      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
-      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
-      pending.pop();
-      continue;
-    }
-    const below: string[] = [];
-    using holder = new Opened(directory.open(path, "list"));
-    const { descriptor } = holder;
-    for (let batch; (batch = descriptor.readEntries()).length > 0;) {
-      for (const { name: each, type } of batch) {
-        const isDirectory = type === DT_DIR || (type === DT_UNKNOWN && descriptor.statusOf(each)?.isDirectory);
-        if (isDirectory) below.push(`${path}/${each}`);
-        else descriptor.removeFile(each);
-        yield;
-      }
-    }
-    if (below.length > 0) {
-      pending.push(...below);
-      continue;
-    }
-    pending.pop();
-    const last = path.slice(slash + 1);
-    if (slash < 0) directory.removeDirectory(last);
-    else withOpened(directory.open(path.slice(0, slash), "directory"), (parent) => parent.removeDirectory(last));
-    yield;
-  }
-}
-
-/** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
-const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);
-const encoder = new TextEncoder();
 
 /** The way to the workspace whose directory has this real path. */
 export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess {
@@ -265,6 +68,10 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
     close: () => descriptor.close(),
   };
 }
+
+/** The file system does not know the kind of rename, or the kernel the flag; a seccomp profile may not let it through. */
+const unsupported = new Set(["EINVAL", "ENOSYS", "EOPNOTSUPP", "EPERM"]);
+const encoder = new TextEncoder();
 
 class KernelDirectory implements DiskDirectory {
   readonly #descriptor: Descriptor;
@@ -422,3 +229,174 @@ class KernelDirectory implements DiskDirectory {
   }
 }
 const { descriptorOf } = KernelDirectory;
+
+/** An open directory whose entries are read by its descriptor. */
+class KernelListing implements DiskListing {
+  readonly info: EntryStatus;
+  readonly #descriptor: Descriptor;
+  readonly #root: DiskInfo;
+
+  constructor(descriptor: Descriptor, root: DiskInfo) {
+    this.#descriptor = descriptor;
+    this.#root = root;
+    this.info = statusOrClose(descriptor);
+  }
+
+  *entries(): Generator<ListedName> {
+    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) yield* batch;
+  }
+
+  async *entriesInTurns(): AsyncGenerator<readonly ListedName[]> {
+    for (let batch; (batch = this.#descriptor.readEntries()).length > 0;) {
+      yield batch; // takes a millisecond or two
+      await nextTurn();
+    }
+  }
+
+  entryOf(name: string): EntryStatus | null {
+    return this.#descriptor.statusOf(name);
+  }
+
+  detailsOf(name: string): EntryStatus | null {
+    const status = this.entryOf(name);
+    return status === null || isForeign(this.#root, status) ? null : status;
+  }
+
+  lookAgain(): EntryStatus {
+    return this.#descriptor.status();
+  }
+
+  [Symbol.dispose](): void {
+    this.#descriptor.close();
+  }
+}
+
+/** An open file, or what is locked, by its descriptor. */
+class KernelFile implements DiskFile, DiskLock {
+  readonly #descriptor: Descriptor;
+
+  constructor(descriptor: Descriptor, readonly info: EntryStatus) {
+    this.#descriptor = descriptor;
+  }
+
+  read(buffer: Uint8Array, position: number): number {
+    return this.#descriptor.read(unshared(buffer), position);
+  }
+
+  readLater(buffer: Uint8Array, position: number): Promise<number> {
+    return this.#descriptor.readLater(unshared(buffer), position);
+  }
+
+  write(bytes: Uint8Array): Promise<void> {
+    return this.#descriptor.write(unshared(bytes));
+  }
+
+  flush(): Promise<void> {
+    return this.#descriptor.flush();
+  }
+
+  setMode(mode: number): void {
+    this.#descriptor.setMode(mode);
+  }
+
+  setOwner(uid: number, gid: number): void {
+    this.#descriptor.setOwner(uid, gid);
+  }
+
+  tryLock(): boolean {
+    return this.#descriptor.tryLock();
+  }
+
+  unlock(): void {
+    this.#descriptor.unlock();
+  }
+
+  close(): void {
+    this.#descriptor.close();
+  }
+}
+
+/** Takes the descriptor: `null`, and closed, where it is of something else than a file. */
+function openFile(descriptor: Descriptor): KernelFile | null {
+  const file = openAny(descriptor);
+  if (file.info.isFile) return file;
+  file.close();
+  return null;
+}
+
+/** Takes the descriptor, whatever it is of. */
+function openAny(descriptor: Descriptor): KernelFile {
+  return new KernelFile(descriptor, statusOrClose(descriptor));
+}
+
+/** The status of what was just opened, which is closed where the system does not tell. */
+function statusOrClose(descriptor: Descriptor): EntryStatus {
+  try {
+    return descriptor.status();
+  } catch (error) {
+    descriptor.close();
+    throw error;
+  }
+}
+
+/** No buffer for bytes of files is shared between threads. */
+function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes as Uint8Array<ArrayBuffer>;
+}
+
+/** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */
+const maxRelativePath = 1_365;
+
+/** Removes what is at the name in `directory`, the deepest first, and yields after each entry. What is mounted stays. */
+function* removeBelow(directory: Descriptor, root: DiskInfo, name: string): Generator<void> {
+  const entry = directory.statusOf(name);
+  if (entry === null) return;
+  if (!entry.isDirectory || isForeign(root, entry)) return directory.removeFile(name);
+  const pending = [name];
+  for (let path; (path = pending.at(-1)) !== undefined;) {
+    const slash = path.lastIndexOf("/");
+    if (path.length > maxRelativePath) {
+      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
+      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
+      pending.pop();
+      continue;
+    }
+    const below: string[] = [];
+    using holder = new Opened(directory.open(path, "list"));
+    const { descriptor } = holder;
+    for (let batch; (batch = descriptor.readEntries()).length > 0;) {
+      for (const { name: each, kind } of batch) {
+        if (kind === "directory") below.push(`${path}/${each}`);
+        else descriptor.removeFile(each);
+        yield;
+      }
+    }
+    if (below.length > 0) {
+      pending.push(...below);
+      continue;
+    }
+    pending.pop();
+    const last = path.slice(slash + 1);
+    if (slash < 0) directory.removeDirectory(last);
+    else withOpened(directory.open(path.slice(0, slash), "directory"), (parent) => parent.removeDirectory(last));
+    yield;
+  }
+}
+
+/** Closes a descriptor at the end of a block. */
+class Opened implements Disposable {
+  constructor(readonly descriptor: Descriptor) {}
+
+  [Symbol.dispose](): void {
+    this.descriptor.close();
+  }
+}
+
+/** What `use` makes of a descriptor, which is closed then: for one statement, where Deno's bundler drops a `using`. */
+function withOpened<T>(descriptor: Descriptor, use: (descriptor: Descriptor) => T): T {
+  try {
+    return use(descriptor);
+  } finally {
+    descriptor.close();
+  }
+}

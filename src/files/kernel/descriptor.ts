@@ -4,33 +4,8 @@
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
 import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
-import { createPathStatus, type EntryStatus, statusAt, statusBytes, statusOfOpen } from "./entry_status.ts";
-import {
-  type Architecture,
-  AT_EMPTY_PATH,
-  AT_FDCWD,
-  AT_REMOVEDIR,
-  direntLayout,
-  errorOf,
-  KernelError,
-  type Libc,
-  LOCK_EX,
-  LOCK_NB,
-  LOCK_UN,
-  openFlags,
-  openHowBytes,
-  RENAME_EXCHANGE,
-  RENAME_NOREPLACE,
-  RESOLVE_BENEATH,
-  RESOLVE_NO_MAGICLINKS,
-  RESOLVE_NO_SYMLINKS,
-  RESOLVE_NO_XDEV,
-  S_IFMT,
-  S_IFREG,
-  STATX_BASIC_STATS,
-  statxLayout,
-  SYS_openat2,
-} from "./libc.ts";
+import { type EntryStatus, statusAt, statusBytes, statusOfOpen, statusOfPath } from "./entry_status.ts";
+import { type Architecture, dirent, errorOf, file, KernelError, type Libc, openat2, openFlags, statx } from "./libc.ts";
 import {
   cName,
   cNames,
@@ -51,11 +26,10 @@ import {
 type Purpose = "path" | "directory" | "read" | "list" | "create" | "append" | "lock" | "create_lock";
 
 /** An entry of a directory. */
-interface ListedName {
+export interface ListedName {
   /** Bytes that are not UTF-8 are half surrogate pairs (stored_name.ts), here and wherever a name is given. */
   readonly name: string;
-  /** Its `DT_` type. */
-  readonly type: number;
+  readonly kind: "file" | "directory" | "link" | "other";
 }
 
 /** An open file or directory. Every method throws a `KernelError` when the system refuses. */
@@ -116,94 +90,16 @@ export interface KernelRoots {
   readWhole(directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>): WholeRead | null;
 }
 
-// The descriptors of the system, by the calls that libc.ts binds.
-
-// The names in what getdents64(2) has put into a buffer.
-
-/** Adds the names in the first `length` bytes, without the directory itself and the one above. */
-function addListedNames(found: ListedName[], entries: Uint8Array, length: number): void {
-  for (let at = 0; at < length;) {
-    const start = at + direntLayout.d_name;
-    const name = toName(entries.subarray(start, entries.indexOf(0, start)));
-    const type = entries[at + direntLayout.d_type] ?? 0;
-    if (name !== "." && name !== "..") found.push({ name, type });
-    at += (entries[at + direntLayout.d_reclen] ?? 0) + (entries[at + direntLayout.d_reclen + 1] ?? 0) * 256;
-  }
-}
-
-// What openat2(2) is told for each purpose: nothing may lead out of the directory, and no link is followed.
-
-const confined = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-
-type OpenHow = BigUint64Array<ArrayBuffer>;
-
-/** The structures `open_how` by purpose, and the one for a workspace's own directory, which may lie anywhere. */
-function createOpenHows(architecture: Architecture): {
-  readonly hows: Readonly<Record<Purpose, OpenHow>> & { readonly __proto__: null };
-  readonly rootHow: OpenHow;
-} {
-  const flags = openFlags[architecture];
-  const openHow = (purpose: number, mode: number, resolve: number): OpenHow =>
-    BigUint64Array.of(BigInt(purpose | flags.O_CLOEXEC), BigInt(mode), BigInt(resolve));
-  const noFollow = flags.O_NOFOLLOW | flags.O_NOCTTY;
-  return {
-    hows: {
-      __proto__: null, // a purpose that is not here is none
-      path: openHow(flags.O_PATH | flags.O_NOFOLLOW, 0, confined),
-      directory: openHow(flags.O_PATH | flags.O_DIRECTORY | flags.O_NOFOLLOW, 0, confined),
-      // without waiting: should it be a pipe, there may be no writer
-      read: openHow(flags.O_NONBLOCK | noFollow, 0, confined),
-      list: openHow(flags.O_DIRECTORY | noFollow, 0, confined),
-      append: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_APPEND | flags.O_NONBLOCK | noFollow, 0o600, confined),
-      create: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | noFollow, 0o666, confined),
-      lock: openHow(flags.O_WRONLY | flags.O_NONBLOCK | noFollow, 0, confined),
-      create_lock: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_NONBLOCK | noFollow, 0o600, confined),
-    },
-    rootHow: openHow(flags.O_PATH | flags.O_DIRECTORY, 0, 0),
-  };
-}
-
-// Reads small files in one go: a search opens thousands, and no object need stand for each while it is open.
-
-const noPath = new Uint8Array(1);
-const words = new Uint32Array(statusBytes.buffer);
-const halves = new Uint16Array(statusBytes.buffer);
-const wholeReadToBigInt = BigInt;
-
-/** `how` opens to read; `numberOf` gives a directory's number. */
-function createWholeRead(
-  libc: Libc,
-  how: BigUint64Array<ArrayBuffer>,
-  numberOf: (directory: Descriptor) => number,
-): (directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>) => WholeRead | null {
-  return (directory, path, buffer) => {
-    if (path.length >= pathMax) return null;
-    const room = lengthOf(buffer);
-    const number = libc.openat2(SYS_openat2, numberOf(directory), cPath(path), how, openHowBytes);
-    if (number < 0) return null;
-    try {
-      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) return null;
-      if (((halves[statxLayout.stx_mode >> 1] ?? 0) & S_IFMT) !== S_IFREG) return null;
-      const count = libc.pread(number, buffer, wholeReadToBigInt(room), 0n);
-      // what fills the buffer may go on
-      if (count === room || count !== words[statxLayout.stx_size >> 2]) return null;
-      return { sizeBytes: count, nlink: words[statxLayout.stx_nlink >> 2] ?? 0 };
-    } finally {
-      libc.close(number);
-    }
-  };
-}
-
+const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_EXCHANGE, RENAME_NOREPLACE } = file;
+const toBigInt = BigInt; // what later code could replace is taken now
+const { apply } = Reflect;
+const { freeze } = Object;
+const { then } = Promise.prototype;
 /** Longest write that is not given to another thread: shorter ones end in memory within microseconds. */
 const maxWriteAtOnceBytes = 65_536;
 const entriesBytes = 65_536;
 /** How often a call is made again that a signal, or a rename elsewhere, has interrupted. */
 const maxInterruptions = 100;
-
-const toBigInt = BigInt;
-const { apply } = Reflect;
-const { freeze } = Object;
-const { then } = Promise.prototype;
 
 /** Makes the way to open directories. Everything that later code could replace is taken now. */
 export function createKernelRoots(libc: Libc, architecture: Architecture): KernelRoots {
@@ -269,10 +165,11 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
 
     readEntries(): readonly ListedName[] {
       const found: ListedName[] = [];
+      const statusOf = (name: string): EntryStatus | null => this.statusOf(name);
       while (found.length === 0) {
         const length = must(libc.getdents64(this.#open(), entries, toBigInt(entriesBytes)));
         if (length === 0) break;
-        addListedNames(found, entries, length);
+        addListedNames(found, entries, length, statusOf);
       }
       return found;
     }
@@ -400,14 +297,108 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     }
   }
 
-  return freeze({
+  return freeze<KernelRoots>({
     open(path: string): Descriptor {
       return new OpenDescriptor(
         maker,
         must(libc.openat2(SYS_openat2, AT_FDCWD, cPath(path), rootHow, openHowBytes)),
       );
     },
-    statusOf: createPathStatus(libc),
+    statusOf: (path) => statusOfPath(libc, path),
     readWhole: createWholeRead(libc, hows.read, numberOf),
   });
+}
+
+// Names as getdents64(2) puts them into a buffer.
+
+const { d_name, d_reclen, d_type, DT_DIR, DT_LNK, DT_REG, DT_UNKNOWN } = dirent;
+
+/** Adds the names in the first `length` bytes, without the directory itself and the one above. */
+function addListedNames(
+  found: ListedName[],
+  entries: Uint8Array,
+  length: number,
+  statusOf: (name: string) => EntryStatus | null,
+): void {
+  for (let at = 0; at < length;) {
+    const start = at + d_name;
+    const name = toName(entries.subarray(start, entries.indexOf(0, start)));
+    const type = entries[at + d_type] ?? 0;
+    if (name !== "." && name !== "..") found.push({ name, kind: kindOf(name, type, statusOf) });
+    at += (entries[at + d_reclen] ?? 0) + (entries[at + d_reclen + 1] ?? 0) * 256;
+  }
+}
+
+function kindOf(name: string, type: number, statusOf: (name: string) => EntryStatus | null): ListedName["kind"] {
+  if (type === DT_REG) return "file";
+  if (type === DT_DIR) return "directory";
+  if (type === DT_LNK) return "link";
+  const status = type === DT_UNKNOWN ? statusOf(name) : null; // a file system that does not tell
+  return status?.isSymlink ? "link" : status?.isDirectory ? "directory" : status?.isFile ? "file" : "other";
+}
+
+// What openat2(2) is told for each purpose: nothing may lead out of the directory, and no link is followed.
+
+const { openHowBytes, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV, SYS_openat2 } =
+  openat2;
+const confined = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+
+type OpenHow = BigUint64Array<ArrayBuffer>;
+
+/** The structures `open_how` by purpose, and the one for a workspace's own directory, which may lie anywhere. */
+function createOpenHows(architecture: Architecture): {
+  readonly hows: Readonly<Record<Purpose, OpenHow>> & { readonly __proto__: null };
+  readonly rootHow: OpenHow;
+} {
+  const flags = openFlags[architecture];
+  const openHow = (purpose: number, mode: number, resolve: number): OpenHow =>
+    BigUint64Array.of(BigInt(purpose | flags.O_CLOEXEC), BigInt(mode), BigInt(resolve));
+  const noFollow = flags.O_NOFOLLOW | flags.O_NOCTTY;
+  return {
+    hows: {
+      __proto__: null, // a purpose that is not here is none
+      path: openHow(flags.O_PATH | flags.O_NOFOLLOW, 0, confined),
+      directory: openHow(flags.O_PATH | flags.O_DIRECTORY | flags.O_NOFOLLOW, 0, confined),
+      // without waiting: should it be a pipe, there may be no writer
+      read: openHow(flags.O_NONBLOCK | noFollow, 0, confined),
+      list: openHow(flags.O_DIRECTORY | noFollow, 0, confined),
+      append: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_APPEND | flags.O_NONBLOCK | noFollow, 0o600, confined),
+      create: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_EXCL | noFollow, 0o666, confined),
+      lock: openHow(flags.O_WRONLY | flags.O_NONBLOCK | noFollow, 0, confined),
+      create_lock: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_NONBLOCK | noFollow, 0o600, confined),
+    },
+    rootHow: openHow(flags.O_PATH | flags.O_DIRECTORY, 0, 0),
+  };
+}
+
+// Reads small files in one go: a search opens thousands, and no object need stand for each while it is open.
+
+const { AT_EMPTY_PATH } = file;
+const { S_IFMT, S_IFREG, STATX_BASIC_STATS } = statx;
+const noPath = new Uint8Array(1);
+const words = new Uint32Array(statusBytes.buffer);
+const halves = new Uint16Array(statusBytes.buffer);
+
+/** `how` opens to read; `numberOf` gives a directory's number. */
+function createWholeRead(
+  libc: Libc,
+  how: BigUint64Array<ArrayBuffer>,
+  numberOf: (directory: Descriptor) => number,
+): (directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>) => WholeRead | null {
+  return (directory, path, buffer) => {
+    if (path.length >= pathMax) return null;
+    const room = lengthOf(buffer);
+    const number = libc.openat2(SYS_openat2, numberOf(directory), cPath(path), how, openHowBytes);
+    if (number < 0) return null;
+    try {
+      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) return null;
+      if (((halves[statx.stx_mode >> 1] ?? 0) & S_IFMT) !== S_IFREG) return null;
+      const count = libc.pread(number, buffer, toBigInt(room), 0n);
+      // what fills the buffer may go on
+      if (count === room || count !== words[statx.stx_size >> 2]) return null;
+      return { sizeBytes: count, nlink: words[statx.stx_nlink >> 2] ?? 0 };
+    } finally {
+      libc.close(number);
+    }
+  };
 }

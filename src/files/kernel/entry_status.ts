@@ -1,22 +1,9 @@
 /** What statx(2) says of an entry, in the members of `Deno.FileInfo` that the workspace uses. */
-import {
-  AT_EMPTY_PATH,
-  AT_FDCWD,
-  AT_NO_AUTOMOUNT,
-  AT_SYMLINK_NOFOLLOW,
-  errorOf,
-  type Libc,
-  S_IFDIR,
-  S_IFLNK,
-  S_IFMT,
-  S_IFREG,
-  STATX_BASIC_STATS,
-  STATX_BTIME,
-  STATX_MNT_ID,
-  statxLayout,
-} from "./libc.ts";
-import { cPath, pathMax } from "./stored_name.ts";
+import { errorOf, file, type Libc, statx } from "./libc.ts";
+import { cPath } from "./stored_name.ts";
 
+const { AT_EMPTY_PATH, AT_FDCWD, AT_NO_AUTOMOUNT, AT_SYMLINK_NOFOLLOW } = file;
+const { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG, STATX_BASIC_STATS, STATX_BTIME, STATX_MNT_ID } = statx;
 const statusMask = STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID;
 const toBigInt = BigInt; // other code could replace it
 const bitsOfWord = 32n;
@@ -24,7 +11,7 @@ const { freeze } = Object;
 const noPath = new Uint8Array(1);
 
 /** The words of a `struct statx`; reused from call to call. */
-export const statusBytes = new Uint8Array(statxLayout.bytes);
+export const statusBytes = new Uint8Array(statx.bytes);
 const words = new Uint32Array(statusBytes.buffer);
 const halves = new Uint16Array(statusBytes.buffer);
 
@@ -49,21 +36,21 @@ export class EntryStatus {
 
   /** Takes what the last statx(2) left in {@link statusBytes}. */
   constructor() {
-    const type = half(statxLayout.stx_mode) & S_IFMT;
+    const type = half(statx.stx_mode) & S_IFMT;
     this.isFile = type === S_IFREG;
     this.isDirectory = type === S_IFDIR;
     this.isSymlink = type === S_IFLNK;
-    this.mode = half(statxLayout.stx_mode);
-    this.nlink = word(statxLayout.stx_nlink);
-    this.uid = word(statxLayout.stx_uid);
-    this.gid = word(statxLayout.stx_gid);
-    this.ino = exactLong(statxLayout.stx_ino);
-    this.dev = word(statxLayout.stx_dev_major) * 2 ** 32 + word(statxLayout.stx_dev_minor);
-    this.size = long(statxLayout.stx_size);
-    this.mountId = long(statxLayout.stx_mnt_id);
-    this.mtimeMs = milliseconds(statxLayout.stx_mtime);
-    this.ctimeMs = milliseconds(statxLayout.stx_ctime);
-    this.#birthtimeMs = milliseconds(statxLayout.stx_btime);
+    this.mode = half(statx.stx_mode);
+    this.nlink = word(statx.stx_nlink);
+    this.uid = word(statx.stx_uid);
+    this.gid = word(statx.stx_gid);
+    this.ino = exactLong(statx.stx_ino);
+    this.dev = word(statx.stx_dev_major) * 2 ** 32 + word(statx.stx_dev_minor);
+    this.size = long(statx.stx_size);
+    this.mountId = long(statx.stx_mnt_id);
+    this.mtimeMs = milliseconds(statx.stx_mtime);
+    this.ctimeMs = milliseconds(statx.stx_ctime);
+    this.#birthtimeMs = milliseconds(statx.stx_btime);
   }
 
   get mtime(): Date {
@@ -120,16 +107,7 @@ function milliseconds(offset: number): number {
   return seconds * 1_000 + Math.floor(word(offset + 8) / 1_000_000);
 }
 
-/** Makes what looks at whole paths. It keeps the last: of a workspace's directory, before each call. */
-export function createPathStatus(libc: Libc): (path: string) => EntryStatus | null {
-  const bytes = new Uint8Array(pathMax);
-  let last = "";
-  return (path) => {
-    if (path !== last) {
-      last = "";
-      cPath(path, bytes);
-      last = path;
-    }
-    return statusAt(libc, AT_FDCWD, bytes);
-  };
+/** What is at a whole path, a link itself; `null` when there is nothing. */
+export function statusOfPath(libc: Libc, path: string): EntryStatus | null {
+  return statusAt(libc, AT_FDCWD, cPath(path));
 }

@@ -1,48 +1,8 @@
 /** Whether this isolate can have names resolved by the kernel, and the way to do so. */
-import { KernelError, type Libc, loadLibc, openFlags } from "./libc.ts";
+import { file, KernelError, type Libc, loadLibc, mapping, openFlags, statx } from "./libc.ts";
 import { cPath, pathMax } from "./stored_name.ts";
-import { createCommitWatch, createPlaceWatch, type WatchCommits, type WatchPlace } from "./directory_watch.ts";
 import { createKernelRoots, type Descriptor, type KernelRoots } from "./descriptor.ts";
-import type { EntryStatus } from "./entry_status.ts";
-
-// How full a file system is, by statfs(2), which needs no permission to read anything there.
-
-/** In bytes. */
-export interface FreeSpace {
-  /** What a process without special rights may still use. */
-  readonly free: number;
-  readonly total: number;
-}
-
-/** Of the file system that holds `path`, an absolute one, or would; `null` where the system does not tell. */
-type ReadFreeSpace = (path: string) => FreeSpace | null;
-
-// `struct statfs` in words of 64 bits, the same on x86-64 and ARM: f_type, f_bsize, f_blocks, f_bfree, f_bavail.
-const [blockSize, blocks, available] = [1, 2, 4];
-const structWords = 32; // more than its 15
-const slash = 0x2f;
-
-/**
- * Binds the question to the library. Code that gets it learns two numbers of a file system, and nothing of files: of a
- * path that is not there the file system that would hold it.
- */
-function createFreeSpaceReader(libc: Libc): ReadFreeSpace {
-  // Made before other code runs, which may replace what makes a buffer by what makes a smaller one.
-  const words = new BigUint64Array(structWords);
-  const bytes = new Uint8Array(pathMax);
-  const toNumber = Number;
-  const bytesAt = (index: number): number => toNumber((words[index] ?? 0n) * (words[blockSize] ?? 0n));
-  return (path) => {
-    cPath(path, bytes);
-    let end = 0;
-    while (bytes[end] !== 0) end++;
-    while (libc.statfs(bytes, words) !== 0) { // then of the directory above
-      if (bytes[0] !== slash || end <= 1) return null;
-      for (let isName = true; isName && end > 1; bytes[end] = 0) isName = bytes[--end] !== slash;
-    }
-    return { free: bytesAt(available), total: bytesAt(blocks) };
-  };
-}
+import { EntryStatus, statusBytes, statusOfPath } from "./entry_status.ts";
 
 /** How files are confined here. */
 export type KernelAccess =
@@ -117,4 +77,132 @@ export function confineRoots(roots: KernelRoots, directory: string): KernelRoots
       path === directory ? roots.statusOf(path) : within(path, (base, name) => base.statusOf(name)),
     readWhole: roots.readWhole,
   });
+}
+
+// How full a file system is, by statfs(2), which needs no permission to read anything there.
+
+/** In bytes. */
+export interface FreeSpace {
+  /** What a process without special rights may still use. */
+  readonly free: number;
+  readonly total: number;
+}
+
+/** Of the file system that holds `path`, an absolute one, or would; `null` where the system does not tell. */
+type ReadFreeSpace = (path: string) => FreeSpace | null;
+
+// `struct statfs` in words of 64 bits, the same on x86-64 and ARM: f_type, f_bsize, f_blocks, f_bfree, f_bavail.
+const [blockSize, blocks, available] = [1, 2, 4];
+const structWords = 32; // more than its 15
+const slash = 0x2f;
+
+/**
+ * Binds the question to the library. Code that gets it learns two numbers of a file system, and nothing of files: of a
+ * path that is not there the file system that would hold it.
+ */
+function createFreeSpaceReader(libc: Libc): ReadFreeSpace {
+  // Made before other code runs, which may replace what makes a buffer by what makes a smaller one.
+  const words = new BigUint64Array(structWords);
+  const bytes = new Uint8Array(pathMax);
+  const toNumber = Number;
+  const bytesAt = (index: number): number => toNumber((words[index] ?? 0n) * (words[blockSize] ?? 0n));
+  return (path) => {
+    cPath(path, bytes);
+    let end = 0;
+    while (bytes[end] !== 0) end++;
+    while (libc.statfs(bytes, words) !== 0) { // then of the directory above
+      if (bytes[0] !== slash || end <= 1) return null;
+      for (let isName = true; isName && end > 1; bytes[end] = 0) isName = bytes[--end] !== slash;
+    }
+    return { free: bytesAt(available), total: bytesAt(blocks) };
+  };
+}
+
+// Notices that a file was deleted, moved or replaced, by its name: whatever Deno lets this isolate look at.
+
+/**
+ * Returns a function that says whether the file at `path`, no link, is the one that was there. Code that gets it learns
+ * of a file only that it has gone from its place.
+ */
+type WatchPlace = (path: string) => () => boolean;
+
+function createPlaceWatch(libc: Libc): WatchPlace {
+  return (path) => {
+    /** `null`: it cannot be seen now. */
+    const look = (): string | null => {
+      try {
+        const status = statusOfPath(libc, path);
+        return status === null ? "gone" : `${status.dev} ${status.ino}`;
+      } catch (error) {
+        return error instanceof KernelError && error.code === "ENOTDIR" ? "gone" : null;
+      }
+    };
+    const before = look();
+    return () => {
+      const now = look();
+      return before === null || before === "gone" || now === null || now === before;
+    };
+  };
+}
+
+// Notices commits to a SQLite database without asking SQLite. In WAL mode each commit rewrites the header of the WAL
+// index, the `-shm` file that all connections share (sqlite.org/walformat.html §2.1); SQLite itself compares these bytes
+// to learn whether another connection has committed.
+
+/**
+ * Returns a function whose number moves when anything may have been committed. `null` unless this process has the
+ * database at `path` open in WAL mode.
+ */
+export type WatchCommits = (path: string) => (() => number) | null;
+
+const { AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW } = file;
+const { MAP_FAILED, MAP_SHARED, PROT_READ } = mapping;
+const { STATX_BASIC_STATS } = statx;
+const noPath = new Uint8Array(1);
+/** One of the header's two copies: the one that a commit writes last. */
+const headerBytes = 48n;
+const headerWords = 12;
+const Words = Int32Array; // other code could have it make smaller ones
+const walIndexVersion = 3_007_000;
+const maxDescriptors = 65_536;
+
+/** Binds the watch to the library. Code that gets it learns of a file only whether such a header has changed. */
+function createCommitWatch(libc: Libc): WatchCommits {
+  const pathBytes = new Uint8Array(pathMax);
+
+  // SQLite's own descriptor: POSIX drops a process's locks on a file when it closes any descriptor of that file.
+  const findDescriptor = (path: string): number | null => {
+    cPath(`${path}-shm`, pathBytes);
+    if (libc.statx(AT_FDCWD, pathBytes, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, statusBytes) !== 0) return null;
+    const wanted = new EntryStatus();
+    if (wanted.size < headerBytes) return null; // to read beyond the end of a mapped file ends the process
+    for (let number = 0; number < maxDescriptors; number++) {
+      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) continue;
+      const found = new EntryStatus();
+      if (found.ino === wanted.ino && found.dev === wanted.dev) return number;
+    }
+    return null;
+  };
+
+  // The mapping stays for as long as the process: there is one for each time that a server starts.
+  return (path) => {
+    const descriptor = findDescriptor(path);
+    if (descriptor === null) return null;
+    const header = new Words(headerWords);
+    const last = new Words(headerWords);
+    const address = libc.mmap(0n, headerBytes, PROT_READ, MAP_SHARED, descriptor, 0n);
+    if (address === MAP_FAILED) return null;
+    libc.copyMapped(header, address, headerBytes);
+    if (header[0] !== walIndexVersion) return null;
+    let count = 0;
+    return () => {
+      libc.copyMapped(header, address, headerBytes);
+      for (let at = 0; at < header.length; at++) {
+        if (header[at] === last[at]) continue;
+        last.set(header);
+        return ++count;
+      }
+      return count;
+    };
+  };
 }

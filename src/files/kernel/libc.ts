@@ -8,24 +8,6 @@ import { permittedLibraries } from "../../lib/library_paths.ts";
 
 const { freeze } = Object; // other code of the isolate can import these
 
-/** The architectures whose numbers are here; both are little-endian. */
-export type Architecture = "x86_64" | "aarch64";
-
-/** What open(2) takes. */
-export interface OpenFlags {
-  readonly O_WRONLY: number;
-  readonly O_RDWR: number;
-  readonly O_CREAT: number;
-  readonly O_EXCL: number;
-  readonly O_APPEND: number;
-  readonly O_NOCTTY: number;
-  readonly O_NONBLOCK: number;
-  readonly O_DIRECTORY: number;
-  readonly O_NOFOLLOW: number;
-  readonly O_CLOEXEC: number;
-  readonly O_PATH: number;
-}
-
 const sharedFlags = {
   O_WRONLY: 0o1,
   O_RDWR: 0o2,
@@ -38,56 +20,76 @@ const sharedFlags = {
   O_PATH: 0o10000000,
 };
 
-/** From asm/fcntl.h: the only numbers in use that differ between the architectures. */
-export const openFlags: Readonly<Record<Architecture, OpenFlags>> = freeze({
+/** What open(2) takes, from asm/fcntl.h: the only numbers in use that differ between the architectures. */
+export const openFlags = freeze({
   x86_64: freeze({ ...sharedFlags, O_DIRECTORY: 0o200000, O_NOFOLLOW: 0o400000 }),
   aarch64: freeze({ ...sharedFlags, O_DIRECTORY: 0o40000, O_NOFOLLOW: 0o100000 }),
 });
+/** The architectures whose numbers are here; both are little-endian. */
+export type Architecture = keyof typeof openFlags;
 
-/** From asm/unistd.h: a call without a function in glibc. New calls have one number everywhere. */
-export const SYS_openat2 = 437;
-
-/** From linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
-export const RESOLVE_NO_XDEV = 0x01;
-export const RESOLVE_NO_MAGICLINKS = 0x02;
-export const RESOLVE_NO_SYMLINKS = 0x04;
-export const RESOLVE_BENEATH = 0x08;
-export const openHowBytes = 24;
+/** From asm/unistd.h and linux/openat2.h. `struct open_how` is flags, mode and resolve, 64 bits each. */
+export const openat2 = freeze(
+  {
+    SYS_openat2: 437, // a call without a function in glibc; new calls have one number everywhere
+    RESOLVE_NO_XDEV: 0x01,
+    RESOLVE_NO_MAGICLINKS: 0x02,
+    RESOLVE_NO_SYMLINKS: 0x04,
+    RESOLVE_BENEATH: 0x08,
+    openHowBytes: 24,
+  } as const,
+);
 
 /** From fcntl.h, linux/fs.h and sys/file.h. */
-export const AT_FDCWD = -100;
-export const AT_SYMLINK_NOFOLLOW = 0x100;
-export const AT_REMOVEDIR = 0x200;
-export const AT_NO_AUTOMOUNT = 0x800;
-export const AT_EMPTY_PATH = 0x1000;
-export const RENAME_NOREPLACE = 1;
-export const RENAME_EXCHANGE = 2;
-export const LOCK_EX = 2;
-export const LOCK_NB = 4;
-export const LOCK_UN = 8;
+export const file = freeze(
+  {
+    AT_FDCWD: -100,
+    AT_SYMLINK_NOFOLLOW: 0x100,
+    AT_REMOVEDIR: 0x200,
+    AT_NO_AUTOMOUNT: 0x800,
+    AT_EMPTY_PATH: 0x1000,
+    RENAME_NOREPLACE: 1,
+    RENAME_EXCHANGE: 2,
+    LOCK_EX: 2,
+    LOCK_NB: 4,
+    LOCK_UN: 8,
+  } as const,
+);
 
-/** From sys/inotify.h: `struct inotify_event`, with offsets in bytes; the name is filled up with zero bytes. */
-export const inotifyLayout = freeze({ bytes: 16, wd: 0, mask: 4, len: 12 } as const);
-export const IN_CLOEXEC = 0o2000000;
-export const IN_MODIFY = 0x2;
-export const IN_ATTRIB = 0x4;
-export const IN_CLOSE_WRITE = 0x8;
-export const IN_MOVED_FROM = 0x40;
-export const IN_MOVED_TO = 0x80;
-export const IN_CREATE = 0x100;
-export const IN_DELETE = 0x200;
-export const IN_Q_OVERFLOW = 0x4000;
-export const IN_IGNORED = 0x8000;
-export const IN_ONLYDIR = 0x1000000;
+/** From sys/inotify.h: flags, and `struct inotify_event` with offsets in bytes; the name is filled up with zero bytes. */
+export const inotify = freeze(
+  {
+    bytes: 16,
+    wd: 0,
+    mask: 4,
+    len: 12,
+    IN_CLOEXEC: 0o2000000,
+    IN_MODIFY: 0x2,
+    IN_ATTRIB: 0x4,
+    IN_CLOSE_WRITE: 0x8,
+    IN_MOVED_FROM: 0x40,
+    IN_MOVED_TO: 0x80,
+    IN_CREATE: 0x100,
+    IN_DELETE: 0x200,
+    IN_Q_OVERFLOW: 0x4000,
+    IN_IGNORED: 0x8000,
+    IN_ONLYDIR: 0x1000000,
+  } as const,
+);
 
 /** From sys/mman.h. */
-export const PROT_READ = 1;
-export const MAP_SHARED = 1;
-export const MAP_FAILED = -1n;
+export const mapping = freeze({ PROT_READ: 1, MAP_SHARED: 1, MAP_FAILED: -1n } as const);
 
-/** From linux/stat.h: `struct statx`, with offsets in bytes. */
-export const statxLayout = freeze(
+/** From linux/stat.h: flags, and `struct statx` with offsets in bytes. */
+export const statx = freeze(
   {
+    STATX_BASIC_STATS: 0x7ff,
+    STATX_BTIME: 0x800,
+    STATX_MNT_ID: 0x1000,
+    S_IFMT: 0o170000,
+    S_IFDIR: 0o040000,
+    S_IFREG: 0o100000,
+    S_IFLNK: 0o120000,
     bytes: 256,
     stx_nlink: 16,
     stx_uid: 20,
@@ -103,20 +105,11 @@ export const statxLayout = freeze(
     stx_mnt_id: 144,
   } as const,
 );
-export const STATX_BASIC_STATS = 0x7ff;
-export const STATX_BTIME = 0x800;
-export const STATX_MNT_ID = 0x1000;
-export const S_IFMT = 0o170000;
-export const S_IFDIR = 0o040000;
-export const S_IFREG = 0o100000;
-export const S_IFLNK = 0o120000;
 
-/** From dirent.h: `struct dirent64`, with offsets in bytes; the name ends with a zero byte. */
-export const direntLayout = freeze({ d_reclen: 16, d_type: 18, d_name: 19 } as const);
-export const DT_UNKNOWN = 0;
-export const DT_DIR = 4;
-export const DT_REG = 8;
-export const DT_LNK = 10;
+/** From dirent.h: types, and `struct dirent64` with offsets in bytes; the name ends with a zero byte. */
+export const dirent = freeze(
+  { d_reclen: 16, d_type: 18, d_name: 19, DT_UNKNOWN: 0, DT_DIR: 4, DT_REG: 8, DT_LNK: 10 } as const,
+);
 
 /** From asm-generic/errno.h and errno-base.h. Others become `E` and their number. */
 export const errorNames: Readonly<Record<number, string>> = freeze({
