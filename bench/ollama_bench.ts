@@ -7,6 +7,7 @@ import process from "node:process";
 import { createOllamaClient } from "../src/llm/client.ts";
 import { parseOllamaHost } from "../src/llm/host.ts";
 import { createLocalModel, createModelQueue } from "../src/llm/local_model.ts";
+import { ollamaLimits } from "../src/llm/port.ts";
 import { llmGenerateTool } from "../src/llm/llm_generate.ts";
 import { postMcp, toolCall } from "../tests/fixtures/mcp_call.ts";
 import { callTool, noSignal, noWorkspace, testContext } from "../tests/fixtures/ollama_calls.ts";
@@ -33,7 +34,7 @@ if (!host.ok) throw new Error(host.error);
 const client = createOllamaClient({ host: host.value, fetch, clock });
 const model = createLocalModel({
   client,
-  queue: createModelQueue({ maxInFlight: 64, clock }),
+  queue: createModelQueue({ clock, limits: { ...ollamaLimits, maxInFlight: 64 } }),
   totalMs: 600_000,
   clock,
   random: Math.random,
@@ -92,12 +93,12 @@ const scopes = ["--scope", "llm:generate", "--data-dir", place.dataDir];
 const token = (await runCommand(["token", "create", ...scopes])).stdout.trim();
 await using server = await startServer(place, {
   env: {
-    STRUCTURED_RESULTS: "always",
+    COMPATIBILITY: "structured",
     OLLAMA_HOST: url,
     LLM_MODELS: "tinyllama",
-    LLM_MAX_CONCURRENT: "64",
     MCP_RATE_LIMIT: "1000000000",
   },
+  bounds: { ollama: { maxInFlight: 64 } },
 });
 
 const throughServer: Reader = async (prompt, onFirst) => {

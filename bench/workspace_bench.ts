@@ -40,7 +40,7 @@ interface Side {
 const base = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "portcullis-bench-" }));
 const root = `${base}/workspace`;
 const env = {
-  STRUCTURED_RESULTS: "always",
+  COMPATIBILITY: "structured",
   DATA_DIR: `${base}/data`,
   WORKSPACE_DIR: root,
   MCP_RATE_LIMIT: "1000000000",

@@ -131,9 +131,9 @@ const requirements: readonly (readonly [numbers: string, what: string, ...shownB
   ]],
   [
     "53",
-    "`structuredContent` is always there for ServiceNow (`{}` where the tool has none), and for clients that ask for it or with `STRUCTURED_RESULTS=always`; others get each text once",
+    "`structuredContent` is always there for ServiceNow (`{}` where the tool has none), and for clients that ask for it or with `COMPATIBILITY=structured`; others get each text once",
     ["mcp/result_form_test.ts", "a client gets each text once"],
-    ["mcp/result_form_test.ts", "STRUCTURED_RESULTS decides for all clients"],
+    ["mcp/result_form_test.ts", "structured content is for all clients"],
     ["mcp/tools_call_test.ts", "tools/call leaves structured content out of the failure"],
   ],
   ["62, 63, 64, 68", "A tool that fails answers `isError: true`; nothing crashes", [

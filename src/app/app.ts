@@ -2,7 +2,7 @@
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
-import { createAuthorizationServer, type Registration } from "../oauth/mod.ts";
+import { createAuthorizationServer, refreshTokenLifetimeSeconds, type Registration } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
@@ -39,11 +39,9 @@ export interface App {
   issueSetUpLink(): Promise<string | null>;
   /** How many event streams are open. */
   readonly openStreams: number;
-  /** From here on `/health/ready` answers 503; everything else goes on. */
-  announceStop(): void;
   /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
   finishBodies(milliseconds: number): Promise<void>;
-  /** Ends the streams that last, so that a shutdown waits for running calls only. */
+  /** From here on `/health/ready` answers 503, and streams that last end: a shutdown waits for running calls only. */
   drain(): void;
   /** Asks the calls that run to answer now with what they have. */
   hurry(): void;
@@ -114,7 +112,7 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     hasConsole: config.console.pages === "on",
     workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
-    lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
+    lifetimes: { ...config.authorizationServer, refreshTokenLifetimeSeconds, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
     ...(servicenow === null ? {} : {
       servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
@@ -137,15 +135,16 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     servicenow,
     transferBy: { serverUrl, secrets, timers, access: createTransferAccess(verifier, records.live, approval) },
   });
+  const { compatibility } = config.mcp;
   const profiles = createProfiles({
-    compatibility: config.mcp.compatibility,
+    compatibility: compatibility === "spec" || compatibility === "servicenow" ? compatibility : "auto",
     findClient: async (clientId) => {
       const client = await authorizationServer.describeClient(clientId);
       if (client === null) return null;
       clientNames.set(clientId, client.name);
       return client;
     },
-    toolFailureIsProtocolError: config.mcp.toolFailures === "error",
+    toolFailureIsProtocolError: compatibility === "guide",
   });
 
   const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
@@ -212,12 +211,12 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
   return {
     fetch: http.fetch,
     issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
-    announceStop: http.announceStop,
     get openStreams() {
       return mcp.openStreams;
     },
     finishBodies: http.finishBodies,
     drain() {
+      http.announceStop();
       consolePages.close();
       mcp.drain();
     },

@@ -20,7 +20,7 @@ import { faultWords } from "../lib/system_fault.ts";
 import { pause, systemClock } from "../lib/time.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { examineInstallation, openInstallation } from "./installation.ts";
-import { scopesOf, tokenBoxes } from "./servicenow_wiring.ts";
+import { scopesOf } from "./servicenow_wiring.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { playConnection } from "./doctor_connection.ts";
 
@@ -261,8 +261,7 @@ async function findLinkedPerson(
   const { storage, secrets } = opened.value;
   try {
     const { instance: origin, clientId, clientSecret } = servicenow.access;
-    const [current, ...previousSecrets] = tokenBoxes(servicenow, secrets);
-    const store = createLinkStore({ instance: { origin }, storage, secrets: current, previousSecrets, log: silent });
+    const store = createLinkStore({ instance: { origin }, storage, secrets, log: silent });
     const client = { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` };
     const tokenEndpoint = createInstanceTokenEndpoint({ transport, client });
     const links = createServicenowLinks({ store, storage, tokenEndpoint, clock: systemClock, pause, log: silent });

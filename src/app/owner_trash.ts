@@ -50,7 +50,7 @@ export async function openOwnerTrash(
   { workspace: settings }: Pick<Config, "workspace">,
   { storage, clock, user }: { readonly storage: Storage; readonly clock: Clock; readonly user: string | undefined },
 ): Promise<Result<OwnerTrash, Problem>> {
-  if (!keepsChanges(settings)) return problem("nothing is kept", "set TRASH_KEEP and TRASH_MAX_BYTES");
+  if (!keepsChanges(settings)) return problem("nothing is kept", "set TRASH_KEEP");
   const isShared = settings.sharing === "shared";
   if (!isShared && user === undefined) return problem("each user has a workspace here", "name one with --user");
   const directory = isShared || user === undefined ? null : userDirectoryName(user);

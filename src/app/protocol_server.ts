@@ -150,7 +150,7 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
     clock,
     timers,
     toolTimeoutMs: config.mcp.toolTimeoutSeconds * 1_000,
-    structuredResults: config.mcp.structuredResults,
+    structuredResults: ["auto", "guide"].includes(config.mcp.compatibility) ? "auto" : "always",
     limits: dependencies.bounds?.mcp,
   });
 }

@@ -112,7 +112,7 @@ export interface RunningServer {
   readonly port: number;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
-  /** Drains: keeps serving for SHUTDOWN_DELAY, then stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
+  /** Drains: stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
   stop(): Promise<void>;
 }
 
@@ -195,7 +195,7 @@ async function openServer(
   close: () => Promise<void>,
 ): Promise<RunningServer> {
   const { log, clock, preferredPort, storage, telemetry } = options;
-  const { http, server: { shutdownDelaySeconds, shutdownTimeoutSeconds } } = config;
+  const { http, server: { shutdownTimeoutSeconds } } = config;
   const ready = Promise.withResolvers<App>();
   const answer: App["fetch"] = (request, peer) =>
     opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
@@ -235,8 +235,6 @@ async function openServer(
     port: server.port,
     setUpLink: await app.issueSetUpLink(),
     async stop() {
-      app.announceStop();
-      if (shutdownDelaySeconds > 0) await wait(shutdownDelaySeconds * 1_000);
       app.drain();
       const deadline = performance.now() + shutdownTimeoutSeconds * 1_000;
       void wait(deadline - lastWordsMs - performance.now()).then(app.hurry);

@@ -1,12 +1,11 @@
 /** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
-import { loadLinkStore, loadServicenow, type Servicenow } from "../servicenow/mod.ts";
+import { loadServicenow, type Servicenow } from "../servicenow/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";
 import { servicenowCallsPerMinute } from "./rate_limits.ts";
 import type { Installation } from "./installation.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { createSecretBox, type SecretBox } from "../lib/secrets.ts";
 import { offeredScopes } from "../lib/scopes.ts";
 
 interface ServicenowDependencies extends Installation {
@@ -22,7 +21,7 @@ const minute = 60_000;
 
 /** `null` where the configuration names no instance: then none of this is loaded. */
 export async function openServicenow(
-  { access, tables, ...keys }: Config["servicenow"],
+  { access, tables }: Config["servicenow"],
   dependencies: ServicenowDependencies,
 ): Promise<Servicenow | null> {
   if (access === undefined) return null;
@@ -31,14 +30,12 @@ export async function openServicenow(
   const { instance, clientId, clientSecret } = access;
   const rate = { count: servicenowCallsPerMinute, windowMs: minute };
   const { calls = createRateLimiter({ ...rate, clock: systemTimers.elapsed }) } = dependencies;
-  const [current, ...previous] = tokenBoxes(keys, secrets);
   if (tables.includes("*")) {
     log.write("warn", "servicenow_all_tables", {
       problem: "SERVICENOW_TABLES=* opens every table that is not refused to agents, with each user's own rights",
       remedy: "name the tables that agents need",
     });
   }
-  if (previous.length > 0) await resealInBackground({ storage, log }, current, previous);
   return createServicenow({
     instance,
     allowLoopbackHttp: instance.startsWith("http:"), // the configuration takes plain http on this machine only
@@ -46,38 +43,13 @@ export async function openServicenow(
     client: { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` },
     linkUrl: `${serverUrl}/servicenow/link`,
     storage,
-    secrets: current,
-    previousSecrets: previous,
+    secrets,
     fetch,
     clock,
     random: Math.random,
     log,
     admit: (subject) => calls.take(subject),
   });
-}
-
-/** Under which keys tokens of linked accounts are sealed: the first seals, the others only open. */
-export function tokenBoxes(
-  { tokenKey: key, previousTokenKey: previousKey }: Pick<Config["servicenow"], "tokenKey" | "previousTokenKey">,
-  secrets: SecretBox,
-): readonly [SecretBox, ...SecretBox[]] {
-  const previous = previousKey === undefined ? [] : [createSecretBox(previousKey)];
-  return key === undefined ? [secrets, ...previous] : [createSecretBox(key), ...previous, secrets];
-}
-
-/** Key rotation: what was sealed under an earlier key moves to the current one while the server already answers. */
-async function resealInBackground(
-  { storage, log }: Pick<ServicenowDependencies, "storage" | "log">,
-  current: SecretBox,
-  previous: readonly SecretBox[],
-): Promise<void> {
-  const { resealLinks } = await loadLinkStore();
-  for (const from of previous) {
-    resealLinks(storage, { from, to: current }).then(
-      ({ resealed }) => resealed > 0 && log.write("audit", "servicenow_links_resealed", { resealed }),
-      (error) => log.write("error", "servicenow_reseal_failed", { error: String(error) }),
-    );
-  }
 }
 
 /** The scopes that are offered: ServiceNow's only with an instance, and the one that writes there only if it is on. */

@@ -50,7 +50,7 @@ async function openModel(
   const ollama = createOllamaClient({ ...config.ollama, fetch, clock, limits });
   const model = createLocalModel({
     client: tracer.exports ? (await loadTracedModel()).traceModel(ollama, tracer) : ollama,
-    queue: createModelQueue({ maxInFlight: config.ollama.maxConcurrent, clock, limits }),
+    queue: createModelQueue({ clock, limits }),
     totalMs: generationMs(config.mcp.toolTimeoutSeconds * 1_000),
     limits,
     clock,

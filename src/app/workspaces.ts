@@ -9,6 +9,7 @@ import {
   type KernelRoots,
   loadStoreWorkspace,
   loadWatch,
+  maxTrashBytes,
   openDiskWorkspace,
   rootPath,
   userDirectoryName,
@@ -78,17 +79,16 @@ export async function workspaceOpener(
   settings: WorkspaceSettings,
   { storage, clock, bounds, kernel }: Omit<WorkspaceDependencies, "log">,
 ): Promise<(directory: string | null) => Workspace> {
-  const { maxWriteBytes, quotaBytes = null, trashKeepMs, trashMaxBytes } = settings;
-  const trash = { keepMs: keepsChanges(settings) ? trashKeepMs : 0, maxBytes: trashMaxBytes };
+  const { maxWriteBytes, quotaBytes = null, trashKeepMs } = settings;
   const limits = { ...defaultWorkspaceLimits, maxWriteBytes, maxTotalBytes: quotaBytes, ...bounds?.workspace };
+  const trash = { keepMs: trashKeepMs, maxBytes: maxTrashBytes };
   const access = accessOf(settings);
   if (settings.store === "storage") {
     const { openStoreWorkspace } = await loadStoreWorkspace();
     return (directory) => openStoreWorkspace({ storage, name: storeNameOf(directory), limits, access, clock, trash });
   }
-  const { hardLinks, dir } = settings;
-  const options = { limits, access, hardLinks, clock, trash, ...kernelOf(kernel) };
-  return (directory) => openDiskWorkspace({ root: pathBelow(dir, directory ?? ""), ...options });
+  const options = { limits, access, clock, trash, ...kernelOf(kernel) };
+  return (directory) => openDiskWorkspace({ root: pathBelow(settings.dir, directory ?? ""), ...options });
 }
 
 /** Where a user's files are, for people. */
@@ -99,8 +99,8 @@ export function placeOfFiles({ store, sharing, dir }: WorkspaceSettings, userId:
 }
 
 /** Whether changes can be undone. */
-export function keepsChanges({ trashKeepMs, trashMaxBytes }: WorkspaceSettings): boolean {
-  return trashKeepMs > 0 && trashMaxBytes > 0;
+export function keepsChanges({ trashKeepMs }: WorkspaceSettings): boolean {
+  return trashKeepMs > 0;
 }
 
 /** A colon is in no directory name: no user's workspace is ever the shared one (`null`). */
@@ -133,6 +133,6 @@ function kernelOf(kernel: KernelAccess | undefined): { readonly kernel?: KernelR
   return kernel?.available ? { kernel: kernel.roots } : {};
 }
 
-function accessOf({ deniedNames, protectedNames }: WorkspaceSettings): AccessPatterns {
-  return { denied: deniedNames ?? [], protected: protectedNames };
+function accessOf({ deniedNames = [] }: WorkspaceSettings): AccessPatterns {
+  return { denied: deniedNames };
 }

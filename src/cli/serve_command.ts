@@ -50,9 +50,7 @@ export async function serve(
   print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();
-    return wait(
-      (config.server.shutdownDelaySeconds + config.server.shutdownTimeoutSeconds) * 1_000 + unresponsiveMs,
-    );
+    return wait(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs);
   });
   const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
   if (ended === "insisted") return 1;

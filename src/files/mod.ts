@@ -26,7 +26,7 @@ export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } f
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/path.ts";
-export { defaultWorkspaceLimits, type WorkspaceLimits } from "./workspace/port.ts";
+export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
 export { type AccessPatterns, foldedForms } from "./workspace/name_folding.ts";
 export {
   entryPath,

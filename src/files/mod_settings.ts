@@ -49,29 +49,11 @@ export const workspaceSettings = {
     parse: parseList(parseText),
     help: "names in the workspace that agents neither see nor reach, such as .env,*.pem; comma-separated",
   }),
-  protectedNames: required({
-    env: "WORKSPACE_PROTECT",
-    default: ".git",
-    parse: parseList(parseText),
-    help: "names in the workspace that agents may read but not change, comma-separated",
-  }),
   trashKeepMs: required({
     env: "TRASH_KEEP",
     default: "7d",
     parse: parseDurationOrNone,
     help: "how long files that were changed or deleted are kept, for file_undo and `trash restore`; 0 keeps nothing",
-  }),
-  trashMaxBytes: required({
-    env: "TRASH_MAX_BYTES",
-    default: String(1024 * mebibyte),
-    parse: parseInteger(0, 1_000_000_000_000),
-    help: "maximum size of all that is kept so, beside WORKSPACE_QUOTA_BYTES; the oldest goes first",
-  }),
-  hardLinks: required({
-    env: "HARD_LINKS",
-    default: "refuse",
-    parse: parseChoice(["refuse", "allow"]),
-    help: "whether files may be read of which another name (hard link) lies outside the workspace, as in pnpm's store",
   }),
 };
 

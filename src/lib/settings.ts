@@ -212,9 +212,8 @@ export interface Setting<T> {
 
 /** Bytes in a mebibyte. */
 export const mebibyte = 1_048_576;
+/** Seconds in a day. */
 export const day = 86_400;
-/** Seconds in a year of 365 days. */
-export const year = 31_536_000;
 
 /** A setting that always has a value. */
 export function required<T>(setting: Omit<Setting<T>, "default"> & { default: string }): Setting<T> & {

@@ -214,13 +214,12 @@ interface Running {
 
 /** `clock` is used for differences only. */
 interface ModelQueueOptions {
-  readonly maxInFlight: number;
   readonly clock: Clock;
-  readonly limits?: Pick<OllamaLimits, "maxWaiting" | "shareMs">;
+  readonly limits?: Pick<OllamaLimits, "maxInFlight" | "maxWaiting" | "shareMs">;
 }
 
-export function createModelQueue({ maxInFlight, clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
-  const { maxWaiting, shareMs } = limits;
+export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
+  const { maxInFlight, maxWaiting, shareMs } = limits;
   /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */
   let waiters: Waiter[] = [];
   const running = new Set<Running>();

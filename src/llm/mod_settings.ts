@@ -1,5 +1,5 @@
 /** Where Ollama is, and what agents may ask of it. */
-import { optional, parseInteger, parseList, parseText, required, type SettingParser } from "../lib/settings.ts";
+import { optional, parseList, parseText, required, type SettingParser } from "../lib/settings.ts";
 import { failure, success } from "../lib/result.ts";
 import { parseOllamaHost } from "./host.ts";
 
@@ -29,11 +29,5 @@ export const ollamaSettings = {
     default: "tinyllama,phi3",
     parse: parseModels,
     help: "models that agents may use, comma-separated; the first is the default",
-  }),
-  maxConcurrent: required({
-    env: "LLM_MAX_CONCURRENT",
-    default: "2",
-    parse: parseInteger(1, 1_000),
-    help: "generations that run at the same time",
   }),
 };

@@ -155,6 +155,8 @@ export const ollamaLimits = {
   maxErrorBytes: 65_536,
   /** The body of a probe. */
   maxReplyBytes: 16_777_216,
+  /** Generations that run at the same time. */
+  maxInFlight: 2,
   /** Calls that wait for a place; any more are refused at once. */
   maxWaiting: 16,
   /** How long a person keeps a second place while another person waits without any. */

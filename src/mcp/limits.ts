@@ -49,7 +49,7 @@ export type McpLimits = Readonly<typeof mcpLimits>;
 // What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.
 
 /** Who gets structured content: `auto` gives it to clients that ask for it, and to ServiceNow's. */
-export type StructuredResults = "auto" | "always" | "never";
+export type StructuredResults = "auto" | "always";
 
 /**
  * `text`: nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an
@@ -62,7 +62,6 @@ export type ResultForm = "text" | "structured" | "structured_or_empty";
  * structured content in place of the text, or both: without the images, or at twice the size.
  */
 export function resultFormOf(setting: StructuredResults, profile: Profile, asks: boolean): ResultForm {
-  if (setting === "never") return "text";
   if (profile.name === "servicenow") return "structured_or_empty";
   return setting === "always" || asks ? "structured" : "text";
 }

@@ -5,22 +5,9 @@ export const mcpSettings = {
   compatibility: required({
     env: "COMPATIBILITY",
     default: "auto",
-    parse: parseChoice(["auto", "spec", "servicenow"]),
-    help: "whose habits answers follow where ServiceNow's differ from the specification; auto looks at each client",
-  }),
-  structuredResults: required({
-    env: "STRUCTURED_RESULTS",
-    default: "auto",
-    parse: parseChoice(["auto", "always", "never"]),
-    help:
-      "who gets structuredContent beside the text of results; auto: clients that declare experimental.structuredContent, and ServiceNow",
-  }),
-  toolFailures: required({
-    env: "TOOL_FAILURES",
-    default: "result",
-    parse: parseChoice(["result", "error"]),
-    help:
-      "how ServiceNow's clients are told that a tool failed: as a result with isError, or as the JSON-RPC error -32603 of its guide",
+    parse: parseChoice(["auto", "structured", "spec", "servicenow", "guide"]),
+    help: "whose habits answers follow; auto: each client's, structured: the same with structuredContent for all, " +
+      "spec: the specification's, servicenow: ServiceNow's, guide: auto with failed tools as -32603 for ServiceNow's clients",
   }),
   publicInitialize: required({
     env: "PUBLIC_INITIALIZE",

@@ -9,7 +9,7 @@ import type { ServicenowUse } from "./servicenow_port.ts";
 /** What the operator's commands need. */
 export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
 
-/** How long tokens live, from the settings. */
+/** How long tokens live. */
 export interface Lifetimes {
   readonly accessTokenLifetimeSeconds: number;
   /** A grant's refresh tokens end this long after its approval, however often they rotate. */

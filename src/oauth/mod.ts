@@ -18,6 +18,7 @@ export {
   linkProblem,
   type VisitRefusal,
 } from "./servicenow_port.ts";
+export { refreshTokenLifetimeSeconds } from "./refresh_token.ts";
 export { resealSigningKeys } from "./signing_keys.ts";
 export type { Verifier } from "./access_token.ts";
 export type { Visitor, Visits } from "./for_console.ts";

@@ -8,7 +8,6 @@ import {
   parseStrongSecret,
   parseSwitch,
   required,
-  year,
 } from "../lib/settings.ts";
 
 /** The verifier accepts no longer ones. */
@@ -32,12 +31,6 @@ export const authorizationServerSettings = {
     default: "3600",
     parse: parseSeconds(1, maxAccessTokenLifetimeSeconds),
     help: "lifetime of an access token, in seconds",
-  }),
-  refreshTokenLifetimeSeconds: required({
-    env: "REFRESH_TOKEN_LIFETIME",
-    default: String(30 * day),
-    parse: parseSeconds(1, year),
-    help: "lifetime of a grant's refresh tokens, in seconds, however often they rotate",
   }),
   registration: optional({
     env: "REGISTRATION",

@@ -32,6 +32,8 @@ const pattern = /^pcr_([0-9a-f]{32})_([1-9]\d{0,8})_[A-Za-z0-9_-]{43}$/;
 const maxRotationsKept = 32;
 /** Hosted clients refresh from several machines, up to 90 s apart. */
 const refreshGraceSeconds = 120;
+/** A grant's refresh tokens end this long after its approval, however often they rotate. */
+export const refreshTokenLifetimeSeconds = 2_592_000;
 /** A refresh token ends this long after its last use. */
 export const refreshIdleLifetimeSeconds = 1_209_600;
 

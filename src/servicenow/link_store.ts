@@ -111,25 +111,16 @@ export function createLinkStore(options: {
   readonly instance: ServicenowInstance;
   readonly storage: Storage;
   readonly secrets: SecretBox;
-  /** Boxes of earlier master keys: links sealed under them still open, until `resealLinks` has been over them. */
-  readonly previousSecrets?: readonly SecretBox[];
   readonly log: Log;
 }): LinkStore {
-  const { instance: { origin }, storage, secrets, previousSecrets = [], log } = options;
-  const openWithAny = async <T>(open: (box: SecretBox) => Promise<T | null>): Promise<T | null> => {
-    for (const box of [secrets, ...previousSecrets]) {
-      const opened = await open(box);
-      if (opened !== null) return opened;
-    }
-    return null;
-  };
+  const { instance: { origin }, storage, secrets, log } = options;
   const healthOf = async (subject: string, record: LinkRecord): Promise<LinkHealth> => {
     const { sealed, linkedAt, renewedAt = linkedAt, refused } = record;
     const account = sealed !== null
-      ? (await openWithAny((box) => sealedLink.open(box, subject, origin, sealed)))?.account ?? null
+      ? (await sealedLink.open(secrets, subject, origin, sealed))?.account ?? null
       : refused === undefined
       ? null
-      : await openWithAny((box) => linkedAccount.open(box, subject, origin, refused.sealedAccount));
+      : await linkedAccount.open(secrets, subject, origin, refused.sealedAccount);
     const ended = refused?.said === noRefreshToken ? "no_refresh_token" : "refused";
     return {
       subject,
@@ -146,7 +137,7 @@ export function createLinkStore(options: {
     const { sealed, linkedAt, instance } = parseLinkRecord(entry.value);
     if (instance !== origin) return failure({ reason: "not_linked" });
     if (sealed === null) return failure({ reason: "link_expired" });
-    const link = await openWithAny((box) => sealedLink.open(box, subject, origin, sealed));
+    const link = await sealedLink.open(secrets, subject, origin, sealed);
     if (link !== null) return success({ link, linkedAt, unchanged: { key: entry.key, version: entry.version } });
     log.write("error", "servicenow_link_unreadable", { subject });
     return failure({ reason: "link_expired" }); // sealed under a key that is gone

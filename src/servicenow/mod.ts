@@ -9,7 +9,6 @@ export { relatedTables, tablesOfKind } from "./tables.ts";
 
 export type { Fetch, Transport, UpstreamRequest } from "./transport.ts";
 export const loadServicenow = (): Promise<typeof import("./servicenow.ts")> => import("./servicenow.ts");
-export const loadLinkStore = (): Promise<typeof import("./link_store.ts")> => import("./link_store.ts");
 export const loadServicenowTools = (): Promise<typeof import("./servicenow_tools.ts")> =>
   import("./servicenow_tools.ts");
 export const loadAttachTool = (): Promise<typeof import("./attach_tool.ts")> => import("./attach_tool.ts");

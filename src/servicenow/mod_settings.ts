@@ -1,5 +1,5 @@
 /** Settings under the heading ServiceNow. */
-import { optional, parseInstanceUrl, parseMasterKey, parseSwitch, parseText, required } from "../lib/settings.ts";
+import { optional, parseInstanceUrl, parseSwitch, parseText, required } from "../lib/settings.ts";
 import { defaultTables, parseTableList } from "./tables.ts";
 
 export const servicenowSettings = {
@@ -18,18 +18,6 @@ export const servicenowSettings = {
     parse: parseText,
     secret: true,
     help: "the secret that belongs to SERVICENOW_CLIENT_ID",
-  }),
-  tokenKey: optional({
-    env: "SERVICENOW_TOKEN_KEY",
-    parse: parseMasterKey,
-    secret: true,
-    help: "separate key for the tokens of linked accounts, instead of the master key",
-  }),
-  previousTokenKey: optional({
-    env: "SERVICENOW_TOKEN_KEY_PREVIOUS",
-    parse: parseMasterKey,
-    secret: true,
-    help: "the token key before this one; tokens sealed under it are sealed again at the start",
   }),
   tables: required({
     env: "SERVICENOW_TABLES",

@@ -31,8 +31,6 @@ export interface ServicenowOptions {
   readonly linkUrl: string;
   readonly storage: Storage;
   readonly secrets: SecretBox;
-  /** Boxes of earlier master keys, while links sealed under them remain. */
-  readonly previousSecrets?: readonly SecretBox[];
   readonly fetch: Fetch;
   readonly clock: Clock;
   /** For how long a user's calls pause; the machine's own when absent. */
@@ -63,14 +61,14 @@ export interface Servicenow extends ServicenowRecords {
 /** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
 export function createServicenow(options: ServicenowOptions): Servicenow {
   const { elapsed = systemTimers.elapsed } = options;
-  const { client, linkUrl, storage, secrets, previousSecrets = [], clock, random, log, times, admit } = options;
+  const { client, linkUrl, storage, secrets, clock, random, log, times, admit } = options;
   const parsed = parseInstance(options.instance, { allowLoopbackHttp: options.allowLoopbackHttp ?? false });
   if (!parsed.ok) throw new TypeError(`The address of the ServiceNow instance ${parsed.error}`);
   const instance = parsed.value;
   const fetchOnce = createFetchOnce(options.fetch);
   const transport = createTransport({ instance, fetch: options.fetch, fetchOnce: fetchOnce.fetch, ...times });
   const tokenEndpoint = createInstanceTokenEndpoint({ transport, client });
-  const store = createLinkStore({ instance, storage, secrets, previousSecrets, log });
+  const store = createLinkStore({ instance, storage, secrets, log });
   const links = createServicenowLinks({ store, storage, tokenEndpoint, clock, pause, log, ...times });
   const send = createSend({ transport, clock, random, pause, ...times });
   const callAs = createCallAs({ links, send, admit, clock: elapsed, ...times });

@@ -258,9 +258,7 @@ Deno.test("every setting that is a time takes seconds and times with units, and 
   ])[] = [
     ["TOOL_TIMEOUT", "5m", (config) => config.mcp.toolTimeoutSeconds, 300],
     ["SHUTDOWN_TIMEOUT", "30s", (config) => config.server.shutdownTimeoutSeconds, 30],
-    ["SHUTDOWN_DELAY", "90", (config) => config.server.shutdownDelaySeconds, 90],
     ["ACCESS_TOKEN_LIFETIME", "12h", (config) => config.authorizationServer.accessTokenLifetimeSeconds, 43_200],
-    ["REFRESH_TOKEN_LIFETIME", "30d", (config) => config.authorizationServer.refreshTokenLifetimeSeconds, 2_592_000],
     ["AUDIT_KEEP", "90m", (config) => config.audit.keepMs, 5_400_000],
     ["TRASH_KEEP", "12h", (config) => config.workspace.trashKeepMs, 43_200_000],
   ];
@@ -291,6 +289,6 @@ Deno.test("commands that listen nowhere ask neither for SERVER_URL nor for DCR_A
 Deno.test("a refused choice names the nearest one, and a URL with a name in it is none", () => {
   const config = load({ env: { COMPATIBILITY: "servicnow", SERVER_URL: "https://$HOST" } });
   const text = config.ok ? "" : describeProblems(config.error);
-  assert.match(text, /must be one of: auto, spec, servicenow; did you mean servicenow\?/);
+  assert.match(text, /must be one of: auto, structured, spec, servicenow, guide; did you mean servicenow\?/);
   assert.match(text, /SERVER_URL = "https:\/\/\$HOST": must be a URL such as/);
 });

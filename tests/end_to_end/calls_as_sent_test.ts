@@ -8,7 +8,7 @@ Deno.test("the started program takes calls as models, hosts and other servers' u
   const env = { DATA_DIR: place.dataDir };
   const created = await runCommand(["token", "create", "--scope", "files:read", "--scope", "files:write"], { env });
   const token = created.stdout.trim();
-  await using server = await startServer(place, { env: { ...env, STRUCTURED_RESULTS: "auto" } });
+  await using server = await startServer(place, { env: { ...env, COMPATIBILITY: "auto" } });
   const root = place.workspaceDir;
   Deno.mkdirSync(`${root}/src`, { recursive: true });
   Deno.writeTextFileSync(`${root}/src/a.py`, "one\ntwo\nthree\n");

@@ -122,6 +122,8 @@ inOneProcess.test({
     });
     assert.equal(refused.status, 503);
     assert.equal(refused.headers.get("retry-after"), "1");
+    const ready = await fetch(`${server.url}/health/ready`);
+    assert.deepEqual([ready.status, await ready.json()], [503, { status: "draining" }]);
     await refused.body?.cancel();
     await write.finish();
     assert.match(await write.answer(), /^HTTP\/1\.1 200 /);

@@ -1,9 +1,9 @@
-/** STRUCTURED_RESULTS with the started program: a session keeps its form over restarts, and the setting decides. */
+/** COMPATIBILITY with the started program: a session keeps its form over restarts, and the setting decides. */
 import assert from "node:assert/strict";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
-Deno.test("a session that asks for structured content gets it, also after a restart; STRUCTURED_RESULTS changes that for all", async () => {
+Deno.test("a session that asks for structured content gets it, also after a restart; COMPATIBILITY changes that for all", async () => {
   await using place = await makeServerPlace();
   const env = { DATA_DIR: place.dataDir };
   const created = await runCommand(["token", "create", "--scope", "files:read", "--scope", "files:write"], { env });
@@ -19,7 +19,7 @@ Deno.test("a session that asks for structured content gets it, also after a rest
   };
   let session = "";
   {
-    await using server = await startServer(place, { env: { ...env, STRUCTURED_RESULTS: "auto" } });
+    await using server = await startServer(place, { env: { ...env, COMPATIBILITY: "auto" } });
     const clientInfo = { name: "a program", version: "1" };
     const capabilities = { experimental: { structuredContent: {} } };
     const params = { protocolVersion: "2025-11-25", capabilities, clientInfo };
@@ -28,8 +28,8 @@ Deno.test("a session that asks for structured content gets it, also after a rest
     session = opened.headers.get("mcp-session-id") ?? assert.fail("no session");
     assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [true, false]);
   }
-  for (const [setting, inSession, alone] of [["auto", true, false], ["always", true, true], ["never", false, false]]) {
-    await using server = await startServer(place, { env: { ...env, STRUCTURED_RESULTS: String(setting) } });
+  for (const [setting, inSession, alone] of [["auto", true, false], ["structured", true, true], ["spec", true, true]]) {
+    await using server = await startServer(place, { env: { ...env, COMPATIBILITY: String(setting) } });
     assert.deepEqual([await hasStructured(server.url, session), await hasStructured(server.url)], [inSession, alone]);
   }
 });

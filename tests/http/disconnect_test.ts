@@ -27,7 +27,10 @@ async function withScene(bounds: Bounds, use: (scene: Scene) => Promise<void>): 
   await using ollama = await startOllama({ models: [{ name: "tinyllama", answer: () => "spoken" }] });
   await using place = await makeServerPlace();
   const created = await runCommand(["token", "create", "--scope", "llm:generate", "--data-dir", place.dataDir]);
-  await using server = await startServer(place, { bounds, env: { OLLAMA_HOST: ollama.url, LLM_MAX_CONCURRENT: "1" } });
+  await using server = await startServer(place, {
+    bounds: { ...bounds, ollama: { ...bounds.ollama, maxInFlight: 1 } },
+    env: { OLLAMA_HOST: ollama.url },
+  });
   await use({ server, ollama, token: created.stdout.trim() });
 }
 

@@ -4,7 +4,6 @@ import { createHealthEndpoint, createLivenessEndpoint, createReadinessEndpoint }
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
-import { until } from "../fixtures/until.ts";
 
 async function ask(url: string, method = "GET"): Promise<[number, unknown]> {
   const response = await fetch(url, { method });
@@ -23,31 +22,6 @@ Deno.test("/health, /health/live and /health/ready answer 200 while all is well,
     assert.deepEqual(await ask(server.url + path, "POST"), [405, null]);
     assert.deepEqual(await ask(server.url + path, "HEAD"), [200, null]);
   }
-});
-
-Deno.test("a server that is told to stop says 503 on /health/ready for SHUTDOWN_DELAY and answers the rest", async () => {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { SHUTDOWN_DELAY: "300" } });
-  Deno.kill(server.pid, "SIGTERM");
-  const ready = await until("another answer than 200", async () => {
-    const answer = await ask(`${server.url}/health/ready`);
-    return answer[0] !== 200 && answer;
-  });
-  assert.deepEqual(ready, [503, { status: "draining" }]);
-  assert.equal((await ask(`${server.url}/health/live`))[0], 200);
-  assert.equal((await ask(`${server.url}/health`))[0], 200);
-  await server.stop("SIGKILL");
-});
-
-Deno.test("a server that is told to stop ends in order once SHUTDOWN_DELAY is over, and not before", async () => {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place, { env: { SHUTDOWN_DELAY: "1", LOG_FORMAT: "text" } });
-  const asked = performance.now();
-  Deno.kill(server.pid, "SIGTERM");
-  assert.equal((await server.ended).code, 0);
-  assert.ok(performance.now() - asked >= 1_000);
-  await server.stop();
-  assert.match(server.stderr(), /^\d{4}-\d\d-\d\d \S+Z INFO {2}stopping$/m);
 });
 
 Deno.test("without its storage a server is alive, but neither ready nor well", async () => {

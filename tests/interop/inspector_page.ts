@@ -20,7 +20,7 @@ export async function tryInspectorPage(): Promise<void> {
   });
   await using place = await makeServerPlace();
   await using server = await startServer(place, {
-    env: { CLIENT_METADATA_DOCUMENTS: "off", STRUCTURED_RESULTS: "auto" },
+    env: { CLIENT_METADATA_DOCUMENTS: "off", COMPATIBILITY: "auto" },
   });
   await setUpOwner(createPerson(server.url), server);
   const inspector = client.spawn(`inspector --web --server-url ${server.url}/mcp --transport http`);

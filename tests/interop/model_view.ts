@@ -34,7 +34,7 @@ export async function checkModelView(agent: Agent, { wholeCharacters }: View): P
   }
   await Deno.writeFile(`${place.workspaceDir}/pixel.png`, Buffer.from(pixel, "base64"));
 
-  const server = await startServer(place, { env: { CLIENT_METADATA_DOCUMENTS: "off", STRUCTURED_RESULTS: "auto" } });
+  const server = await startServer(place, { env: { CLIENT_METADATA_DOCUMENTS: "off", COMPATIBILITY: "auto" } });
   try {
     const person = createPerson(server.url);
     await setUpOwner(person, server);

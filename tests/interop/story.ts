@@ -96,8 +96,7 @@ export async function tellStory(make: MakeClient, traits: Traits = {}): Promise<
     ACCESS_TOKEN_LIFETIME: String(refreshes ? accessTokenSeconds : unexpiringSeconds),
     ...traits.settings,
   };
-  const start = () =>
-    startServer(place, { env: { STRUCTURED_RESULTS: "auto", ...env }, args: ["--port", String(port)] });
+  const start = () => startServer(place, { env: { COMPATIBILITY: "auto", ...env }, args: ["--port", String(port)] });
   const administer = async (...command: string[]): Promise<string> => {
     const { code, stdout, stderr } = await runCommand([...command, "--data-dir", place.dataDir]);
     assert.equal(code, 0, stderr);

@@ -103,11 +103,10 @@ Deno.test("what a client gets follows its session, not the last handshake of its
   assert.deepEqual(await look(program), whole);
 });
 
-Deno.test("STRUCTURED_RESULTS decides for all clients, or by what they declare", async () => {
+Deno.test("structured content is for all clients, or for those that ask for it", async () => {
   const cases: [StructuredResults, Seen, Seen, Seen][] = [
     ["auto", textAlone, whole, asServiceNow],
     ["always", whole, whole, asServiceNow],
-    ["never", textAlone, textAlone, textAlone],
   ];
   for (const [structuredResults, reader, program, serviceNow] of cases) {
     const harness = createHarness({ tools: makeTools(), structuredResults });

@@ -38,8 +38,8 @@ Deno.test("with a real client tokens arrive as progress while the model speaks, 
   await using place = await makeServerPlace();
   const token = await createToken(place.dataDir);
   await using server = await startServer(place, {
-    env: { OLLAMA_HOST: ollama.url, LLM_MAX_CONCURRENT: "1" },
-    bounds: { ollama: { maxWaiting: 0 } },
+    env: { OLLAMA_HOST: ollama.url },
+    bounds: { ollama: { maxInFlight: 1, maxWaiting: 0 } },
   });
   await using client = await connect(server, token);
 

@@ -4,9 +4,8 @@ import { createModelQueue, type ModelQueue, type Place } from "../../src/llm/loc
 import type { CallsAhead } from "../../src/llm/port.ts";
 
 const wait = { maxWaitMs: 5000 };
-const queueOf = ({ maxInFlight, ...limits }: { maxInFlight: number; maxWaiting?: number; shareMs?: number }) =>
+const queueOf = (limits: { maxInFlight: number; maxWaiting?: number; shareMs?: number }) =>
   createModelQueue({
-    maxInFlight,
     clock: () => performance.now(),
     limits: { maxWaiting: 10, shareMs: 30_000, ...limits },
   });

@@ -64,7 +64,7 @@ export function toolsFor(model: string, workspace?: Workspace) {
   const client = createClient();
   const local = createLocalModel({
     client,
-    queue: createModelQueue({ maxInFlight: 2, clock }),
+    queue: createModelQueue({ clock }),
     totalMs: 600_000,
     clock,
     random: Math.random,

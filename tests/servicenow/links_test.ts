@@ -261,12 +261,10 @@ Deno.test("a link to one instance is not used with another", async () => {
   assert.deepEqual(await moved.links.access("owner", { signal }), { ok: false, error: { reason: "not_linked" } });
 });
 
-Deno.test("resealLinks() moves every link to a new key while the server runs", async () => {
+Deno.test("resealLinks() moves every link to a new key", async () => {
   await using place = await openPlace();
   for (let number = 0; number < 5; number++) await place.link(`user-${number}`, "ada");
   const to = createSecretBox(new Uint8Array(32).fill(9));
-  const both = place.another({ secrets: to, previousSecrets: [place.secrets] });
-  assert.equal((await both.links.status("user-0")).state, "linked");
   await place.storage.commit({ puts: [{ key: linkKey("gone"), value: { instance: "x", sealed: null, linkedAt: 0 } }] });
   const options = { from: place.secrets, to };
   assert.deepEqual(await resealLinks(place.storage, options), { resealed: 5, upToDate: 1, unreadable: 0 });

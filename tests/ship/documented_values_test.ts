@@ -4,11 +4,8 @@ import { root } from "../../scripts/bundle.ts";
 import { settings } from "../../src/app/config/settings.ts";
 import { toTextLine } from "../../src/lib/json_log.ts";
 
-const day = 86_400;
-
 /** A page says these words because the setting has this default. */
 const ofDefaults: readonly (readonly [page: string, words: string, variable: string, value: number])[] = [
-  ["storage", "30 days after approval", "REFRESH_TOKEN_LIFETIME", 30 * day],
   ["operations", "at least `TOOL_TIMEOUT` (600 s)", "TOOL_TIMEOUT", 600],
 ];
 
@@ -117,6 +114,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
   ["storage", "in pieces of 45,000 bytes", "files/store/records.ts", "chunkBytes = 45_000"],
   ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
+  ["storage", "30 days after approval", "oauth/refresh_token.ts", "refreshTokenLifetimeSeconds = 2_592_000"],
   ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
   ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingBytes = 1_048_576"],
   ["operations", "waits at most 50 ms", "lib/json_log.ts", "gatherMs = 50"],

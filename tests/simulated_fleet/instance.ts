@@ -29,7 +29,7 @@ const loaded = loadConfig({
     HOST: "127.0.0.1",
     SERVER_URL: serverUrl,
     REGISTRATION: "open",
-    STRUCTURED_RESULTS: "always",
+    COMPATIBILITY: "structured",
     DATABASE_URL: "postgres://fleet@127.0.0.1/fleet",
     WORKSPACE_STORE: "storage",
     DATA_DIR: "/nowhere/data",

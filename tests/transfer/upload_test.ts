@@ -46,8 +46,10 @@ Deno.test("a link takes one file, larger than a call may write, with a length or
 
 Deno.test("the rules of file_write hold for uploads: create, if_version, protected names, directories", () =>
   withFileServer({
-    env: { WORKSPACE_PROTECT: "*.lock", WORKSPACE_DENY: "secret" },
-    fill: (root) => Deno.mkdirSync(`${root}/folder`),
+    env: { WORKSPACE_DENY: "secret" },
+    fill: (root) => {
+      for (const name of ["folder", ".git"]) Deno.mkdirSync(`${root}/${name}`);
+    },
   }, async (files) => {
     const { structured } = await files.done("file_write", { filename: "f", content: "one" });
     assert.match(
@@ -71,7 +73,7 @@ Deno.test("the rules of file_write hold for uploads: create, if_version, protect
     await files.done("file_write", { filename: "f", content: "two" });
     assert.equal((await put(matched, "three")).status, 409);
     assert.equal(Deno.readTextFileSync(`${files.root}/f`), "two");
-    const protectedFile = await put(await uploadLink(files, "deno.lock"), "x");
+    const protectedFile = await put(await uploadLink(files, ".git/config"), "x");
     assert.equal(protectedFile.status, 403);
     assert.deepEqual(stagedFiles(files.root), []);
   }));

@@ -98,7 +98,7 @@ testInEachMode(
 );
 
 testInEachMode(
-  "a file with a hard link outside is read only where the setting allows it",
+  "a file with a hard link outside is not read",
   () =>
     inScene(async (base) => {
       Deno.linkSync(`${base}/outside/secret.txt`, `${base}/ws/h`);
@@ -108,9 +108,6 @@ testInEachMode(
       assert.deepEqual(await strict.readInto(path("h"), new Uint8Array(10_000), 0), refused);
       assert.equal(strict.readSmall?.(path("h"), new Uint8Array(10_000)), null);
       await strict.close();
-      const lenient = openDiskWorkspace({ root: `${base}/ws`, hardLinks: "allow" });
-      assert.equal((await readText(lenient, "h")).length, 4242);
-      await lenient.close();
     }),
 );
 

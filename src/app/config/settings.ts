@@ -38,13 +38,6 @@ const serverSettings = {
     parse: parseChoice(["debug", "info", "warn", "error"]),
     help: "lowest level that is logged; audit lines always are",
   }),
-  shutdownDelaySeconds: required({
-    env: "SHUTDOWN_DELAY",
-    default: "0",
-    parse: parseSeconds(0, 600),
-    help:
-      "seconds to keep serving after the signal to stop, with 503 on /health/ready, so that a load balancer moves on first",
-  }),
   logFormat: optional({
     env: "LOG_FORMAT",
     parse: parseChoice(["json", "text"]),

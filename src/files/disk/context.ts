@@ -17,8 +17,6 @@ export interface Disk {
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;
   readonly clock: Clock;
-  /** `refuse` keeps files with a name outside from being read. */
-  readonly hardLinks: "allow" | "refuse";
   readonly innerLinks: InnerLinks;
   readonly scans: DirectoryScans;
   readonly names: DirectoryNames;

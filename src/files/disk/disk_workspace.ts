@@ -40,11 +40,6 @@ export interface DiskWorkspaceOptions {
   readonly root: string;
   readonly limits?: Partial<WorkspaceLimits>;
   readonly access?: AccessPatterns;
-  /**
-   * Whether files of which a name (hard link) is outside may be read; where all are inside they are. Only someone who
-   * can already write the workspace's directory makes one. Default `refuse`; package stores elsewhere need `allow`. Writing never changes the other names: the new content is a new file.
-   */
-  readonly hardLinks?: "allow" | "refuse";
   /** After how many milliseconds names of files that have several are looked for again. Default 5,000. */
   readonly recountLinksAfter?: number;
   /** Where given, the kernel confines names; otherwise paths are checked before and after each use. */
@@ -79,7 +74,6 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     limits,
     clock,
     rules,
-    hardLinks: options.hardLinks ?? "refuse",
     innerLinks: createInnerLinks(access, limits, systemTimers.elapsed, options.recountLinksAfter),
     scans: createDirectoryScans({ clock }),
     names: createDirectoryNames(clock),

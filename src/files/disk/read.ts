@@ -58,7 +58,7 @@ function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
 export function readPlain(disk: Disk, path: WorkspacePath, buffer: Uint8Array): number | null {
   const isReadable = isPlain(disk, path);
   const read = isReadable ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
-  return read === null || (disk.hardLinks === "refuse" && read.nlink > 1) ? null : read.sizeBytes;
+  return read === null || read.nlink > 1 ? null : read.sizeBytes;
 }
 
 function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
@@ -89,12 +89,12 @@ function judge(disk: Disk, opened: DiskFile, maxBytes: number): Outcome<DiskFile
   return success(opened);
 }
 
-/** Whether one of its names may be outside, and it is not to be read for that. */
+/** Whether one of its names (hard links) may be outside. Only someone who can already write the workspace makes one. */
 export function hasHiddenName(
-  { hardLinks, innerLinks }: Disk,
+  { innerLinks }: Disk,
   { info }: { readonly info: Parameters<InnerLinks["has"]>[0] },
 ): boolean {
-  return hardLinks === "refuse" && (info.nlink ?? 1) > 1 && !innerLinks.has(info);
+  return (info.nlink ?? 1) > 1 && !innerLinks.has(info);
 }
 
 function refuse(opened: DiskFile, refusal: WorkspaceRefusal): Outcome<never> {

@@ -155,7 +155,7 @@ function denialWords(cause: DenialCause): string {
     case "other_file_system":
       return "access denied - it is on another file system than the workspace";
     case "hard_link":
-      return "access denied - another name of it (a hard link) is outside the workspace; the server's owner can allow that with HARD_LINKS=allow";
+      return "access denied - another name of it (a hard link) is outside the workspace";
     case "reserved":
       return "access denied - the directory .portcullis is reserved for the server";
     case "other_name":

@@ -15,6 +15,9 @@ export interface TrashLimits {
   readonly maxBytes: number;
 }
 
+/** What is kept of a workspace's files, beside its quota; the oldest goes first. */
+export const maxTrashBytes = 1024 * 1024 * 1024;
+
 /** The limits of a workspace. */
 export interface WorkspaceLimits {
   /** What one read may give. */

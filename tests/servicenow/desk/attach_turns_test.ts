@@ -9,7 +9,7 @@ import { openDesk } from "./desk_place.ts";
 Deno.test("files on their way to ServiceNow are in memory two at once, and one of each person; who gives up holds no turn", async () => {
   await using desk = await openDesk({ people: ["ada", "ben", "eve"], instance: { data: "desk" } });
   await Deno.writeTextFile(`${desk.root}/note.txt`, "a note");
-  const workspace = openDiskWorkspace({ root: desk.root, limits: defaultWorkspaceLimits, hardLinks: "refuse" });
+  const workspace = openDiskWorkspace({ root: desk.root, limits: defaultWorkspaceLimits });
   const files = workspaceFiles(workspace);
   const held: string[] = [];
   const seen: (readonly string[])[] = [];

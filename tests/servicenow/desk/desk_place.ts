@@ -39,7 +39,7 @@ export async function openDesk(
   for (const userName of people) await place.link(userName, userName);
   const servicenow = tables === undefined ? place.servicenow : place.another({ storage: place.storage, tables });
   const root = await Deno.makeTempDir({ prefix: "portcullis-servicenow-desk-" });
-  const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits, hardLinks: "refuse" });
+  const workspace = openDiskWorkspace({ root, limits: defaultWorkspaceLimits });
   const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
   const registry = createToolRegistry(tools);
 
