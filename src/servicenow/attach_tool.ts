@@ -1,7 +1,7 @@
 /** The tool `servicenow_attach`: a workspace file onto a record. */
 import * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
+import { defineTool, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
   type ArrivingContent,
@@ -24,13 +24,14 @@ import {
 } from "../files/mod.ts";
 import { counted } from "./failure.ts";
 import { type AttachmentContent, maxSentBytes, type ServicenowRecords } from "./port.ts";
-import { fileNames } from "./argument_names_tool.ts";
 import {
   callerOf,
+  defineWritingTool,
   dryRunParameter,
   given,
   idParameter,
   optionalTable,
+  recordNames,
   toFailureOutcome,
   toTextOutcome,
 } from "./outcome_tool.ts";
@@ -171,6 +172,8 @@ const contentTypes: ReadonlyMap<string, string> = new Map(Object.entries({
   zip: "application/zip",
 }));
 
+const fileNames = { ...recordNames, filename: "path file file_path filepath" };
+
 /** Files on their way at once, one of each person: each is in memory, and in the sockets once more. */
 const maxSending = 2;
 /** A call that waits longer for its turn would not end in time for ServiceNow's own agents. */
@@ -208,13 +211,13 @@ const notSent: ToolOutcome = {
 
 export function servicenowAttachTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
   const turns = createSendingTurns();
-  return defineTool({
+  return defineWritingTool({
     name: "servicenow_attach",
     title: "Attach a file to a ServiceNow record",
     description: "Attaches a workspace file. Everyone who sees the record can read it.",
     scopes: ["servicenow:write", "files:read"],
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-    aliases: fileNames,
+    aliases: otherNames(fileNames),
     knownAs: "servicenow_add_attachment",
     input: z.object({
       id: idParameter(),
@@ -222,37 +225,40 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
       filename: z.string().describe("Path in the workspace"),
       dry_run: dryRunParameter(),
     }),
-    async run({ id, table, filename, dry_run: dryRun }, context) {
-      const { principal } = context;
-      const size = await files.size(filename, principal);
-      if (!size.ok) return { ok: false, ...size.error };
-      const fileName = filename.slice(filename.lastIndexOf("/") + 1);
-      const request = { id, table: given(table) };
-      if (dryRun) {
-        const found = await servicenow.desk.attach({ ...request, file: null }, callerOf(context));
-        if (!found.ok) return toFailureOutcome(servicenow, found.error);
-        const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
-        return toTextOutcome([`Dry run, nothing sent. ${found.value.record} would get ${what}`]);
-      }
-      if (!await turns.take(principal.subject, context.signal)) return notSent;
-      try {
-        const bytes = await files.read(filename, principal);
-        if (!bytes.ok) return { ok: false, ...bytes.error };
-        const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
-        const contentType = contentTypes.get(extension) ?? "application/octet-stream";
-        const file = { fileName, contentType, bytes: bytes.value };
-        const attached = await servicenow.desk.attach({ ...request, file }, callerOf(context));
-        if (!attached.ok) return toFailureOutcome(servicenow, attached.error);
-        const { record, file: added } = attached.value;
-        return toTextOutcome([
-          `Attached ${showName(added?.fileName ?? fileName)} (${
-            counted(added?.sizeBytes ?? size.value, "byte")
-          }) to ${record}`,
-        ]);
-      } finally {
-        turns.leave(principal.subject);
-      }
-    },
+  }, async ({ id, table, filename, dry_run: dryRun }, context, reader) => {
+    const { principal } = context;
+    const size = await files.size(filename, principal);
+    if (!size.ok) return { ok: false, ...size.error };
+    const fileName = filename.slice(filename.lastIndexOf("/") + 1);
+    const request = { id, table: given(table) };
+    if (dryRun) {
+      const found = await servicenow.desk.attach({ ...request, file: null }, callerOf(context));
+      if (!found.ok) return toFailureOutcome(servicenow, found.error);
+      const what = `${showName(fileName)} (${counted(size.value, "byte")})`;
+      const { record, title } = found.value;
+      const about = title === "" || title === record ? record : `${record} (${title})`;
+      return toTextOutcome([
+        reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
+      ]);
+    }
+    if (!await turns.take(principal.subject, context.signal)) return notSent;
+    try {
+      const bytes = await files.read(filename, principal);
+      if (!bytes.ok) return { ok: false, ...bytes.error };
+      const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
+      const contentType = contentTypes.get(extension) ?? "application/octet-stream";
+      const file = { fileName, contentType, bytes: bytes.value };
+      const attached = await servicenow.desk.attach({ ...request, file }, callerOf(context));
+      if (!attached.ok) return toFailureOutcome(servicenow, attached.error);
+      const { record, file: added } = attached.value;
+      return toTextOutcome([
+        `Attached ${showName(added?.fileName ?? fileName)} (${
+          counted(added?.sizeBytes ?? size.value, "byte")
+        }) to ${record}`,
+      ]);
+    } finally {
+      turns.leave(principal.subject);
+    }
   });
 }
 
@@ -265,7 +271,7 @@ export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, fil
     description: "Saves a record's file to the workspace. Replaces a file that filename names.",
     scopes: ["servicenow:read", "files:write"],
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-    aliases: fileNames,
+    aliases: otherNames(fileNames),
     knownAs: "servicenow_save_attachment",
     input: z.object({
       id: idParameter(),

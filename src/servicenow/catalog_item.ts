@@ -18,6 +18,7 @@ import { nameOf } from "./search.ts";
 const text = z.union([z.string(), z.number(), z.boolean()]).nullish().transform((value) => String(value ?? ""));
 const choice = z.object({ label: text, value: text });
 const variable = z.object({
+  id: text,
   name: text,
   label: text,
   type: z.coerce.number(),
@@ -32,6 +33,8 @@ const itemReply = z.object({
   name: text,
   short_description: text,
   price: text,
+  recurring_price: text,
+  show_price: z.unknown().transform((value) => value !== false && value !== "false"),
   type: text,
   sys_class_name: text,
   variables: z.array(z.unknown()).nullish().transform((value) => value ?? []),
@@ -86,14 +89,16 @@ export async function readItem(
   const request = { path: `/api/sn_sc/servicecatalog/items/${found.value.sysId}`, notFoundStatus: 400 };
   const parsed = await askJson(parts.callAs, person, request, itemReply);
   if (!parsed.ok) return parsed;
-  const { name, short_description: about, price, type, sys_class_name: className, variables } = parsed.value;
+  const { name, short_description: about, price, recurring_price: recurring, type } = parsed.value;
+  const { sys_class_name: className, variables, show_price: isPriceShown } = parsed.value;
   const questions = toQuestions(variables, 0);
   if (questions.length > maxQuestions) return failure({ reason: "too_large", limitBytes: maxReplyBytes });
   return success({
     sysId: parsed.value.sys_id,
     name: oneLine(name),
     about: wordsOf(about),
-    price: plainText(price),
+    price: isPriceShown ? oneLine(price) : "",
+    recurringPrice: isPriceShown ? oneLine(recurring) : "",
     isProducer: type === "record_producer" || className === "sc_cat_item_producer",
     questions,
   });
@@ -105,10 +110,11 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
   return variables.flatMap((each): readonly ItemQuestion[] => {
     const parsed = variable.safeParse(each);
     if (!parsed.success) return [];
-    const { name, label, type, mandatory, reference, value, choices, children } = parsed.data;
+    const { id, name, label, type, mandatory, reference, value, choices, children } = parsed.data;
     const inner = toQuestions(children, depth + 1);
     if (asksNothing(type) || name === "") return inner;
     const question: ItemQuestion = {
+      id: isStoredSysId(id) ? id : "",
       name: plainText(name),
       label: plainText(label) || name,
       kind: choices.length > 0 && type !== 21 ? "choice" : kindOf(type),
@@ -123,7 +129,7 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
 
 // Answers to an item's questions, by the questions' names or labels and in people's words.
 
-export interface ResolvedAnswers {
+interface ResolvedAnswers {
   /** By the questions' names, as the instance takes them. */
   readonly variables: Readonly<Record<string, string>>;
   readonly shown: readonly { readonly label: string; readonly value: string }[];

@@ -15,6 +15,11 @@ const bookkeeping =
 
 const short = (text: string): string => cutText(plainText(text), maxShownCharacters);
 
+/** A change of a field, cut to what a caller needs to see of it. */
+export function shortened({ before, after, ...change }: FieldChange): FieldChange {
+  return { ...change, before: short(before), after: short(after) };
+}
+
 /** What would be sent. */
 export function plannedReport(
   { table, record, origin, values }: {
@@ -28,11 +33,12 @@ export function plannedReport(
     dryRun: true,
     table,
     name: record === null ? null : nameOf(table, record),
+    title: record === null ? "" : oneLine(shownValue(record, "short_description")),
     link: record === null ? null : linkTo(origin, table, storedValue(record, "sys_id")),
-    changes: values.map(({ name, shown }) => ({
-      name,
-      before: record === null ? "" : short(shownValue(record, name)),
-      after: short(shown),
+    changes: values.map(({ name, column: { label }, shown }) => ({
+      ...{ name, label },
+      before: record === null ? "" : plainText(shownValue(record, name)),
+      after: plainText(shown),
     })),
     notTaken: [],
     alsoChanged: [],
@@ -77,7 +83,7 @@ export function finishedReport(
     link: linkTo(origin, table, storedValue(after, "sys_id")),
     changes: planned.changes.filter(({ name }) => taken.some((value) => value.name === name)).map((change) => ({
       ...change,
-      after: labelled.has(change.name) ? short(shownValue(after, change.name)) : change.after,
+      after: labelled.has(change.name) ? shownValue(after, change.name) : change.after,
     })),
     notTaken: values.filter((value) => !taken.includes(value)).map(({ name, shown }) => ({
       name,
@@ -125,7 +131,7 @@ function differences(before: RecordFields, after: RecordFields, asked: ReadonlyS
   return Object.keys(after).filter((name) =>
     !asked.has(name) && !bookkeeping.test(name) && !isSecretField(name) &&
     storedValue(before, name) !== storedValue(after, name)
-  ).map((name) => ({ name, before: short(shownValue(before, name)), after: short(shownValue(after, name)) }));
+  ).map((name) => ({ name, label: name, before: shownValue(before, name), after: shownValue(after, name) }));
 }
 
 /** Of a new record: what people look at first. */
@@ -133,7 +139,7 @@ function newValues(table: string, after: RecordFields, asked: ReadonlySet<string
   const names = [...knownTable(table)?.summaryFields ?? [], "state", "priority"];
   return [...new Set(names)].filter((name) =>
     !asked.has(name) && !bookkeeping.test(name) && name !== "number" && name in after && shownValue(after, name) !== ""
-  ).map((name) => ({ name, before: "", after: short(shownValue(after, name)) }));
+  ).map((name) => ({ name, label: name, before: "", after: shownValue(after, name) }));
 }
 
 function oneLine(text: string): string {

@@ -2,7 +2,7 @@
 import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import { displayValue, storedValue } from "./field_values.ts";
+import { displayValue, oneLine, plainText, storedValue } from "./field_values.ts";
 import { type ApprovalRequest, type ChangeReport, maxTextCharacters, type RecordFields } from "./port.ts";
 import { columnNamed } from "./columns_by_name.ts";
 import { delegatorsOf, findRecord } from "./find_record.ts";
@@ -89,12 +89,50 @@ export async function decideApproval(
   const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
   const name = inPlaceOf === null ? `Approval of ${about}` : `Approval of ${about} in the place of ${inPlaceOf}`;
   const planned = { ...plannedReport({ table, record: before, origin, values }), name };
-  if (dryRun) return success({ ...planned, notes: comment === "" ? [] : [`comment: ${comment}`] });
+  if (dryRun) {
+    const said = { name: "comments", label: "Comments", before: "", after: plainText(comment) };
+    const changes = comment === "" ? planned.changes : [...planned.changes, said];
+    return success({ ...planned, changes, title: await whatIsApproved(parts, before, person) });
+  }
   const body = { state: stored, ...(comment === "" ? {} : { comments: comment }) };
   const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body, person);
   if (!after.ok) return after;
   const report = finishedReport(planned, { before, after: after.value, origin, values });
   return success({ ...report, name: planned.name, notes: await stateOf(parts, before, person) });
+}
+
+const maxItemsNamed = 20;
+
+/** `2 × Developer Laptop for Petra Wolf, CHF 4,800.00`: what was ordered, or the title of any other record. */
+async function whatIsApproved(
+  { tableApi, access }: DeskParts,
+  approval: RecordFields,
+  person: Person,
+): Promise<string> {
+  const [sysId, actual] = [storedValue(approval, "sysapproval"), storedValue(approval, "source_table")];
+  if (!/^[0-9a-f]{32}$/.test(sysId) || !access.mayRead(actual)) return "";
+  const isRequest = actual === "sc_request";
+  if (!access.mayRead("sc_req_item") || (!isRequest && actual !== "sc_req_item")) {
+    const found = await tableApi.row(actual, sysId, person, ["short_description"]);
+    return found.ok ? oneLine(shownValue(found.value, "short_description")) : "";
+  }
+  const fields = ["short_description", "quantity", "request.requested_for", "request.price"];
+  const query = `${isRequest ? "request" : "sys_id"}=${sysId}`;
+  const found = await tableApi.rows("sc_req_item", { query, fields, limit: maxItemsNamed }, person);
+  const rows = found.ok ? found.value.rows : [];
+  const [first = {}] = rows;
+  const items = rows.map((row) => {
+    const quantity = shownValue(row, "quantity");
+    return `${quantity === "" || quantity === "1" ? "" : `${quantity} × `}${shownValue(row, "short_description")}`;
+  });
+  const recipient = shownValue(first, "request.requested_for");
+  const price = isRequest && Number(storedValue(first, "request.price")) !== 0
+    ? shownValue(first, "request.price")
+    : "";
+  const whole = rows.length === maxItemsNamed ? [...items, "and more"] : items;
+  return oneLine(
+    `${whole.join(", ")}${recipient === "" ? "" : ` for ${recipient}`}${price === "" ? "" : `, ${price}`}`,
+  );
 }
 
 /** What the decision did to the record that it is about. */

@@ -7,7 +7,7 @@ import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { plainText, storedValue } from "./field_values.ts";
 import type { Cart, CatalogItem, OrderReport, OrderRequest, RecordFields } from "./port.ts";
 import { linkTo, shownValue } from "./search.ts";
-import { readItem, resolveAnswers, type ResolvedAnswers } from "./catalog_item.ts";
+import { readItem, resolveAnswers } from "./catalog_item.ts";
 import { resolveReference } from "./find_record.ts";
 import { askJson } from "./calls.ts";
 
@@ -24,7 +24,7 @@ const ordered = z.object({
 const text = z.union([z.string(), z.number()]).nullish().transform((value) => plainText(String(value ?? "")));
 const cartLine = z.object({ item_name: text, name: text, quantity: text, price: text });
 
-const notOrdered = { made: null, cart: null, items: [], total: "", approvers: [] } as const;
+const notOrdered = { made: null, cart: null, cost: "", items: [], total: "", approvers: [] } as const;
 const unknownCart: Cart = { lines: [], total: "" };
 
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;
@@ -33,14 +33,14 @@ export async function orderFromCatalog(parts: DeskParts, request: OrderRequest, 
   const { action, item: named, dryRun } = request;
   const open = parts.access.readable("sc_cat_item");
   if (!open.ok) return open;
-  const nothing = { ...notOrdered, dryRun, quantity: 1, item: null, answers: [], requestedFor: null };
+  const nothing = { ...notOrdered, action, dryRun, quantity: 1, item: null, answers: [], requestedFor: null };
   if (action === "show_cart" || (action === "submit_cart" && dryRun)) {
     const cart = await readCart(parts, person);
-    return cart.ok ? success({ ...nothing, cart: cart.value }) : cart;
+    return cart.ok ? success({ ...nothing, cart: cart.value, madeFrom: JSON.stringify(cart.value) }) : cart;
   }
   if (action === "submit_cart") {
     const made = await post(parts, { path: "/cart/submit_order", body: {} }, person);
-    return made.ok ? await report(parts, { ...nothing, dryRun: false }, made.value, person) : made;
+    return made.ok ? await report(parts, { ...nothing, dryRun: false, madeFrom: "" }, made.value, person) : made;
   }
   if (named === undefined) return invalidInput("item parameter is required");
   const item = await readItem(parts, named, person);
@@ -72,17 +72,24 @@ async function orderItem(
     const open = await producerTable(parts, item, person);
     if (!open.ok) return open;
   }
-  const planned: OrderReport = {
-    dryRun,
-    item,
-    answers: answers.value.shown,
-    requestedFor: recipient.value?.name ?? null,
-    quantity,
-    ...notOrdered,
-  };
-  if (dryRun) return success(planned);
+  const { variables, shown } = answers.value;
   const step = item.isProducer ? "submit_producer" : action === "add_to_cart" ? "add_to_cart" : "order_now";
-  const body = orderBody(answers.value, item.isProducer ? null : quantity, recipient.value?.sysId);
+  const body = {
+    ...(item.isProducer ? {} : { sysparm_quantity: String(quantity) }),
+    ...(recipient.value === null ? {} : { sysparm_requested_for: recipient.value.sysId }),
+    variables,
+  };
+  const planned: OrderReport = {
+    ...notOrdered,
+    ...{ action, dryRun, item, answers: shown, quantity },
+    requestedFor: item.isProducer ? null : recipient.value?.name ?? person.account.name,
+    madeFrom: JSON.stringify([item.sysId, step, body]),
+  };
+  if (dryRun) {
+    return success(
+      item.isProducer ? planned : { ...planned, cost: await costOf(parts, { item, quantity, variables }, person) },
+    );
+  }
   const made = await post(parts, { path: `/items/${item.sysId}/${step}`, body }, person);
   if (!made.ok) return made;
   if (step === "add_to_cart") {
@@ -99,18 +106,6 @@ async function orderItem(
   }
   const submitted = await post(parts, { path: "/cart/submit_order", body: {} }, person);
   return submitted.ok ? await report(parts, planned, submitted.value, person) : submitted;
-}
-
-function orderBody(
-  { variables }: ResolvedAnswers,
-  quantity: number | null,
-  requestedFor: string | undefined,
-): Readonly<Record<string, unknown>> {
-  return {
-    ...(quantity === null ? {} : { sysparm_quantity: String(quantity) }),
-    ...(requestedFor === undefined ? {} : { sysparm_requested_for: requestedFor }),
-    variables,
-  };
 }
 
 /** A record producer writes into a table of its own: that has to be open here too. */
@@ -200,4 +195,141 @@ function toCart(cart: Readonly<Record<string, unknown>>): Cart {
     total: text.parse(typeof cart["subtotal_price"] === "string" ? cart["subtotal_price"] : ""),
     lines: lines.map(({ item_name: itemName, name, quantity, price }) => ({ name: itemName || name, quantity, price })),
   };
+}
+
+// What an order would cost, in the currency and the form in which the instance shows prices to the person.
+
+const maxPricedChoices = 1_000;
+/** What an option adds, in the words of its label: `32 GB (+ CHF 150)`, `32 GB [add $150.00]`. */
+const addedPrice = /(?:\+|\badd\b)\s*([^)\]]*\d[^)\]]*)/i;
+/** Currencies with three digits behind the decimal separator (ISO 4217); of any other, three digits are a group. */
+const threeDecimals = /\b(BHD|IQD|JOD|KWD|LYD|OMR|TND)\b/;
+
+/** What the whole costs once, and again and again; or what is not known of that. */
+async function costOf(
+  parts: DeskParts,
+  { item, quantity, variables }: {
+    readonly item: CatalogItem;
+    readonly quantity: number;
+    readonly variables: Readonly<Record<string, string>>;
+  },
+  person: Person,
+): Promise<string> {
+  if (item.price === "") return "price NOT known: ServiceNow does not show it";
+  const options = await pricesOfOptions(parts, { item, variables }, person);
+  const once = total(item.price, options.once, quantity);
+  const recurring = total(item.recurringPrice, options.recurring, quantity);
+  const often = recurring === "" ? "" : await frequencyOf(parts, item, person);
+  return [
+    once === "" ? "no price" : once,
+    ...(recurring === "" ? [] : [`and ${recurring} ${often}`]),
+    ...(options.isWhole ? [] : ["and what the options add, which ServiceNow does not show"]),
+  ].join(" ");
+}
+
+interface OptionPrices {
+  /** As they are shown. */
+  readonly once: readonly string[];
+  readonly recurring: readonly string[];
+  /** Whether the price of every chosen option is known. */
+  readonly isWhole: boolean;
+}
+
+/** What the chosen and ticked options add, those that are chosen from the start included. */
+async function pricesOfOptions(
+  { tableApi }: DeskParts,
+  { item: { questions }, variables }: {
+    readonly item: Pick<CatalogItem, "questions">;
+    readonly variables: Readonly<Record<string, string>>;
+  },
+  person: Person,
+): Promise<OptionPrices> {
+  const answers = questions.map((question) => ({ ...question, value: variables[question.name] ?? question.initial }));
+  const chosen = answers.filter(({ kind, value }) => kind === "choice" && value !== "");
+  const ticked = answers.filter(({ kind, value }) => kind === "checkbox" && value === "true");
+  const rowsOf = async (table: string, key: string, ids: readonly string[], fields: readonly string[]) => {
+    const known = ids.filter((id) => id !== "");
+    if (known.length === 0) return [];
+    const request = { query: `${key}IN${known.join(",")}`, fields: [key, ...fields], limit: maxPricedChoices };
+    const rows = await tableApi.rows(table, request, person);
+    return rows.ok ? rows.value.rows : [];
+  };
+  const [choiceRows, boxRows] = [
+    await rowsOf("question_choice", "question", chosen.map(({ id }) => id), ["value", "misc", "rec_misc"]),
+    await rowsOf("item_option_new", "sys_id", ticked.map(({ id }) => id), ["price_if_checked", "rec_price_if_checked"]),
+  ];
+  const added = [
+    ...chosen.map(({ id, value, choices }) => {
+      const row = choiceRows.find((each) =>
+        storedValue(each, "question") === id && storedValue(each, "value") === value
+      );
+      const [, inLabel = ""] = addedPrice.exec(choices.find((each) => each.value === value)?.label ?? "") ?? [];
+      const isKnown = row !== undefined && "misc" in row || inLabel !== "";
+      return { once: shownPrice(row, "misc") || inLabel, recurring: shownPrice(row, "rec_misc"), isKnown };
+    }),
+    ...ticked.map(({ id }) => {
+      const row = boxRows.find((each) => storedValue(each, "sys_id") === id);
+      const [once, recurring] = [shownPrice(row, "price_if_checked"), shownPrice(row, "rec_price_if_checked")];
+      return { once, recurring, isKnown: row !== undefined && "price_if_checked" in row };
+    }),
+  ];
+  return {
+    once: added.map(({ once }) => once),
+    recurring: added.map(({ recurring }) => recurring),
+    isWhole: added.every(({ isKnown }) => isKnown),
+  };
+}
+
+function shownPrice(row: RecordFields | undefined, name: string): string {
+  return row === undefined || Number(storedValue(row, name)) === 0 ? "" : shownValue(row, name);
+}
+
+/** `CHF 5,100.00 (CHF 2,550.00 each)`; empty where it is nothing; as a sum where its numbers cannot be read. */
+function total(base: string, extras: readonly string[], quantity: number): string {
+  const shown = [base, ...extras].filter((each) => each !== "" && amountOf(each) !== 0);
+  const form = shown.find((each) => decimalsOf(each) !== null) ?? shown[0];
+  if (form === undefined) return "";
+  const amounts = shown.map(amountOf);
+  const currencies = new Set(shown.map((each) => each.replace(digits, "").trim()).filter((each) => each !== ""));
+  if (currencies.size > 1 || amounts.some((amount) => amount === null)) {
+    const sum = shown.join(" + ");
+    return quantity === 1 ? sum : `${quantity} × (${sum})`;
+  }
+  const each = amounts.reduce<number>((sum, amount) => sum + (amount ?? 0), 0);
+  return quantity === 1 ? inFormOf(form, each) : `${inFormOf(form, each * quantity)} (${inFormOf(form, each)} each)`;
+}
+
+/** The digits of a price, with what separates them. */
+const digits = /\d(?:[\d.,'’\s]*\d)?/;
+
+/** Where the decimals of a price begin; `null` where it has none. */
+function decimalsOf(price: string): string | null {
+  const [, separator = "", decimals = ""] = /([.,])(\d+)$/.exec(digits.exec(price)?.[0] ?? "") ?? [];
+  return decimals.length === 2 || (decimals.length === 3 && threeDecimals.test(price)) ? separator + decimals : null;
+}
+
+/** The number of a price; `null` where none can be read. */
+function amountOf(price: string): number | null {
+  const [text] = digits.exec(price) ?? [];
+  if (text === undefined) return null;
+  const decimals = decimalsOf(price) ?? "";
+  const whole = text.slice(0, text.length - decimals.length).replace(/\D/g, "");
+  return Number(`${whole}.${decimals.slice(1)}`);
+}
+
+/** An amount as the instance writes that price: its currency, its separators, its decimals. */
+function inFormOf(price: string, amount: number): string {
+  const [text = ""] = digits.exec(price) ?? [];
+  const decimals = decimalsOf(price);
+  const [, group] = /^\d{1,3}([.,'’\s])\d{3}(?!\d)/.exec(text) ?? [];
+  const [whole = "", rest = ""] = amount.toFixed(decimals === null ? 0 : decimals.length - 1).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, group ?? (decimals?.startsWith(",") === true ? "." : ","));
+  return price.replace(text, () => decimals === null ? grouped : `${grouped}${decimals[0]}${rest}`);
+}
+
+/** How often the recurring price is paid, such as `monthly`. */
+async function frequencyOf({ tableApi }: DeskParts, { sysId }: CatalogItem, person: Person): Promise<string> {
+  const row = await tableApi.row("sc_cat_item", sysId, person, ["recurring_frequency"]);
+  const frequency = row.ok ? shownValue(row.value, "recurring_frequency").toLowerCase() : "";
+  return frequency === "" ? "again and again, how often is NOT known" : frequency;
 }

@@ -1,7 +1,7 @@
 /** What the ServiceNow tools share: who calls, parameters that say nothing, and failures in words. */
 import * as z from "zod";
 import type { Result } from "../lib/result.ts";
-import type { ToolContext, ToolOutcome } from "../mcp/mod.ts";
+import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import type { Caller } from "./calls.ts";
 import type { ServicenowRecords } from "./port.ts";
@@ -15,6 +15,24 @@ export const optionalTable = (): z.ZodOptional<z.ZodString> => z.string().option
 export const dryRunParameter = (): z.ZodDefault<z.ZodBoolean> =>
   z.boolean().default(false)
     .describe("Show what would be sent, send nothing");
+
+/** What callers write for the parameters that name a record. */
+export const recordNames = { id: "number sys_id record_id record_number ticket", table: "table_name" };
+
+/** Who reads an outcome: the caller, or a person who decides whether the call is made. */
+export type Reader = "caller" | "person";
+
+/** A tool whose call is tried, by its `dry_run`, for the person who decides about it. */
+export function defineWritingTool<Input extends z.ZodType<{ readonly dry_run: boolean }>>(
+  tool: Omit<Tool, "input" | "run" | "preview"> & { readonly input: Input },
+  act: (input: z.output<Input>, context: ToolContext, reader: Reader) => Promise<ToolOutcome>,
+): Tool {
+  return defineTool({
+    ...tool,
+    run: (input, context) => act(input, context, "caller"),
+    preview: (input: z.output<Input>, context) => act({ ...input, dry_run: true }, context, "person"),
+  });
+}
 
 /** The caller whom the instance sees. */
 export function callerOf({ principal, signal }: ToolContext): Caller {
@@ -39,8 +57,11 @@ export const tooManyRecords: ToolOutcome = {
   message: `id names at most ${maxListedRecords} records. Nothing was sent`,
 };
 
+const maxIdCharacters = 1_000;
+
 /** Several numbers that a caller lists in the place of one; anything else is one name. */
 export function listedIds(id: string): readonly string[] {
+  if (id.length > maxIdCharacters) return [id];
   const ids = [...new Set(id.split(/[\s,;|]+/).filter((each) => each !== ""))];
   return ids.length > 1 && ids.every((each) => /^[A-Za-z]{2,10}\d{4,12}$/.test(each)) ? ids : [id];
 }
@@ -73,15 +94,13 @@ export function toTextOutcome(lines: readonly string[], madeFrom = ""): ToolOutc
 }
 
 /** An answer as lines of text, or its failure in words. */
-export async function answerWith<T extends object>(
+export async function answerWith<T>(
   servicenow: ServicenowRecords,
   answer: Promise<Result<T, ServicenowFailure>>,
   lines: (value: T) => readonly string[],
 ): Promise<ToolOutcome> {
   const found = await answer;
-  if (!found.ok) return toFailureOutcome(servicenow, found.error);
-  const madeFrom = "madeFrom" in found.value ? String(found.value.madeFrom) : "";
-  return toTextOutcome(lines(found.value), madeFrom);
+  return found.ok ? toTextOutcome(lines(found.value)) : toFailureOutcome(servicenow, found.error);
 }
 
 /** A failure in words. */

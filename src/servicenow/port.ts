@@ -8,6 +8,8 @@ import type { RecordKind } from "./tables.ts";
 
 /** A question of a catalog item. */
 export interface ItemQuestion {
+  /** The sys_id, or empty where the instance does not say it. */
+  readonly id: string;
   readonly name: string;
   readonly label: string;
   readonly kind: "text" | "yes_no" | "checkbox" | "choice" | "reference" | "list" | "date" | "date_time" | "masked";
@@ -22,7 +24,9 @@ export interface CatalogItem {
   readonly sysId: string;
   readonly name: string;
   readonly about: string;
+  /** As the instance shows it; empty where it shows none. */
   readonly price: string;
+  readonly recurringPrice: string;
   /** Whether it makes a record of some table instead of a request. */
   readonly isProducer: boolean;
   readonly questions: readonly ItemQuestion[];
@@ -54,20 +58,26 @@ export interface Cart {
 
 /** What was ordered, or what would be. */
 export interface OrderReport {
+  readonly action: OrderRequest["action"];
   readonly dryRun: boolean;
   readonly item: CatalogItem | null;
   readonly answers: readonly { readonly label: string; readonly value: string }[];
+  /** The name of who gets it; `null` for a cart, and where a form makes a record. */
   readonly requestedFor: string | null;
   /** What the instance made of it; `null` where nothing was ordered yet. */
   readonly made: { readonly number: string; readonly link: string } | null;
   readonly cart: Cart | null;
   readonly quantity: number;
+  /** What it would cost, of an order that is only planned: in words, since not all may be known. */
+  readonly cost: string;
   /** Numbers of the requested items, each with how many and its stage. */
   readonly items: readonly string[];
   /** What the whole costs, as the instance shows it; empty where it costs nothing. */
   readonly total: string;
   /** People whose approval the order waits for. */
   readonly approvers: readonly string[];
+  /** What is sent, whole. */
+  readonly madeFrom: string;
 }
 
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;
@@ -295,6 +305,8 @@ export const maxTextCharacters = 20_000;
 /** What a field held before a change, and what it holds after. */
 export interface FieldChange {
   readonly name: string;
+  /** What people call the field. */
+  readonly label: string;
   readonly before: string;
   readonly after: string;
 }
@@ -306,6 +318,8 @@ export interface ChangeReport {
   readonly table: string;
   /** The record's number or name; `null` for a new one that is only planned. */
   readonly name: string | null;
+  /** What the record is about; empty where it does not say. */
+  readonly title: string;
   readonly link: string | null;
   /** As asked for: planned, or taken by the instance. */
   readonly changes: readonly FieldChange[];
@@ -371,6 +385,7 @@ export interface AttachRequest extends RecordName {
 export interface AttachReport {
   /** The record's number or name. */
   readonly record: string;
+  readonly title: string;
   /** `null` where none was sent. */
   readonly file: Attachment | null;
 }

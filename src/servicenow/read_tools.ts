@@ -1,4 +1,4 @@
-/** The tool `servicenow_search`: records by words and conditions in people's words. */
+/** The tools that read from ServiceNow, and their answers as lines of text. */
 import * as z from "zod";
 import {
   type CatalogItem,
@@ -13,9 +13,10 @@ import {
   type ShownRecord,
   type TableDescription,
 } from "./port.ts";
-import { clamped, defineTool, type Tool } from "../mcp/mod.ts";
+import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
-import { countNames, describeNames, recordNames, searchNames } from "./argument_names_tool.ts";
+import { counted } from "./failure.ts";
+import { cutText as cut, oneLine } from "./field_values.ts";
 import {
   answerWith,
   callerOf,
@@ -28,6 +29,7 @@ import {
   maxListedRecords,
   optionalTable,
   present,
+  recordNames,
   toFailureOutcome,
   tooManyRecords,
   toTextOutcome,
@@ -45,16 +47,6 @@ const maxValueCharacters = 4_000;
 const maxEntryCharacters = 4_000;
 const journals = /^(comments|work_notes|comments_and_work_notes)$/;
 const titles = /^(.*\.)?short_description$|^name$|^title$/;
-
-function cut(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters
-    ? text
-    : `${text.slice(0, maxCharacters).toWellFormed()}… (${text.length - maxCharacters} more characters)`;
-}
-
-export function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
-}
 
 function indented(text: string): string {
   return text.replaceAll("\n", "\n  ");
@@ -140,7 +132,7 @@ export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     description: `Reads a record, or several by their numbers; ${contentWarning}.`,
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: recordNames,
+    aliases: otherNames({ ...recordNames, fields: "columns field_names", include: "with expand" }),
     knownAs: "servicenow_my_profile servicenow_list_attachments",
     input: z.object({
       id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
@@ -187,7 +179,7 @@ function viewLines(
 function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
   if (files.length === 0) return ["attachments: none"];
   const line = ({ fileName, sizeBytes, contentType }: typeof files[number]): string =>
-    `- ${showName(fileName)} (${sizeBytes} bytes, ${contentType.slice(0, 60)})`;
+    `- ${showName(fileName)} (${counted(sizeBytes, "byte")}, ${contentType.slice(0, 60)})`;
   return ["attachments:", ...files.map(line)];
 }
 
@@ -240,6 +232,11 @@ function whereOf(input: Conditions): string | undefined {
 }
 
 const defaultLimit = 10;
+const foundNames = {
+  table: "table_name",
+  words: "text query search keywords q",
+  where: "filter filters conditions condition",
+};
 
 export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
@@ -251,7 +248,12 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "sys_user, sys_user_group…",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: searchNames,
+    aliases: otherNames({
+      ...foundNames,
+      fields: "columns field_names",
+      order_by: "sort sort_by",
+      limit: "max_results max top page_size",
+    }),
     input: z.object({
       table: z.string(),
       words: z.string().optional().describe("Each has to occur, in any order").meta({ written: "text" }),
@@ -310,7 +312,7 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: countNames,
+    aliases: otherNames({ ...foundNames, group_by: "by group" }),
     input: z.object({
       table: z.string(),
       words: z.string().optional().meta({ written: "text" }),
@@ -329,9 +331,9 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
           meanTime: listOf(input.mean_time),
         }),
       };
-      const counted = await servicenow.desk.count(request, callerOf(context));
-      if (!counted.ok) return toFailureOutcome(servicenow, counted.error);
-      const { table, understood, count, isWhole, instanceCount, groups, mean } = counted.value;
+      const found = await servicenow.desk.count(request, callerOf(context));
+      if (!found.ok) return toFailureOutcome(servicenow, found.error);
+      const { table, understood, count, isWhole, instanceCount, groups, mean } = found.value;
       const asked = given(input.mean_time);
       const meanWords = (each: MeanTime | null): string =>
         asked === undefined
@@ -349,7 +351,9 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
         ...shown.map(({ name, size, mean: own }) =>
           `${name.replace(/\s+/g, " ").slice(0, 100)}: ${size}${meanWords(own)}`
         ),
-        ...(groups !== null && groups.length > maxGroups ? [`and ${groups.length - maxGroups} smaller groups`] : []),
+        ...(groups !== null && groups.length > maxGroups
+          ? [`and ${counted(groups.length - maxGroups, "smaller group")}`]
+          : []),
         ...(isWhole ? [] : [`${more}. Narrow the conditions for an exact count.`]),
       ]);
     },
@@ -366,7 +370,7 @@ export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
       "Fields of a table: true names, types, choices, mandatory ones. Without table: which tables there are.",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: describeNames,
+    aliases: otherNames({ table: "table_name", field: "column" }),
     input: z.object({
       table: z.string().optional(),
       field: z.string().optional().describe("This field alone, with all choices"),
@@ -399,7 +403,7 @@ function tableLines({ table, writable, source, fields, fieldsLeft }: TableDescri
       ? ["ServiceNow does not show this user its dictionary: types and mandatory fields are guessed."]
       : []),
     ...fields.map(fieldLine),
-    ...(fieldsLeft > 0 ? [`and ${fieldsLeft} more fields`] : []),
+    ...(fieldsLeft > 0 ? [`and ${counted(fieldsLeft, "more field")}`] : []),
     ...(moves.length === 0 ? [] : ["usual moves of the base system; this instance may have others:", ...moves]),
   ];
 }

@@ -13,7 +13,7 @@ import {
   maxSentBytes,
 } from "./port.ts";
 import { hasFixedFields } from "./table_access.ts";
-import { oneLine, parseSysId } from "./field_values.ts";
+import { displayValue, oneLine, parseSysId } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { nameOf } from "./search.ts";
@@ -104,10 +104,11 @@ export async function attachFile(
   { id, table, file }: AttachRequest,
   person: Person,
 ): Answer<AttachReport> {
-  const found = await findRecord(parts, { id, table }, person, { writing: true, fields: [] });
+  const found = await findRecord(parts, { id, table }, person, { writing: true, fields: ["short_description"] });
   if (!found.ok) return found;
   const record = nameOf(found.value.table, found.value.record);
-  if (file === null) return success({ record, file: null });
+  const title = oneLine(displayValue(found.value.record, "short_description"));
+  if (file === null) return success({ record, title, file: null });
   const { fileName, contentType, bytes } = file;
   if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
   const parsed = await askJson(parts.callAs, person, {
@@ -116,7 +117,7 @@ export async function attachFile(
     query: { table_name: found.value.table, table_sys_id: found.value.sysId, file_name: fileName },
     body: { type: contentType, content: bytes },
   }, attachmentRecord);
-  return parsed.ok ? success({ record, file: toAttachment(parsed.value) }) : parsed;
+  return parsed.ok ? success({ record, title, file: toAttachment(parsed.value) }) : parsed;
 }
 
 function toAttachment(record: z.output<typeof attachmentRecord>): Attachment {

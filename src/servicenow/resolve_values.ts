@@ -226,7 +226,7 @@ async function unlistedValue(
   const [one] = found;
   return success(
     one === undefined
-      ? { stored: value, shown: value, doubt: `whether ${name} has such a value is not known: it was sent as given` }
+      ? { stored: value, shown: value, doubt: `whether ${name} has such a value is not known: it is sent as given` }
       : { stored: one.value, shown: one.label },
   );
 }

@@ -1,8 +1,7 @@
 /** The ServiceNow tools that an installation offers. */
-import type { Tool } from "../mcp/mod.ts";
-import type { ServicenowRecords } from "./port.ts";
+import type { Tool, ToolContext } from "../mcp/mod.ts";
+import type { Linking, ServicenowRecords } from "./port.ts";
 import {
-  askToLink,
   servicenowAddNoteTool,
   servicenowApproveTool,
   servicenowCreateTool,
@@ -40,4 +39,35 @@ export function servicenowTools(
       : []),
   ];
   return tools.map((tool) => askToLink(tool, servicenow.linking));
+}
+
+/**
+ * A person who has linked no account is asked to, before the tool does anything, where the client can open a page for
+ * them. The call goes on once they have; other clients get the tool's refusal, which names the page.
+ */
+function askToLink(tool: Tool, linking: Linking): Tool {
+  const run: Tool["run"] = async (input, context) => {
+    if (!await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
+    return await tool.run(input, context);
+  };
+  return {
+    ...tool,
+    run: (input, context) => context.supports("url_elicitation") ? run(input, context) : tool.run(input, context),
+  };
+}
+
+async function waitForLink(linking: Linking, context: ToolContext): Promise<void> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.signal, context.answerNow, stop.signal]);
+  const message = "Link your ServiceNow account: the agent acts there as you, with your rights only.";
+  const page = { method: "elicitation/create", params: { mode: "url", message, url: linking.url } } as const;
+  await context.handOut();
+  context.progress({ progress: 0, message: `Waiting for a ServiceNow account at ${linking.url}` });
+  const linked = linking.whenLinked(context.principal.subject, signal);
+  // To accept is to open the page: the link itself is what the call waits for.
+  const asked = context.ask({ link: page }).then((answers) => {
+    if (answers.ok && answers.value.link.action !== "accept") stop.abort();
+    return linked;
+  });
+  await Promise.race([linked, asked]).finally(() => stop.abort());
 }

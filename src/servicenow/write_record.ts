@@ -261,8 +261,9 @@ export async function addNote(
   if (!columns.ok) return columns;
   const column = await namedColumn(parts, columns.value, name, person);
   if (column === null) return invalidInput(unknownColumn(columns.value, name));
+  const label = audience === "caller" ? `${column.label}, which the caller reads` : column.label;
   const values: readonly ResolvedValue[] = [
-    { name, column: { ...column, type: "journal_input" }, stored: text, shown: text },
+    { name, column: { ...column, label, type: "journal_input" }, stored: text, shown: text },
   ];
   const { origin } = parts.instance;
   const before = { ...record, [name]: "" };

@@ -1,12 +1,14 @@
-/** The tool `servicenow_create`: a new record by labels. */
+/** The tools that write to ServiceNow, and what they say: to the caller, and to a person who decides about the call. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
-import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
+import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
+import { shortened } from "./change_report.ts";
 import type { ServicenowFailure } from "./failure.ts";
-import type { ChangeReport, FieldChange, Linking, OrderReport, ServicenowRecords } from "./port.ts";
+import { oneLine } from "./field_values.ts";
+import type { ChangeReport, FieldChange, OrderReport, ServicenowRecords } from "./port.ts";
 import {
-  answerWith,
   callerOf,
+  defineWritingTool,
   dryRunParameter,
   given,
   idParameter,
@@ -14,16 +16,15 @@ import {
   listedIds,
   maxListedRecords,
   optionalTable,
+  type Reader,
+  recordNames,
   toFailureOutcome,
   tooManyRecords,
   toTextOutcome,
 } from "./outcome_tool.ts";
-import { approveNames, createNames, noteNames, orderNames, updateNames } from "./argument_names_tool.ts";
-import { oneLine } from "./read_tools.ts";
+import { knownTable } from "./tables.ts";
 
-// What became of a change, as lines of text.
-
-function changeLine({ name, before, after }: FieldChange): string {
+function changeLine({ name, before, after }: Pick<FieldChange, "name" | "before" | "after">): string {
   const now = after === "" ? "(empty)" : after;
   if (before === after && before !== "") return `${name}: ${now} (unchanged)`.replaceAll("\n", "\n  ");
   return `${name}: ${before === "" ? "" : `${before} → `}${now}`.replaceAll("\n", "\n  ");
@@ -38,26 +39,34 @@ function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"]
     : `NOT taken: ${name} ${wanted}; ${shown}. The user's rights or a rule of the instance decided so.`;
 }
 
+/** What a person reads who decides about a change: all that would be sent, by the fields' labels. */
+function effectLines({ table, name, title, changes, notes }: ChangeReport): readonly string[] {
+  const what = name === null ? `A new ${knownTable(table)?.label.toLowerCase() ?? table}` : name;
+  const about = title === "" || title === name ? "" : ` (${title})`;
+  return [`${what}${about}:`, ...changes.map((change) => changeLine({ ...change, name: change.label })), ...notes];
+}
+
 function reportLines(report: ChangeReport): readonly string[] {
-  const { dryRun, table, name, link, changes, notTaken, alsoChanged, notes, version } = report;
+  const { dryRun, table, name, title, link, changes, notTaken, alsoChanged, notes, version } = report;
   const isUnknown = notTaken.every(({ isUnknown: each }) => each);
   const refusal = isUnknown
     ? ": it is NOT known whether everything was taken"
     : changes.length === 0
     ? ": NOTHING was taken"
     : ": NOT everything was taken";
+  const about = table === "sysapproval_approver" && title !== "" ? ` (${title})` : "";
   const heading = dryRun
-    ? `Dry run, nothing sent. ${name === null ? `A new ${table}` : name} would get:`
+    ? `Dry run, nothing sent. ${name === null ? `A new ${table}` : name}${about} would get:`
     : `${name} (${table}${version === null || version === "" ? "" : `, version ${version}`})${
       notTaken.length === 0 ? "" : refusal
     }`;
   return [
     heading,
     ...(link === null || dryRun ? [] : [link]),
-    ...changes.map(changeLine),
+    ...changes.map(shortened).map(changeLine),
     ...notTaken.map((each) => notTakenLine(each).replaceAll("\n", "\n  ")),
     ...(alsoChanged.length === 0 ? [] : [`ServiceNow ${changes.length + notTaken.length > 0 ? "also " : ""}set:`]),
-    ...alsoChanged.map(changeLine),
+    ...alsoChanged.map(shortened).map(changeLine),
     ...notes,
   ];
 }
@@ -66,14 +75,15 @@ function reportLines(report: ChangeReport): readonly string[] {
 async function answerWithReport(
   servicenow: ServicenowRecords,
   answer: Promise<Result<ChangeReport, ServicenowFailure>>,
+  reader: Reader,
 ): Promise<ToolOutcome> {
   const made = await answer;
   if (!made.ok) return toFailureOutcome(servicenow, made.error);
-  const { dryRun, changes, notTaken } = made.value;
-  const lines = reportLines(made.value);
-  return !dryRun && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
+  const { dryRun, name, changes, notTaken, madeFrom } = made.value;
+  const lines = reader === "person" ? effectLines(made.value) : reportLines(made.value);
+  return !dryRun && name !== null && changes.length === 0 && notTaken.some((each) => !each.isUnknown)
     ? { ok: false, code: "servicenow_not_taken", message: lines.join("\n") }
-    : toTextOutcome(lines, made.value.madeFrom);
+    : toTextOutcome(lines, madeFrom);
 }
 
 // Values of fields as parameters: lines in `values`, and fields that agents guess as parameters of their own.
@@ -115,15 +125,19 @@ function valuesOf(input: Values, mayBeEmpty = false): Result<string, string> {
   return failure(`give ${entries.map(([name]) => name).join(", ")} in values too`);
 }
 
+const annotations = { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true };
+const scopes = ["servicenow:write"];
+
+/** `servicenow_create`: a new record by labels. */
 export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
-  return defineTool({
+  return defineWritingTool({
     name: "servicenow_create",
     title: "Create a ServiceNow record",
     description:
       "Creates a record in the user's name. Search first: it may be there already. Catalog: servicenow_order.",
-    scopes: ["servicenow:write"],
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-    aliases: createNames,
+    scopes,
+    annotations,
+    aliases: otherNames({ table: "table_name", values: "data fields record" }),
     knownAs: "servicenow_create_incident servicenow_create_record",
     input: z.object({
       table: z.string(),
@@ -132,26 +146,28 @@ export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
       dry_run: dryRunParameter(),
       ...valueParameters,
     }),
-    async run(input, context) {
-      const values = valuesOf(input, given(input.from) !== undefined);
-      if (!values.ok) return { ok: false, code: "servicenow_invalid_input", message: values.error };
-      const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
-      return await answerWith(servicenow, servicenow.desk.create(request, callerOf(context)), reportLines);
-    },
+  }, async (input, context, reader) => {
+    const values = valuesOf(input, given(input.from) !== undefined);
+    if (!values.ok) return invalidArguments(values.error);
+    const request = { table: input.table, values: values.value, from: given(input.from), dryRun: input.dry_run };
+    return await answerWithReport(servicenow, servicenow.desk.create(request, callerOf(context)), reader);
   });
 }
 
-// The tool `servicenow_update`: changes fields of a record by labels: assigns, resolves, closes.
+function invalidArguments(message: string): ToolOutcome {
+  return { ok: false, code: "servicenow_invalid_input", message };
+}
 
+/** `servicenow_update`: changes fields of a record by labels: assigns, resolves, closes. */
 export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
-  return defineTool({
+  return defineWritingTool({
     name: "servicenow_update",
     title: "Update a ServiceNow record",
     description:
       "Changes fields of a record: assign, resolve, close, reopen, reschedule. Answers what ServiceNow took.",
-    scopes: ["servicenow:write"],
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: true },
-    aliases: updateNames,
+    scopes,
+    annotations: { ...annotations, destructiveHint: true, idempotentHint: true },
+    aliases: otherNames({ ...recordNames, values: "data fields changes", if_version: "version" }),
     input: z.object({
       id: idParameter(),
       table: optionalTable(),
@@ -160,45 +176,44 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
       dry_run: dryRunParameter(),
       ...valueParameters,
     }),
-    async run(input, context) {
-      const values = valuesOf(input);
-      if (!values.ok) return { ok: false, code: "servicenow_invalid_input", message: values.error };
-      const { dry_run: dryRun, if_version: ifVersion } = input;
-      const request = { table: given(input.table), values: values.value, ifVersion };
-      const update = (id: string, isTrial: boolean) =>
-        answerWithReport(servicenow, servicenow.desk.update({ ...request, id, dryRun: isTrial }, callerOf(context)));
-      const ids = listedIds(input.id);
-      if (ids.length === 1) return await update(input.id, dryRun);
-      if (ids.length > maxListedRecords) return tooManyRecords;
-      if (ifVersion !== undefined) {
-        return {
-          ok: false,
-          code: "servicenow_invalid_input",
-          message: "if_version is of one record: make a call for each",
-        };
-      }
-      const trials = await Promise.all(ids.map((id) => update(id, true)));
-      const isClear = trials.every(({ ok }) => ok);
-      if (dryRun || !isClear) {
-        return joinOutcomes(ids, trials, isClear ? "" : "Nothing was sent: not all could be changed.");
-      }
-      const done: ToolOutcome[] = [];
-      for (const id of ids) done.push(await update(id, false));
-      return joinOutcomes(ids, done);
-    },
+  }, async (input, context, reader) => {
+    const values = valuesOf(input);
+    if (!values.ok) return invalidArguments(values.error);
+    const { dry_run: dryRun, if_version: ifVersion } = input;
+    const request = { table: given(input.table), values: values.value, ifVersion };
+    const update = (id: string, dryRun: boolean) =>
+      answerWithReport(servicenow, servicenow.desk.update({ ...request, id, dryRun }, callerOf(context)), reader);
+    const ids = listedIds(input.id);
+    if (ids.length === 1) return await update(input.id, dryRun);
+    if (ids.length > maxListedRecords) return tooManyRecords;
+    if (ifVersion !== undefined) return invalidArguments("if_version is of one record: make a call for each");
+    const trials = await Promise.all(ids.map((id) => update(id, true)));
+    const isClear = trials.every(({ ok }) => ok);
+    if (dryRun || !isClear) {
+      return joinOutcomes(ids, trials, isClear ? "" : "Nothing was sent: not all could be changed.");
+    }
+    const done: ToolOutcome[] = [];
+    for (const id of ids) done.push(await update(id, false));
+    return joinOutcomes(ids, done);
   });
 }
 
-// The tool `servicenow_add_note`: a work note for the team, or a reply to the caller.
-
+/** `servicenow_add_note`: a work note for the team, or a reply to the caller. */
 export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
-  return defineTool({
+  return defineWritingTool({
     name: "servicenow_add_note",
     title: "Add a note to a ServiceNow record",
     description: "Writes into a record's journal, for good.",
-    scopes: ["servicenow:write"],
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-    aliases: noteNames,
+    scopes,
+    annotations,
+    aliases: {
+      ...otherNames({ ...recordNames, text: "note comment message body content" }),
+      audience: {
+        to: "audience",
+        values: { work_notes: "team", internal: "team", comments: "caller", customer: "caller" },
+      },
+      work_notes: { to: "text", sets: { audience: "team" } },
+    },
     knownAs: "servicenow_add_comment servicenow_add_work_note",
     input: z.object({
       id: idParameter(),
@@ -207,25 +222,23 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
       text: z.string(),
       dry_run: dryRunParameter(),
     }),
-    async run({ id, table, audience, text, dry_run: dryRun }, context) {
-      const request = { id, table: given(table), audience, text, dryRun };
-      return await answerWithReport(servicenow, servicenow.desk.addNote(request, callerOf(context)));
-    },
+  }, async ({ id, table, audience, text, dry_run: dryRun }, context, reader) => {
+    const request = { id, table: given(table), audience, text, dryRun };
+    return await answerWithReport(servicenow, servicenow.desk.addNote(request, callerOf(context)), reader);
   });
 }
 
-// The tool `servicenow_order`: orders from the service catalog.
-
 const maxQuantity = 100;
 
+/** `servicenow_order`: orders from the service catalog. */
 export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
-  return defineTool({
+  return defineWritingTool({
     name: "servicenow_order",
     title: "Order from the ServiceNow catalog",
     description: "Orders a catalog item or submits a record producer. Questions: servicenow_describe item.",
-    scopes: ["servicenow:write"],
-    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
-    aliases: orderNames,
+    scopes,
+    annotations,
+    aliases: otherNames({ item: "item_name catalog_item", answers: "variables values" }),
     places: ["sc_cat_item", "sc_request", "sc_req_item"],
     input: z.object({
       item: z.string().optional().describe("Name, sys_id or link"),
@@ -236,42 +249,51 @@ export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
       action: z.enum(["order", "add_to_cart", "show_cart", "submit_cart"]).default("order"),
       dry_run: dryRunParameter(),
     }),
-    async run({ item, answers, quantity, action, dry_run: dryRun }, context) {
-      const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
-      return await answerWith(servicenow, servicenow.desk.order(request, callerOf(context)), orderLines);
-    },
+  }, async ({ item, answers, quantity, action, dry_run: dryRun }, context, reader) => {
+    const request = { item: given(item), answers: given(answers), quantity, action, dryRun };
+    const report = await servicenow.desk.order(request, callerOf(context));
+    if (!report.ok) return toFailureOutcome(servicenow, report.error);
+    return toTextOutcome(orderLines(report.value, reader), report.value.madeFrom);
   });
 }
 
-function orderLines(report: OrderReport): readonly string[] {
+function orderLines(report: OrderReport, reader: Reader): readonly string[] {
   const { item, answers, requestedFor, made, cart, items, total, approvers } = report;
   return [
-    headingOf(report),
+    reader === "person" ? effectHeading(report) : headingOf(report),
     ...(made === null || made.link === "" ? [] : [made.link]),
     ...items.map(oneLine),
     ...(total === "" ? [] : [`total ${oneLine(total)}`]),
     ...(approvers.length === 0 ? [] : [`waits for the approval of ${oneLine(approvers.join(", "))}`]),
     ...answers.map(({ label, value }) => `${oneLine(label)}: ${value.replaceAll("\n", "\n  ")}`),
-    ...(requestedFor === null ? [] : [`requested for ${requestedFor}`]),
+    ...(requestedFor === null || made === null ? [] : [`requested for ${requestedFor}`]),
     ...(cart === null ? [] : cartLines(cart, item === null)),
   ];
 }
 
-function headingOf({ dryRun, item, quantity, made, answers }: OrderReport): string {
+/** `2 × Mobile phone for Petra Wolf (petra), $800.00 ($400.00 each)`. */
+function orderWords({ item, quantity, requestedFor, cost }: OrderReport): string {
+  const name = oneLine(item?.name ?? "");
+  const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
+  return `${ordered}${requestedFor === null ? "" : ` for ${requestedFor}`}${cost === "" ? "" : `, ${cost}`}`;
+}
+
+function effectHeading(report: OrderReport): string {
+  if (report.item === null) return "Order all that is in the cart:";
+  if (report.item.isProducer) return `Submit the form ${orderWords(report)}`;
+  return report.action === "add_to_cart" ? `Into the cart: ${orderWords(report)}` : `Order ${orderWords(report)}`;
+}
+
+function headingOf(report: OrderReport): string {
+  const { dryRun, item, made, quantity } = report;
   if (item === null) {
     if (made !== null) return `Ordered: ${made.number}`;
     return dryRun ? "Dry run, nothing sent. Would order the cart:" : "The cart:";
   }
   const name = oneLine(item.name);
-  const ordered = quantity === 1 ? name : `${quantity} × ${name}`;
-  if (made !== null) return `Ordered: ${made.number}, ${ordered}`;
+  if (made !== null) return `Ordered: ${made.number}, ${quantity === 1 ? name : `${quantity} × ${name}`}`;
   if (!dryRun) return `${name} is in the cart, NOT ordered yet: action=submit_cart orders all that is in it`;
-  const hasExtra = answers.some(({ value }) => /[+]\s?\D{0,4}\d/.test(value));
-  const price = item.price === ""
-    ? ""
-    : ` (${oneLine(item.price)} each${hasExtra ? ", and what the answers add" : ""})`;
-
-  return `Dry run, nothing sent. Would order ${ordered}${price}`;
+  return `Dry run, nothing sent. Would order ${orderWords(report)}`;
 }
 
 /** Of a cart that was asked for, that it is empty is told too. */
@@ -281,18 +303,20 @@ function cartLines({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked:
   return total === "" ? each : [...each, `total ${oneLine(total)}`];
 }
 
-// The tool `servicenow_approve`: the person's own decision on what waits for it.
-
+/** `servicenow_approve`: the person's own decision on what waits for it. */
 export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
-  return defineTool({
+  return defineWritingTool({
     name: "servicenow_approve",
     title: "Approve or reject in ServiceNow",
     description:
       "Gives the user's own decision, or as a delegate. What waits: servicenow_search sysapproval_approver, approver=me, " +
       "state=Requested.",
-    scopes: ["servicenow:write"],
-    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
-    aliases: approveNames,
+    scopes,
+    annotations: { ...annotations, destructiveHint: true },
+    aliases: {
+      ...otherNames({ id: recordNames.id, comment: "comments reason" }),
+      decision: { to: "decision", values: { approved: "approve", rejected: "reject" } },
+    },
     places: ["sysapproval_approver"],
     input: z.object({
       id: z.string().describe("Number of what is to be approved, or the approval's sys_id"),
@@ -300,39 +324,8 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
       comment: z.string().optional().describe("Required to reject"),
       dry_run: dryRunParameter(),
     }),
-    async run({ id, decision, comment, dry_run: dryRun }, context) {
-      const request = { id, decision, comment: given(comment), dryRun };
-      return await answerWithReport(servicenow, servicenow.desk.decide(request, callerOf(context)));
-    },
+  }, async ({ id, decision, comment, dry_run: dryRun }, context, reader) => {
+    const request = { id, decision, comment: given(comment), dryRun };
+    return await answerWithReport(servicenow, servicenow.desk.decide(request, callerOf(context)), reader);
   });
-}
-
-// * A person who has linked no account is asked to, before the tool does anything, where the client can open a page for
-// them. The call goes on once they have; other clients get the tool's refusal, which names the page.
-
-export function askToLink(tool: Tool, linking: Linking): Tool {
-  const run: Tool["run"] = async (input, context) => {
-    if (!await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
-    return await tool.run(input, context);
-  };
-  return {
-    ...tool,
-    run: (input, context) => context.supports("url_elicitation") ? run(input, context) : tool.run(input, context),
-  };
-}
-
-async function waitForLink(linking: Linking, context: ToolContext): Promise<void> {
-  const stop = new AbortController();
-  const signal = AbortSignal.any([context.signal, context.answerNow, stop.signal]);
-  const message = "Link your ServiceNow account: the agent acts there as you, with your rights only.";
-  const page = { method: "elicitation/create", params: { mode: "url", message, url: linking.url } } as const;
-  await context.handOut();
-  context.progress({ progress: 0, message: `Waiting for a ServiceNow account at ${linking.url}` });
-  const linked = linking.whenLinked(context.principal.subject, signal);
-  // To accept is to open the page: the link itself is what the call waits for.
-  const asked = context.ask({ link: page }).then((answers) => {
-    if (answers.ok && answers.value.link.action !== "accept") stop.abort();
-    return linked;
-  });
-  await Promise.race([linked, asked]).finally(() => stop.abort());
 }

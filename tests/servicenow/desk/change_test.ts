@@ -187,7 +187,7 @@ Deno.test("an approval is the user's own decision, and its effect is told", asyn
   assert.match(await approve({ decision: "reject" }), /comment is required to reject/);
   assert.match(
     await approve({ dry_run: true, comment: "fine" }),
-    /^Dry run[^]*state: Requested → Approved\ncomment: fine$/,
+    /^Dry run[^]*state: Requested → Approved\ncomments: fine$/,
   );
   assert.match(await approve({}), /state: Requested → Approved\nCHG0030001: approval Requested, state Authorize$/);
   assert.match(await approve({}), /nothing about CHG0030001 waits/);
@@ -253,7 +253,10 @@ Deno.test("a delegate decides for the one who named them, for the time and the w
   }
   delegates?.set(delegation.sys_id, delegation);
   const inPlace = "Approval of CHG0030004 in the place of Cleo Krause";
-  assert.match(await approve("eve", { dry_run: true }), new RegExp(`^Dry run, nothing sent. ${inPlace} would get:`));
+  assert.match(
+    await approve("eve", { dry_run: true }),
+    new RegExp(`^Dry run, nothing sent. ${inPlace} \\(Renew the certificate of the VPN gateway\\) would get:`),
+  );
   assert.match(await approve("eve"), new RegExp(`^${inPlace} [^]*state: Requested → Approved`));
   assert.equal(stored(desk, "change_request", sysIdOf("change_request 2"))["state"], "-2");
 });

@@ -22,6 +22,8 @@ export interface Desk extends AsyncDisposable {
   call(name: string, input: object, userName?: string): Promise<ToolOutcome>;
   /** The text of a success, or `refused (code): message`. */
   text(name: string, input: object, userName?: string): Promise<string>;
+  /** What a person reads who decides about the call. */
+  effect(name: string, input: object, userName?: string): Promise<string>;
   /** How many o200k tokens the listed tools cost. */
   tokens(): number;
 }
@@ -43,11 +45,11 @@ export async function openDesk(
   const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
   const registry = createToolRegistry(tools);
 
-  const call: Desk["call"] = async (name, input, userName = "ada") => {
+  const act = async (name: string, input: object, userName: string, isPreview: boolean) => {
     const registered = registry.get(name);
     assert.ok(registered !== undefined, `${name} is offered`);
     const parsed = parseToolInput(registered, input as Record<string, unknown>);
-    if (!parsed.ok) return { ok: false, code: "invalid_arguments", message: parsed.error };
+    if (!parsed.ok) return { ok: false, code: "invalid_arguments", message: parsed.error } as const;
     // ServiceNow tools use nothing else of a context.
     const context: Pick<ToolContext, "principal" | "signal" | "noteChange" | "supports"> = {
       principal: principalOf(userName),
@@ -55,18 +57,27 @@ export async function openDesk(
       noteChange: () => {},
       supports: () => false,
     };
-    return await registered.tool.run(parsed.value as never, context as ToolContext);
+    const { run, preview = run } = registered.tool;
+    return await (isPreview ? preview : run)(parsed.value as never, context as ToolContext);
   };
+  const call: Desk["call"] = async (name, input, userName = "ada") => {
+    const outcome = await act(name, input, userName, false);
+    return typeof outcome === "string" ? assert.fail(outcome) : outcome;
+  };
+  const textOf = (outcome: ToolOutcome): string =>
+    outcome.ok
+      ? outcome.content.map((block) => block.type === "text" ? block.text : "").join("\n")
+      : `refused (${outcome.code}): ${outcome.message}`;
   return {
     place,
     instance: place.instance,
     root,
     tools,
     call,
-    async text(name, input, userName) {
-      const outcome = await call(name, input, userName);
-      if (!outcome.ok) return `refused (${outcome.code}): ${outcome.message}`;
-      return outcome.content.map((block) => block.type === "text" ? block.text : "").join("\n");
+    text: async (name, input, userName) => textOf(await call(name, input, userName)),
+    async effect(name, input, userName = "ada") {
+      const effect = await act(name, input, userName, true);
+      return typeof effect === "string" ? effect : textOf(effect);
     },
     tokens: () =>
       registry.all().reduce(

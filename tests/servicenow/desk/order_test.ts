@@ -36,11 +36,14 @@ Deno.test("an order is shown by a dry run, made once, and followed to its items"
     desk.text("servicenow_order", { item: "Mobile phone", answers: phone, ...more }, "ben");
   assert.equal(
     await order({ dry_run: true }),
-    "Dry run, nothing sent. Would order Mobile phone ($400.00 each)\nWhich model?: Pixel 10\nMonthly data: 10 GB\n" +
+    "Dry run, nothing sent. Would order Mobile phone for Ben Bitdiddle, $400.00\nWhich model?: Pixel 10\nMonthly data: 10 GB\n" +
       "Anything else?: black",
   );
   const before = desk.instance.tables.get("sc_request")?.size ?? 0;
-  assert.match(await order({ dry_run: true, quantity: 2 }), /Would order 2 × Mobile phone \(\$400\.00 each\)/);
+  assert.match(
+    await order({ dry_run: true, quantity: 2 }),
+    /Would order 2 × Mobile phone for Ben Bitdiddle, \$800\.00 \(\$400\.00 each\)\n/,
+  );
   const made = await order({ quantity: 2 });
   assert.match(
     made,
