@@ -234,8 +234,8 @@ export function createEndpoints(options: SharedParts): Endpoints {
       consent: createConsentEndpoint(interaction),
       grants: createGrantsEndpoint(interaction),
       signOut: createSignOutEndpoint(interaction),
-      setUp: createSetUpEndpoint({ ...options, browsers, passwords }),
-      invitation: createInvitationEndpoint(interaction),
+      setUp: createSetUpEndpoint({ ...interaction, passwords }),
+      invitation: createInvitationEndpoint({ ...interaction, passwords }),
       servicenowCallback: servicenow === undefined
         ? absent
         : createServicenowCallback({ ...interaction, instance: servicenow.instance }),

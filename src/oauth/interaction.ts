@@ -139,7 +139,7 @@ export type SignInElsewhere = (
 export async function showSignIn(
   options: InteractionOptions,
   purpose: SignInPurpose,
-  extra: Pick<SignInPage, "userName" | "problem" | "done" | "status" | "retryAfterSeconds" | "cookies"> & {
+  extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
     /** Ask for a user name even where the owner is the only user. */
     readonly asOther?: boolean;
   } = {},

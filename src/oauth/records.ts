@@ -338,6 +338,9 @@ export const invitations = defineRecordFamily(
   ),
 );
 
+/** `["used_link", SHA-256 of the code]`, expiring: whose passphrase was chosen with this link a moment ago. */
+export const usedLinks = defineRecordFamily("used_link", z.lazy(() => z.object({ userId: z.string() })));
+
 /** `["used_assertion", SHA-256 of client and jti]`, expiring. */
 export const usedAssertions = defineRecordFamily("used_assertion", z.lazy(() => z.object({ clientId: z.string() })));
 
@@ -367,8 +370,6 @@ export const operatorTokens = defineRecordFamily("operator_token", operatorToken
 // that another instance can print the same link: the seed alone does not reveal the code.
 
 const setUpCodeSchema = z.lazy(() => z.object({ codeHash: z.string(), seed: z.string() }));
-
-export type SetUpCode = z.output<typeof setUpCodeSchema>;
 
 /** `["set_up_code", "current"]`, expiring. */
 export const setUpCodes = defineRecordFamily("set_up_code", setUpCodeSchema);

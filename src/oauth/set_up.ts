@@ -1,165 +1,245 @@
-/** `/setup`: the first start. The holder of the console's link chooses the owner's passphrase, once. */
+/**
+ * `/setup` and `/invitation`: the holder of a one-time link chooses a passphrase, and is signed in. `/setup` is the first
+ * start, whose link the console prints: it makes the owner. `/invitation` is for those whom an administrator invited, or
+ * whose passphrase is reset.
+ */
 import { type Browser, type Browsers, readBrowserForm } from "./browser_sessions.ts";
-import type { AdministrationOptions, AuthorizationServerOptions } from "./context.ts";
+import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
+import { type InteractionOptions, pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
-import { setUpDonePage, setUpPage } from "./sign_in_page.ts";
-import { seeOther } from "../lib/page.ts";
+import { html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
+import { invitations, ownerId, setUpCodes, signInLinks, unchanged, usedLinks, users } from "./records.ts";
 import {
-  invitations,
-  ownerId,
-  type SetUpCode,
-  setUpCodes,
-  signInLinks,
-  type Stored,
-  unchanged,
-  users,
-} from "./records.ts";
-import {
+  type Account,
   addUser,
   existingUserProblem,
   newUserProblem,
   noSuchUser,
   resetUser,
-  type UserDirectory,
   type UserProblem,
 } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 
-const repeatSeconds = 30;
-
-interface SetUpOptions extends
-  Pick<
-    AuthorizationServerOptions,
-    "issuer" | "resource" | "storage" | "secrets" | "clock" | "log" | "limits" | "hasConsole" | "servicenow"
-  > {
-  readonly users: UserDirectory;
-  readonly browsers: Browsers;
+interface SetUpOptions extends InteractionOptions {
+  readonly resource: string;
   readonly passwords: PasswordHasher;
 }
 
+/** A kind of link whose holder chooses a passphrase. */
+interface PassphraseLink<Found> {
+  /** In the log. */
+  readonly event: "set_up" | "invitation";
+  readonly path: string;
+  find(code: string): Promise<Result<Found, DeadEnd>>;
+  /** Whose passphrase it is. */
+  userOf(found: Found): string;
+  /** Uses the link up and keeps the passphrase: the outcome for the log, `null` where another request was first. */
+  claim(found: Found, passphrase: string): Promise<string | "busy" | null>;
+}
+
+/** `/setup`. */
 export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
+  const { issuer, storage, clock, users: directory, browsers, passwords } = options;
+  const choose = choosePassphrase(options, {
+    event: "set_up",
+    path: pathsOf(issuer).setUp,
+    userOf: () => ownerId,
+    async find(code) {
+      if (await directory.hasOwner()) return failure("already_set_up");
+      const stored = await setUpCodes.read(storage, "current");
+      return stored !== null && matchesHash(code, stored.value.codeHash)
+        ? success(stored)
+        : failure("set_up_link_invalid");
+    },
+    async claim(found, passphrase) {
+      const passwordHash = await passwords.hash(passphrase);
+      if (passwordHash === "busy") return "busy";
+      const now = clock();
+      const epoch = randomId();
+      const owner = { id: ownerId, passwordHash, epoch, disabled: false, createdAt: now, passwordChangedAt: now };
+      // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
+      const claimed = await storage.commit({
+        checks: [unchanged(found), { key: users.key(ownerId), version: null }],
+        puts: [users.put(ownerId, owner)],
+        deletes: [found.key],
+      });
+      return claimed ? "claimed" : null;
+    },
+  });
   return async (request, peer) => {
-    if (request.method === "GET") {
-      const { searchParams } = new URL(request.url);
-      if (searchParams.has("ready") && await options.users.hasOwner()) {
-        const { grants, home, servicenowLink } = pathsOf(options.issuer);
-        const consolePath = options.hasConsole ? `${home}console` : null;
-        return setUpDonePage({
-          resource: options.resource,
-          grantsPath: grants,
-          consolePath,
-          servicenowLinkPath: options.servicenow === undefined ? null : servicenowLink,
-        });
-      }
-      const code = searchParams.get("code") ?? "";
-      const found = await findCode(options, code);
-      return typeof found === "string" ? refused(options, peer, found) : showPage(options, code);
-    }
-    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
-    const form = await readBrowserForm(request, options.limits);
-    if (!form.ok) return errorPage(form.error);
-    const code = form.value.get("code") ?? "";
-    const passphrase = form.value.get("passphrase") ?? "";
-    const found = await findCode(options, code);
-    if (typeof found === "string") {
-      return await isRepeated(options, code, passphrase)
-        ? await readyResponse(options, request)
-        : refused(options, peer, found);
+    const isReady = request.method === "GET" && new URL(request.url).searchParams.has("ready");
+    if (!isReady || !await directory.hasOwner()) return await choose(request, peer);
+    return readyPage(options, (await browsers.signedIn(request))?.account.displayName ?? ownerId);
+  };
+}
+
+/** `/invitation`. Where people sign in elsewhere, a passphrase must not be a way around. */
+export function createInvitationEndpoint(options: SetUpOptions): Endpoint {
+  const { issuer, storage } = options;
+  return choosePassphrase<Invitation>(options, {
+    event: "invitation",
+    path: `${pathsOf(issuer).home}invitation`,
+    userOf: ({ value: { userId } }) => userId,
+    async find(code) {
+      if (options.signInElsewhere !== undefined) return failure("sign_in_elsewhere");
+      const found = await invitations.read(storage, hashSecret(code));
+      return found !== null && await isInvitationGood(storage, found.value)
+        ? success(found)
+        : failure("invitation_invalid");
+    },
+    async claim({ key, value: { userId, kind } }, passphrase) {
+      // Used up first: of two that post it at once, one gets the user.
+      if (await storage.consume(key) === null) return null;
+      const done = await (kind === "new" ? addUser : resetUser)(options, { name: userId, passphrase });
+      return done.ok ? kind : null;
+    },
+  });
+}
+
+/** For so long, the form that used a link up may come once more: a browser shows the answer to the second. */
+const repeatSeconds = 30;
+
+function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Found>): Endpoint {
+  const { issuer, storage, clock, log, limits, users: directory, browsers, passwords } = options;
+  let last: Promise<unknown> = Promise.resolve();
+
+  const refuse = ({ address }: Peer, reason: DeadEnd): Response => {
+    log.write("audit", link.event, { outcome: "refused", reason, address });
+    return errorPage(reason);
+  };
+  const show = (code: string, found: Found, problem?: string): Response =>
+    choicePage(link, { code, userName: link.userOf(found), problem });
+  /** Under a new cookie, which leads to a page that a reload shows again. */
+  const signIn = async (request: Request, account: Account): Promise<Response> => {
+    const browser = browsers.identify(request);
+    const session = await browsers.signIn(request, account, browser);
+    return seeOther(`${pathsOf(issuer).setUp}?ready`, [...browser.cookies, session]);
+  };
+  /** Whose passphrase this very form chose a moment ago; `null` for any other. */
+  const userOfRepeated = async (code: string, passphrase: string): Promise<Account | null> => {
+    const used = await usedLinks.read(storage, hashSecret(code));
+    const account = used === null ? null : await directory.find(used.value.userId);
+    return account !== null && await passwords.verify(passphrase, account.passwordHash) === true ? account : null;
+  };
+  const choose = async (request: Request, peer: Peer, form: URLSearchParams): Promise<Response> => {
+    const code = form.get("code") ?? "";
+    const passphrase = form.get("passphrase") ?? "";
+    const found = await link.find(code);
+    if (!found.ok) {
+      const account = await userOfRepeated(code, passphrase);
+      return account === null ? refuse(peer, found.error) : await signIn(request, account);
     }
     const problem = passphraseProblem(passphrase) ??
-      (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
-    if (problem !== null) return showPage(options, code, problem);
-    return await makeOwner(options, { request, code, found, passphrase, peer });
+      (passphrase === form.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
+    if (problem !== null) return show(code, found.value, problem);
+    const userId = link.userOf(found.value);
+    const outcome = await link.claim(found.value, passphrase);
+    if (outcome === "busy") return show(code, found.value, "The server is busy. Try again in a moment.");
+    const account = outcome === null ? null : await directory.find(userId);
+    if (account === null) return refuse(peer, link.event === "set_up" ? "set_up_link_invalid" : "invitation_invalid");
+    await storage.commit({ puts: [usedLinks.put(hashSecret(code), { userId }, clock() + repeatSeconds * 1_000)] });
+    log.write("audit", link.event, { outcome, user: userId, address: peer.address });
+    return await signIn(request, account);
+  };
+  return async (request, peer) => {
+    if (request.method === "GET") {
+      const code = new URL(request.url).searchParams.get("code") ?? "";
+      const found = await link.find(code);
+      return found.ok ? show(code, found.value) : refuse(peer, found.error);
+    }
+    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    const form = await readBrowserForm(request, limits);
+    if (!form.ok) return errorPage(form.error);
+    // One after another: the second of two equal forms finds what the first has done.
+    const done = last.then(() => choose(request, peer, form.value));
+    last = done.catch(() => {});
+    return await done;
   };
 }
 
-function refused({ log }: SetUpOptions, peer: Peer, reason: DeadEnd): Response {
-  log.write("audit", "set_up", { outcome: "refused", reason, address: peer.address });
-  return errorPage(reason);
-}
-
-function showPage({ issuer }: SetUpOptions, code: string, problem?: string): Response {
-  return setUpPage({
-    action: pathsOf(issuer).setUp,
-    code,
-    minCharacters: minPassphraseCharacters,
-    ...(problem === undefined ? {} : { problem }),
+/** A button after the first passphrase that shows what is typed. Without script, there is none. */
+const showPassphraseScript = `
+"use strict";
+(() => {
+  const fields = document.querySelectorAll("input[type=password]");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "plain small show";
+  button.textContent = "Show passphrase";
+  button.addEventListener("click", () => {
+    const isHidden = fields[0].type === "password";
+    for (const field of fields) field.type = isHidden ? "text" : "password";
+    button.textContent = isHidden ? "Hide passphrase" : "Show passphrase";
   });
-}
+  fields[0]?.after(button);
+})();
+`;
 
-async function findCode(options: SetUpOptions, code: string): Promise<Stored<SetUpCode> | DeadEnd> {
-  if (await options.users.hasOwner()) return "already_set_up";
-  const stored = await setUpCodes.read(options.storage, "current");
-  return stored !== null && matchesHash(code, stored.value.codeHash) ? stored : "set_up_link_invalid";
-}
-
-async function makeOwner(
-  options: SetUpOptions,
-  { request, code, found, passphrase, peer }: {
-    request: Request;
-    code: string;
-    found: Stored<SetUpCode>;
-    passphrase: string;
-    peer: Peer;
+/** The page with the form. */
+function choicePage(
+  { event, path }: Pick<PassphraseLink<unknown>, "event" | "path">,
+  { code, userName, problem }: {
+    readonly code: string;
+    readonly userName: string;
+    readonly problem?: string | undefined;
   },
-): Promise<Response> {
-  const { storage, passwords, clock, log } = options;
-  const passwordHash = await passwords.hash(passphrase);
-  if (passwordHash === "busy") return showPage(options, code, "The server is busy. Try again in a moment.");
-  const now = clock();
-  const owner = {
-    id: ownerId,
-    passwordHash,
-    epoch: randomId(),
-    disabled: false,
-    createdAt: now,
-    passwordChangedAt: now,
-  };
-  // One commit: the link is used up exactly when there is an owner, and only one of two parallel claims wins.
-  const claimed = await storage.commit({
-    checks: [unchanged(found), { key: users.key(ownerId), version: null }],
-    puts: [
-      users.put(ownerId, owner),
-      setUpCodes.put("used", { codeHash: found.value.codeHash, seed: "" }, now + repeatSeconds * 1_000),
-    ],
-    deletes: [found.key],
+): Response {
+  const isSetUp = event === "set_up";
+  const invalid = problem === undefined ? null : html`
+    aria-invalid="true"
+  `;
+  return pageResponse({
+    title: isSetUp ? "Set up" : "Choose a passphrase",
+    script: showPassphraseScript,
+    status: problem === undefined ? 200 : 422,
+    body: html`
+      <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
+      <p>Choose the passphrase that you will use to sign in and approve applications. Your user name is
+        <strong>${userName}</strong>. Only a hash of the passphrase is stored.</p>
+      ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
+      <form method="post" action="${path}">
+        <input type="hidden" name="code" value="${code}">
+        <input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>
+        <label class="field" for="passphrase">Passphrase</label>
+        <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
+          minlength="${minPassphraseCharacters}" maxlength="1024" aria-describedby="rule" ${invalid}>
+        <p class="hint" id="rule">At least ${minPassphraseCharacters} characters, and not a common passphrase. Several unrelated
+          words are easy to remember.</p>
+        <label class="field" for="confirmation">Repeat the passphrase</label>
+        <input type="password" id="confirmation" name="confirmation" autocomplete="new-password" required
+          minlength="${minPassphraseCharacters}" maxlength="1024">
+        <div class="actions"><button type="submit">Set passphrase</button></div>
+      </form>
+    `,
   });
-  if (!claimed) {
-    return await isRepeated(options, code, passphrase)
-      ? await readyResponse(options, request)
-      : refused(options, peer, "set_up_link_invalid");
-  }
-  log.write("audit", "set_up", { outcome: "claimed", user: ownerId, address: peer.address });
-  return await readyResponse(options, request);
 }
 
-/** Signs the owner in, and leads to a page that a reload shows again. */
-async function readyResponse({ issuer, users, browsers }: SetUpOptions, request: Request): Promise<Response> {
-  const owner = await users.find(ownerId);
-  const browser = browsers.identify(request);
-  const { cookies } = browser;
-  return seeOther(
-    `${pathsOf(issuer).setUp}?ready`,
-    owner === null ? cookies : [...cookies, await browsers.signIn(request, owner, browser)],
-  );
+/** The page after that: how to connect a client. */
+function readyPage({ issuer, resource, hasConsole, servicenow }: SetUpOptions, userName: string): Response {
+  const { grants, home, servicenowLink } = pathsOf(issuer);
+  const more = hasConsole
+    ? html`The <a href="${home}console">console</a> shows who is connected and what they do, and lets you stop it.`
+    : html`Your <a href="${grants}">Access page</a> lists what you have allowed, so that you can revoke it.`;
+  return pageResponse({
+    title: "Ready",
+    body: html`
+      <h1>This server is ready</h1>
+      <p>The passphrase is set. The user name is <strong>${userName}</strong>. Connect an application to this address:</p>
+      <pre>${resource}</pre>
+      <p>For example, in Claude Code:</p>
+      <pre>claude mcp add --transport http portcullis ${resource}</pre>
+      ${servicenow !== undefined &&
+        html`<p>To use ServiceNow through it, <a href="${servicenowLink}">link your ServiceNow account</a>.</p>`}
+      <p class="quiet">The application opens a page here, where you sign in and decide what it may do. ${more}</p>
+    `,
+  });
 }
 
-/** Whether this is the form that made the owner, sent a second time: a browser shows the answer to the second. */
-async function isRepeated({ storage, passwords }: SetUpOptions, code: string, passphrase: string): Promise<boolean> {
-  const used = await setUpCodes.read(storage, "used");
-  if (used === null || !matchesHash(code, used.value.codeHash)) return false;
-  const owner = await users.read(storage, ownerId);
-  return owner !== null && await passwords.verify(passphrase, owner.value.passwordHash) === true;
-}
-
-// * `/invitation`: the holder of a link that an administrator made chooses the passphrase of a new user, or a new one of
-// a user who is there. The link works once, for three days.
-
+/** How long the link of an invitation works. */
 const lifetimeMs = 3 * 86_400_000;
 
 type Invitation = Exclude<Awaited<ReturnType<typeof invitations.read>>, null>;
@@ -204,13 +284,7 @@ export async function withdrawInvitation({ storage }: AdministrationOptions, id:
   return id !== "" && await storage.consume(invitations.key(id)) !== null;
 }
 
-/** The invitation of a code, while its maker is an administrator and its user is as they were. */
-async function readInvitation(storage: Storage, code: string): Promise<Invitation | null> {
-  const found = await invitations.read(storage, hashSecret(code));
-  if (found === null) return null;
-  return await isInvitationGood(storage, found.value) ? found : null;
-}
-
+/** Whether its maker is still an administrator and its user is as they were. */
 async function isInvitationGood(
   storage: Storage,
   { userId, kind, by = ownerId, epoch }: Invitation["value"],
@@ -219,55 +293,6 @@ async function isInvitationGood(
   if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return false;
   const user = await users.read(storage, userId);
   return kind === "new" ? user === null : epoch === undefined || user?.value.epoch === epoch;
-}
-
-export function createInvitationEndpoint(options: InteractionOptions): Endpoint {
-  const { issuer, storage, log, limits, secrets, browsers } = options;
-  const markOf = (userName: string): string => secrets.authenticate("invitation-done", userName);
-  const show = (code: string, { value: { userId } }: Invitation, problem?: string): Response =>
-    setUpPage({
-      action: `${pathsOf(issuer).home}invitation`,
-      code,
-      userName: userId,
-      minCharacters: minPassphraseCharacters,
-      ...(problem === undefined ? {} : { problem }),
-    });
-  return async (request, { address }) => {
-    if (request.method === "GET") {
-      const { searchParams } = new URL(request.url);
-      const userName = searchParams.get("for");
-      if (userName !== null && searchParams.get("done") === markOf(userName)) {
-        const browser = browsers.identify(request);
-        const next = options.hasConsole ? "console" : "grants";
-        const done = `Your passphrase is set. Sign in as ${userName}.`;
-        const shown = { userName, done, asOther: true, cookies: browser.cookies };
-        return await showSignIn(options, { kind: "account", browser, next }, shown);
-      }
-      const code = searchParams.get("code") ?? "";
-      const found = await readInvitation(storage, code);
-      return found === null ? errorPage("invitation_invalid") : show(code, found);
-    }
-    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
-    const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
-    const code = form.value.get("code") ?? "";
-    const passphrase = form.value.get("passphrase") ?? "";
-    const found = await readInvitation(storage, code);
-    if (found === null) {
-      log.write("audit", "invitation", { outcome: "refused", reason: "invitation_invalid", address });
-      return errorPage("invitation_invalid");
-    }
-    const problem = passphraseProblem(passphrase) ??
-      (passphrase === form.value.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
-    if (problem !== null) return show(code, found, problem);
-    // Used up first: of two that post it at once, one gets the user.
-    if (await storage.consume(found.key) === null) return errorPage("invitation_invalid");
-    const { userId, kind } = found.value;
-    const done = await (kind === "new" ? addUser : resetUser)(options, { name: userId, passphrase });
-    log.write("audit", "invitation", { outcome: done.ok ? kind : "refused", user: userId, address });
-    if (!done.ok) return errorPage("invitation_invalid");
-    return seeOther(`${pathsOf(issuer).home}invitation?${new URLSearchParams({ for: userId, done: markOf(userId) })}`);
-  };
 }
 
 // * A link from the command line that lets one browser past the delays which guessing elsewhere causes. It makes the

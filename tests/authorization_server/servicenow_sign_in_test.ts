@@ -89,6 +89,16 @@ Deno.test("mode servicenow: passphrases are not taken", async () => {
   const answer = await place.browser().post("/oauth/sign-in", { request: "x", passphrase });
   assert.equal(answer.status, 403);
   assert.match(await answer.text(), /Sign-in happens elsewhere/);
+  const { administration } = await place.harness.server.forConsole();
+  const maker = { userId: "owner", isAdministrator: true, address: "192.0.2.1" };
+  const link = await administration.invite({ userId: "eve", kind: "new" }, maker);
+  assert.ok(link.ok);
+  const code = new URL(link.value).searchParams.get("code") ?? "";
+  const browser = place.browser();
+  const chosen = await browser.post("/invitation", { code, passphrase, confirmation: passphrase });
+  assert.equal(chosen.status, 403, "an invitation is no way around");
+  assert.match(await chosen.text(), /Sign-in happens elsewhere/);
+  assert.ok(!browser.cookies.has("__Host-portcullis-session"));
 });
 
 Deno.test("mode servicenow: no passphrase fits the account that a first sign-in makes", async () => {

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { authorizePath, type Harness, openBrowser, register, startHarness, type TestBrowser } from "./harness.ts";
+
+const owner = { userId: "owner", isAdministrator: true, address: "192.0.2.1" };
+const secret = "a passphrase of ada alone";
+
+/** The code of a link for a new user, or for one whose passphrase is reset. */
+async function inviteUser(harness: Harness, userId: string, kind: "new" | "reset" = "new"): Promise<string> {
+  const { administration } = await harness.server.forConsole();
+  const link = await administration.invite({ userId, kind }, owner);
+  assert.ok(link.ok);
+  return new URL(link.value).searchParams.get("code") ?? "";
+}
+
+function choose(browser: TestBrowser, code: string, passphrase = secret): Promise<Response> {
+  return browser.post("/invitation", { code, passphrase, confirmation: passphrase });
+}
+
+async function consentOf(harness: Harness, browser: TestBrowser): Promise<string> {
+  const { client_id } = await register(harness);
+  return await (await browser.get(authorizePath(client_id))).text();
+}
+
+for (const kind of ["new", "reset"] as const) {
+  Deno.test(`whoever chooses a passphrase by a link (${kind}) is signed in there, for consent and for the account`, async () => {
+    await using harness = await startHarness();
+    if (kind === "reset") await choose(openBrowser(harness), await inviteUser(harness, "ada"), "the first one of ada");
+    const browser = openBrowser(harness);
+    const code = await inviteUser(harness, "ada", kind);
+    assert.equal((await browser.get(`/invitation?code=${code}`)).status, 200);
+    const chosen = await choose(browser, code);
+    assert.equal(chosen.status, 303);
+    const ready = await (await browser.get(chosen.headers.get("location") ?? "")).text();
+    assert.match(ready, /user name is <strong>ada/);
+    assert.match(await (await browser.get("/oauth/grants")).text(), /Signed in as <strong>ada/);
+    assert.match(await consentOf(harness, browser), /<dd>ada<\/dd>/);
+    assert.match(await consentOf(harness, openBrowser(harness)), /<h1>Sign in/, "another browser is not signed in");
+  });
+}
+
+Deno.test("a link signs in once: the form sent twice leads to the same page, and nothing else does", async () => {
+  await using harness = await startHarness();
+  const code = await inviteUser(harness, "ada");
+  const browser = openBrowser(harness);
+  const both = await Promise.all([choose(browser, code), choose(browser, code)]);
+  assert.deepEqual(both.map(({ status }) => status), [303, 303], "a double click");
+  const stranger = openBrowser(harness);
+  assert.equal((await choose(stranger, code, "another passphrase of ada")).status, 403);
+  assert.equal((await stranger.get(`/invitation?code=${code}`)).status, 403);
+  harness.time.now += 31_000;
+  assert.equal((await choose(stranger, code)).status, 403);
+  assert.match(await (await stranger.get("/oauth/grants")).text(), /<h1>Sign in/);
+  const outcomes = harness.lines.flatMap(({ event, fields }) => event === "invitation" ? [fields["outcome"]] : []);
+  assert.equal(outcomes.filter((outcome) => outcome === "new").length, 1);
+});
+
+Deno.test("of two who choose with one link at once, one is signed in", async () => {
+  await using harness = await startHarness();
+  const code = await inviteUser(harness, "ada");
+  const rivals = await Promise.all(
+    ["one passphrase of a rival", "two passphrases of rivals"].map((each) => choose(openBrowser(harness), code, each)),
+  );
+  assert.deepEqual(rivals.map(({ status }) => status).sort(), [303, 403]);
+});
+
+Deno.test("the session is a new one, and the one that was there before has ended (session fixation)", async () => {
+  await using harness = await startHarness();
+  const planted = openBrowser(harness);
+  await choose(planted, await inviteUser(harness, "eve"), "a passphrase of eve alone");
+  const before = planted.cookies.get("__Host-portcullis-session");
+  assert.ok(before !== undefined);
+  await choose(planted, await inviteUser(harness, "ada"));
+  assert.notEqual(planted.cookies.get("__Host-portcullis-session"), before);
+  const attacker = openBrowser(harness);
+  attacker.cookies.set("__Host-portcullis-session", before);
+  assert.match(await (await attacker.get("/oauth/grants")).text(), /<h1>Sign in/);
+});
