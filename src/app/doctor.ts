@@ -32,30 +32,34 @@ import { permittedLibraries } from "../lib/library_paths.ts";
 
 const { well, broken } = checksOf("port");
 
-/** Listens for a moment; where that is taken, asks who is there. */
-async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check> {
-  yield await portCheck(host, port, tls !== undefined);
-}
-
-async function portCheck(host: string, port: number, usesTls: boolean): Promise<Check> {
+/** Listens for a moment; where that is taken, asks who is there. Says at its end whether it is a server of ours. */
+async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check, boolean> {
   const place = `${host} port ${port}`;
   try {
     Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
-    return well(port === 0 ? `${host}, any port` : `${place} is free: no server runs there`);
+    yield well(port === 0 ? `${host}, any port` : `${place} is free: no server runs there`);
+    return false;
   } catch (error) {
-    const remedy = "choose another with --port or --host";
     if (systemCode(error) !== "EADDRINUSE") {
-      return broken(`${place} cannot be listened on: ${faultWords(error)}`, remedy);
+      yield broken(`${place} cannot be listened on: ${faultWords(error)}`, "choose another with --port or --host");
+      return false;
     }
   }
-  const health = await askHealth({ host, port, usesTls, signal: AbortSignal.timeout(healthTimeoutMs) });
-  if (typeof health !== "string" && isHealthBody(health.body)) {
-    return health.status === 200 ? well(`a Portcullis server answers on ${place}`) : broken(
-      `the Portcullis server on ${place} is not well (status ${health.status}): ${unreachableParts(health.body)}`,
-      "the other checks here say what is wrong with it; its log says more",
-    );
+  const health = await askHealth({
+    host,
+    port,
+    usesTls: tls !== undefined,
+    signal: AbortSignal.timeout(healthTimeoutMs),
+  });
+  if (typeof health === "string" || !isHealthBody(health.body)) {
+    yield broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
+    return false;
   }
-  return broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
+  yield health.status === 200 ? well(`a Portcullis server answers on ${place}`) : broken(
+    `the Portcullis server on ${place} is not well (status ${health.status}): ${unreachableParts(health.body)}`,
+    "the other checks here say what is wrong with it; its log says more",
+  );
+  return true;
 }
 
 /** What the server itself says of its parts. */
@@ -107,15 +111,20 @@ interface ChosenParts {
   readonly serverUrl?: string;
 }
 
-/** Runs the checks one after the other: all, or those of the parts named. */
+/** Runs the checks one after the other: all, or those of the parts named. A cause that one has told is not told again. */
 export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
   const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
+  let [hasDataDirectory, isRunning, isCertified, isReachable] = [true, true, true, true];
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
-    ["data directory", () => examineDataDirectory(config.storage)],
-    ["database", () => examineDatabase(config)],
+    ["data directory", async function* () {
+      hasDataDirectory = yield* examineDataDirectory(config.storage);
+    }],
+    ["database", () => hasDataDirectory ? examineDatabase(config) : []],
     ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
     ["disk", () => examineDisks(config, loadKernel())],
-    ["port", () => examinePort(config.http)],
+    ["port", async function* () {
+      isRunning = yield* examinePort(config.http);
+    }],
     ["wall", () => examineWall(config, only.verbose === true)],
     ["proxy", () => examineProxy(config)],
     ["connections", () => examineConnections(config)],
@@ -123,9 +132,18 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["ollama", () => examineOllama(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["registration", () => examineRegistration(config)],
-    ["certificate", () => examineCertificate(config.http.tls, { serverUrl, clock: systemClock })],
-    ["public address", () => examinePublicAddress(serverUrl, systemSurroundings)],
-    ["metadata", () => examineMetadata(serverUrl)],
+    ["certificate", function* () {
+      isCertified = yield* examineCertificate(config.http.tls, { serverUrl, clock: systemClock });
+    }],
+    ["public address", async function* () {
+      isReachable = yield* examinePublicAddress(serverUrl, systemSurroundings, isCertified);
+    }],
+    ["metadata", () => {
+      if (!isRunning) {
+        return [checksOf("metadata").note("not asked: no server runs here; start it, then run this again")];
+      }
+      return isReachable ? examineMetadata(serverUrl) : [];
+    }],
   ];
   for (const [name, checks] of parts) {
     if (chosen?.includes(name) === false) continue;

@@ -33,7 +33,10 @@ export function checksOf(name: string): Readonly<Record<Check["state"], (text: s
   return { well: makerOf("well"), note: makerOf("note"), warning: makerOf("warning"), broken: makerOf("broken") };
 }
 
-export async function* examineDataDirectory({ dataDir, database, masterKey }: StorageSettings): AsyncGenerator<Check> {
+/** Says at its end whether the directory can be used, so that no other check tells the same again. */
+export async function* examineDataDirectory(
+  { dataDir, database, masterKey }: StorageSettings,
+): AsyncGenerator<Check, boolean> {
   const name = "data directory";
   const { well } = checksOf(name);
   const files = [
@@ -42,11 +45,14 @@ export async function* examineDataDirectory({ dataDir, database, masterKey }: St
   ];
   if (files.length === 0) {
     yield well("is not used: DATABASE_URL and MASTER_KEY take its place");
-    return;
+    return true;
   }
   const another = "choose another with --data-dir (DATA_DIR)";
   const problem = await directoryProblem(name, dataDir, another);
-  if (problem !== null) return void (yield problem);
+  if (problem !== null) {
+    yield problem;
+    return problem.state !== "broken";
+  }
   const expected = [[dataDir, "700"], ...files.map((file) => [join(dataDir, file), "600"] as const)] as const;
   const hasDatabase = database === undefined &&
     await lstat(join(dataDir, dataFiles.database)).then(() => true, () => false);
@@ -54,6 +60,7 @@ export async function* examineDataDirectory({ dataDir, database, masterKey }: St
     const check = await examinePrivacy(name, path, mode, another);
     if (check.state !== "note" || !hasDatabase) yield check; // a key that is lost is told with the database
   }
+  return true;
 }
 
 async function examinePrivacy(name: string, path: string, mode: "600" | "700", another: string): Promise<Check> {
@@ -151,7 +158,7 @@ export function examineDisks(
   ];
   const checks = places.flatMap(({ what, path }) => {
     const space = kernel.freeSpace(path);
-    return space === null ? [] : [examineSpace(`disk of the ${what}`, space)];
+    return space === null || space.total === 0 ? [] : [examineSpace(`disk of the ${what}`, space)];
   });
   const [first, second] = checks;
   return first !== undefined && first.text === second?.text ? [{ ...first, name: "disk" }] : checks;
@@ -175,12 +182,15 @@ const { well, warning } = checksOf("certificate");
 const renewalMs = 14 * 86_400_000;
 const certificateText = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
-/** Its dates, its names, and whether what comes between it and an authority is there. */
+/**
+ * Its dates, its names, and whether what comes between it and an authority is there. Says at its end whether clients
+ * accept it.
+ */
 export function* examineCertificate(
   tls: TlsConfig | undefined,
   { serverUrl, clock }: { readonly serverUrl: string; readonly clock: Clock },
-): Generator<Check> {
-  if (tls === undefined) return;
+): Generator<Check, boolean> {
+  if (tls === undefined) return true;
   const { certificates, files: [file] } = tls;
   const chain = certificates.match(certificateText) ?? [];
   const own = new X509Certificate(chain[0] ?? "");
@@ -213,4 +223,5 @@ export function* examineCertificate(
   const found = warnings.filter(([isSo]) => isSo);
   for (const [, text, remedy] of found) yield warning(`${file} ${text}`, remedy);
   if (found.length === 0) yield well(`${file} is for ${host} until ${own.validTo}`);
+  return found.length === 0;
 }

@@ -23,14 +23,18 @@ export const systemSurroundings: Surroundings = {
   shakeHands,
 };
 
-/** Nothing for an address of this machine alone: no client elsewhere is meant to reach it. */
+/**
+ * Nothing for an address of this machine alone: no client elsewhere is meant to reach it. Says at its end whether the
+ * address can be asked for more. `asksCertificate`: whether nothing is known of the certificate yet.
+ */
 export async function* examinePublicAddress(
   serverUrl: string,
   { resolve, shakeHands }: Surroundings,
-): AsyncGenerator<Check> {
+  asksCertificate = true,
+): AsyncGenerator<Check, boolean> {
   const url = new URL(serverUrl);
   const host = url.hostname.replace(/^\[|\]$/g, "");
-  if (isLoopbackHost(url.hostname)) return;
+  if (isLoopbackHost(url.hostname)) return true;
   const addresses = await resolve(host).catch((error: unknown) => faultWords(error));
   if (typeof addresses === "string" || addresses.length === 0) {
     const why = typeof addresses === "string" ? addresses : "the host name has no address";
@@ -38,7 +42,7 @@ export async function* examinePublicAddress(
       `${host} cannot be looked up: ${why}`,
       "make a DNS record for it, or correct SERVER_URL: no client finds the server",
     );
-    return;
+    return false;
   }
   yield judgeAddresses(host, addresses);
   if (url.port !== "") {
@@ -47,7 +51,11 @@ export async function* examinePublicAddress(
       `serve it on port ${httpsPort}, or behind a proxy or tunnel that does; clients on your own machines connect`,
     );
   }
-  if (url.protocol === "https:") yield await judgeCertificate(host, Number(url.port || httpsPort), shakeHands);
+  if (url.protocol !== "https:") return true;
+  if (!asksCertificate) return false;
+  const certificate = await judgeCertificate(host, Number(url.port || httpsPort), shakeHands);
+  yield certificate;
+  return certificate.state === "well";
 }
 
 function judgeAddresses(host: string, addresses: readonly string[]): Check {

@@ -42,10 +42,10 @@ inDataDirectory.test("doctor says what is wrong and what to do, a line each, and
   });
   assert.equal(fresh.code, 0, "what the first start will make is not broken");
   assert.match(fresh.stdout, /^note +data directory: .* does not exist yet: the first start makes it$/m);
-  assert.equal(fresh.stdout.match(/^warn/gm)?.length, 2, "nothing that the first start makes is a warning");
+  assert.equal(fresh.stdout.match(/^warn/gm)?.length, 1, "nothing that the first start makes is a warning");
   assert.equal(fresh.stdout.match(/^note +wall: /gm)?.length, 1);
   assert.match(fresh.stdout, /^warn +ollama: model phi3 is not installed\n +hint: ollama pull phi3$/m);
-  assert.match(fresh.stdout, /^warn +metadata: .*\n +hint: start the server/m);
+  assert.match(fresh.stdout, /^note +metadata: not asked: no server runs here/m);
 
   await Deno.mkdir(place.dataDir, { recursive: true });
   await Deno.chmod(place.dataDir, 0o755);
@@ -73,9 +73,38 @@ inDataDirectory.test("doctor crashes at no directory, and hides no later check b
       });
       assert.deepEqual([code, stderr], [1, ""], stdout);
       assert.ok(stdout.includes(`FAIL  ${flag === "--data-dir" ? "data directory" : "workspace"}: ${path}`), stdout);
-      assert.match(stdout, /^warn +metadata: [\s\S]*^summary: /m);
+      assert.match(stdout, /^note +metadata: [\s\S]*^summary: \d+ ok, \d+ warn, 1 FAIL$/m);
       assert.doesNotMatch(stdout, /--allow-|os error/);
     }
+  }
+});
+
+Deno.test("doctor tells one cause once, with the first check that meets it", async () => {
+  await using file = await makeTemporaryFile();
+  await using other = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, () => new Response("hello"));
+  const elsewhere = { SERVER_URL: "https://no-such-server.invalid", TRUST_PROXY: "1", REGISTRATION: "off" };
+  const unknown = {
+    SERVICENOW_INSTANCE: "https://no-such-instance.invalid",
+    SERVICENOW_CLIENT_ID: "id",
+    SERVICENOW_CLIENT_SECRET: "secret",
+  };
+  const causes: readonly (readonly [cause: string, env: Readonly<Record<string, string>>])[] = [
+    ["data directory", { DATA_DIR: `${file.path}/below` }],
+    ["port", { PORT: String(other.addr.port) }],
+    ["ServiceNow", unknown],
+    ["ServiceNow", { ...unknown, SERVICENOW_INSTANCE: `http://127.0.0.1:${freePort()}` }],
+    ["public address", elsewhere],
+  ];
+  await using place = await makeServerPlace();
+  await using ollama = await startOllama({ models: [{ name: "tinyllama" }, { name: "phi3" }] });
+  const own = { DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir, OLLAMA_HOST: ollama.url };
+  for (const [cause, env] of causes) {
+    await using server = cause === "public address" ? await startServer(place, { env: own }) : null;
+    if (server !== null) await setUpOwner(createPerson(server.url), server);
+    const PORT = server === null ? String(freePort()) : new URL(server.url).port;
+    const { stdout } = await runCommand(["doctor"], { env: { ...own, PORT, ...env } });
+    const names = stdout.match(/^(?:warn|FAIL) +[^:]+/gm)?.map((found) => found.replace(/^\S+ +/, ""));
+    assert.deepEqual(names, [cause], stdout);
   }
 });
 
