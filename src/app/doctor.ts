@@ -57,7 +57,7 @@ async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator
   }
   yield health.status === 200 ? well(`a Portcullis server answers on ${place}`) : broken(
     `the Portcullis server on ${place} is not well (status ${health.status}): ${unreachableParts(health.body)}`,
-    "the other checks here say what is wrong with it; its log says more",
+    "the other checks here and its log say why; if its database was deleted or moved, put it back and start it again",
   );
   return true;
 }

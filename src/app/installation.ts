@@ -36,7 +36,7 @@ interface StorageOptions {
   /** For a server, which goes on while its database is lost. */
   readonly log?: Log;
   readonly bounds?: StorageBounds;
-  readonly watches?: OpenStorageOptions["watches"];
+  readonly watchPlace?: OpenStorageOptions["watchPlace"];
 }
 
 /** Opens what a configuration names, making the data directory and the database on the first start. */
@@ -97,7 +97,7 @@ export async function examineInstallation(
 export async function openStorageOf(
   { database, dataDir }: StorageSettings,
   clock: Clock,
-  { log, watches, bounds = {} }: StorageOptions = {},
+  { log, watchPlace, bounds = {} }: StorageOptions = {},
 ): Promise<Result<Storage, Problem>> {
   return await openStorage({
     ...(database === undefined ? {} : { location: database }),
@@ -105,7 +105,7 @@ export async function openStorageOf(
     clock,
     log,
     bounds,
-    watches,
+    watchPlace,
   });
 }
 

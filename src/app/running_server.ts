@@ -146,7 +146,7 @@ export async function startServer(
   const installation = await openInstallation(config.storage, clock, {
     log,
     bounds: bounds.storage ?? {},
-    ...(kernel?.available ? { watches: kernel } : {}),
+    ...(kernel?.available ? { watchPlace: kernel.watchPlace } : {}),
   });
   if (!installation.ok) return installation;
   options.onInstallationOpen();

@@ -137,24 +137,23 @@ export function createCircuit(options: CircuitOptions): Circuit {
 const probeKey: StorageKey = ["health", "write"];
 /** Until an operator has repaired it. */
 const lostRetryAfterSeconds = 60;
+/** Between looks whether the database is lost, while nothing is written. */
+const lookEveryMs = 250;
 
 interface GuardOptions {
   /** Describes a driver's error. */
   readonly describe: (error: unknown) => Problem;
+  /** Says what makes writes vanish although the driver takes them. Asked before each write, and before it is acknowledged. */
+  readonly findLoss?: (() => Problem | null) | undefined;
   readonly log?: Log | undefined;
   readonly timers?: Timers;
   /** See `CircuitOptions`. */
   readonly hangMs?: number;
 }
 
-/** A storage that fails fast. */
-export interface GuardedStorage extends Storage {
-  /** Refuses all later writes: they would be lost. */
-  refuseWrites(problem: Problem): void;
-}
-
-export function guardStorage(storage: Storage, options: GuardOptions): GuardedStorage {
-  const { describe, log, timers = systemTimers, hangMs } = options;
+/** A storage that fails fast, and that refuses writes once they would be lost. */
+export function guardStorage(storage: Storage, options: GuardOptions): Storage {
+  const { describe, findLoss, log, timers = systemTimers, hangMs } = options;
   const toFailure = (error: unknown): StorageUnavailableError => {
     const { problem, remedy } = describe(error);
     return new StorageUnavailableError(problem, { remedy, cause: error });
@@ -171,11 +170,35 @@ export function guardStorage(storage: Storage, options: GuardOptions): GuardedSt
     });
   const reads = circuit("reads", () => storage.get(probeKey));
   const writes = circuit("writes", () => storage.commit({ puts: [{ key: probeKey, value: true }] }));
+  /** Once found, every later write is refused. */
+  const lookForLoss = (): StorageUnavailableError | null => {
+    const loss = findLoss?.() ?? null;
+    if (loss === null) return null;
+    const failure = new StorageUnavailableError(loss.problem, {
+      remedy: loss.remedy,
+      retryAfterSeconds: lostRetryAfterSeconds,
+    });
+    writes.breakForGood(failure);
+    stopLooking();
+    return failure;
+  };
+  const requireKept = (): void => {
+    const failure = lookForLoss();
+    if (failure !== null) throw failure;
+  };
+  const write = <T>(step: () => Promise<T>): Promise<T> =>
+    writes.run(async () => {
+      requireKept();
+      const written = await step();
+      requireKept();
+      return written;
+    });
+  const stopLooking = findLoss === undefined ? () => {} : timers.every(lookEveryMs, () => void lookForLoss());
   return {
     get: (key) => reads.run(() => storage.get(key)),
     list: (prefix, listOptions) => reads.run(() => storage.list(prefix, listOptions)),
-    commit: (batch) => writes.run(() => storage.commit(batch)),
-    consume: (key) => writes.run(() => storage.consume(key)),
+    commit: (batch) => write(() => storage.commit(batch)),
+    consume: (key) => write(() => storage.consume(key)),
     changeCount() {
       if (reads.isOpen) return reads.run(async () => await storage.changeCount());
       try {
@@ -187,12 +210,10 @@ export function guardStorage(storage: Storage, options: GuardOptions): GuardedSt
       }
     },
     watch: storage.watch,
-    sweep: (now) => writes.run(() => storage.sweep(now)),
-    close: () => storage.close(),
-    refuseWrites({ problem, remedy }) {
-      writes.breakForGood(
-        new StorageUnavailableError(problem, { remedy, retryAfterSeconds: lostRetryAfterSeconds }),
-      );
+    sweep: (now) => write(() => storage.sweep(now)),
+    close() {
+      stopLooking();
+      return storage.close();
     },
   };
 }

@@ -3,10 +3,8 @@ import { failure, type Problem, type Result, success, UnusableError } from "../l
 import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { PostgresLocation } from "./database_url.ts";
-import { type GuardedStorage, guardStorage } from "./guarded_storage.ts";
+import { guardStorage } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
-import type { WatchPresenceOptions } from "./sqlite_presence.ts";
-import type { SqliteStorageOptions } from "./sqlite_storage.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "./port.ts";
 
@@ -19,13 +17,8 @@ export interface OpenStorageOptions {
   /** Notified when the database is lost and when it is back. */
   readonly log?: Log | undefined;
   readonly bounds?: StorageBounds;
-  readonly watches?: DatabaseWatches | undefined;
-}
-
-/** The kernel port's view of a SQLite file. */
-interface DatabaseWatches {
-  readonly watchCommits?: SqliteStorageOptions["watchCommits"];
-  readonly watchPlace?: WatchPresenceOptions["watchPlace"];
+  /** Says whether a database's file is the one that was there: `WatchPlace` of files/kernel/kernel.ts. */
+  readonly watchPlace?: ((path: string) => () => boolean) | undefined;
 }
 
 /** Bounds of the drivers, each with a default. */
@@ -39,19 +32,15 @@ export interface StorageBounds {
 const hangMs = 1_000;
 
 /** Loads a driver on demand: an installation needs one. */
-export async function openStorage(options: OpenStorageOptions): Promise<Result<GuardedStorage, Problem>> {
-  const { location, sqlitePath, clock, log, watches, bounds: { busyTimeoutMs, postgres = {} } = {} } = options;
-  const busy = busyTimeoutMs === undefined ? {} : { busyTimeoutMs };
+export async function openStorage(options: OpenStorageOptions): Promise<Result<Storage, Problem>> {
+  const { location, clock, log, bounds: { postgres = {} } = {} } = options;
   try {
-    if (location !== undefined) {
-      const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
-      const onWait = (): void =>
-        log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
-      const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
-      const describe = (error: unknown): Problem => describePostgresFailure(error, location);
-      return success(guardStorage(storage, { describe, log, hangMs }));
-    }
-    return success(await openGuardedSqlite({ path: sqlitePath, clock, ...busy }, log, watches));
+    if (location === undefined) return success(await openGuardedSqlite(options));
+    const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
+    const onWait = (): void => log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
+    const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
+    const describe = (error: unknown): Problem => describePostgresFailure(error, location);
+    return success(guardStorage(storage, { describe, log, hangMs }));
   } catch (error) {
     if (!(error instanceof UnusableError)) throw error;
     return failure(error);
@@ -60,34 +49,29 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<G
 
 /** With a log the caller is a server: the database is checked for damage, and its files are watched. */
 async function openGuardedSqlite(
-  options: SqliteStorageOptions,
-  log: Log | undefined,
-  { watchCommits, watchPlace }: DatabaseWatches = {},
-): Promise<GuardedStorage> {
-  const { path } = options;
-  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }] = await Promise.all([
+  { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
+): Promise<Storage> {
+  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }, { watchPresence }] = await Promise.all([
     import("./sqlite_storage.ts"),
     import("./sqlite_database.ts"),
+    import("./sqlite_presence.ts"),
   ]);
-  const storage = openSqliteStorage({ ...options, watchCommits, checks: log !== undefined });
-  const guarded = guardStorage(storage, { describe: (error) => describeSqliteFailure(error, path), log });
-  if (log === undefined) return guarded;
-  const { watchPresence } = await import("./sqlite_presence.ts");
-  try {
-    const onGone = (gone: string): void => {
-      const problem = `${gone} was deleted, moved or replaced under the running server`;
-      guarded.refuseWrites({ problem, remedy: `put it back if you can; ${restoreRemedy}` });
-    };
-    const stopWatching = watchPresence(path, onGone, { watchPlace });
-    const close = (): Promise<void> => {
-      stopWatching();
-      return guarded.close();
-    };
-    return { ...guarded, close };
-  } catch (error) {
-    log.write("warn", "database_presence_not_watched", { error: String(error) });
-    return guarded;
-  }
+  const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
+  const storage = openSqliteStorage({ path, clock, busyTimeoutMs, checks: log !== undefined });
+  if (log === undefined) return guardStorage(storage, { describe });
+  const presence = watchPresence(path, watchPlace);
+  const findLoss = (): Problem | null => {
+    const gone = presence.look();
+    if (gone === null) return null;
+    const problem = `${gone} was deleted, moved or replaced under the running server`;
+    return { problem, remedy: `put it back if you can; ${restoreRemedy}` };
+  };
+  const guarded = guardStorage(storage, { describe, findLoss, log });
+  const close = async (): Promise<void> => {
+    await guarded.close();
+    presence.close();
+  };
+  return { ...guarded, close };
 }
 
 // * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored

@@ -87,7 +87,6 @@ export function openSqliteDatabase(
   try {
     // SQLite gives its -wal and -shm files the mode of the database, so it is set before SQLite sees the file.
     createIfAbsent(path);
-    // Only where it differs: sqlite_presence.ts of a running server takes a change of the file's ctime for a rename.
     if (((Deno.statSync(path).mode ?? 0) & 0o777) !== 0o600) Deno.chmodSync(path, 0o600);
     database = new DatabaseSync(path);
     database.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}; PRAGMA trusted_schema = OFF`);

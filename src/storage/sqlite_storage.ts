@@ -16,7 +16,6 @@ import {
   type StoredEntry,
 } from "./port.ts";
 import { parseStoredJson } from "../lib/system_fault.ts";
-import { createLockQueue } from "./sqlite_lock_queue.ts";
 import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
 import { prepareBatch } from "./prepare_batch.ts";
 
@@ -29,28 +28,13 @@ const readAtOnce = 1_000;
 /** In place of a key: something changed that cannot be watched. No entry has it. */
 const unnamed = "";
 
-/** The log of one connection. */
-interface SqliteChangeLog {
-  /** The number of the last note; moves with every counted commit, of this process or another. */
-  last(): number;
-  /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
-  add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number;
-  /** Tells `watches` of what is added from here on, until the returned function is called. */
-  follow(options: FollowOptions, watches: Pick<KeyedWatches, "tell" | "tellAll">): () => void;
-}
-
-interface FollowOptions {
-  readonly intervalMs: number;
-  /** Moves with every commit, and costs less than to ask SQLite; `null` where there is no such number. */
-  readonly commitCount: (() => number) | null;
-}
-
 interface ChangeLogRow {
   readonly sequence: number;
   readonly key: string;
 }
 
-export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
+/** The log of one connection. */
+function createChangeLog(database: DatabaseSync) {
   const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
   const trim = database.prepare(
     `DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - ${keptRows}`,
@@ -59,10 +43,12 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
   const selectAfter = database.prepare(
     `SELECT sequence, key FROM change WHERE sequence > ? ORDER BY sequence LIMIT ${readAtOnce}`,
   );
+  /** The number of the last note; moves with every counted commit, of this process or another. */
   const last = (): number => (selectLast.get() as { last: number }).last;
   return {
     last,
-    add(entries) {
+    /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
+    add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number {
       const watchable = entries.filter(({ key }) => isWatchable(key));
       for (const { keyText } of watchable) insert.run(keyText);
       const isUnnamed = watchable.length === 0 && entries.some(({ key }) => isCounted(key));
@@ -70,38 +56,29 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
       if (isUnnamed || watchable.length > 0) trim.run();
       return last();
     },
-    follow({ intervalMs, commitCount }, { tell, tellAll }) {
-      const begin = (): number | null => {
+    /** Tells `watches` of what is added from here on, until the returned function is called. */
+    follow(intervalMs: number, { tell, tellAll }: Pick<KeyedWatches, "tell" | "tellAll">): () => void {
+      /** `null` where the disk failed: who watches hears when it is back, and the next look begins where this one did. */
+      const attempt = <T>(step: () => T): T | null => {
         try {
-          return last();
+          return step();
         } catch {
-          return null; // the disk failed: who watches hears when it is back
+          return null;
         }
       };
-      const readOn = (after: number): readonly ChangeLogRow[] | null => {
-        try {
-          return selectAfter.all(after) as unknown as readonly ChangeLogRow[];
-        } catch {
-          return null; // likewise: the next look begins where this one did
-        }
-      };
-      let seen = begin();
-      let readAt: number | null = null;
+      let seen = attempt(last);
       return systemTimers.every(intervalMs, () => {
         if (seen === null) {
-          seen = begin();
+          seen = attempt(last);
           if (seen !== null) tellAll();
           return;
         }
-        const count = commitCount?.() ?? null;
-        if (count !== null && count === readAt) return;
-        const rows = readOn(seen);
-        readAt = rows === null || rows.length === readAtOnce ? null : count;
+        const after = seen;
+        const rows = attempt(() => selectAfter.all(after) as unknown as readonly ChangeLogRow[]);
         const first = rows?.[0];
         if (rows === null || first === undefined) return;
-        const isWhole = first.sequence === seen + 1;
         seen = rows.at(-1)?.sequence ?? seen;
-        if (!isWhole) return tellAll();
+        if (first.sequence !== after + 1) return tellAll();
         for (const key of new Set(rows.map((row) => row.key))) tell(key);
       });
     },
@@ -110,15 +87,13 @@ export function createSqliteChangeLog(database: DatabaseSync): SqliteChangeLog {
 
 const sweepAtOnce = 500;
 
-export interface SqliteStorageOptions {
+interface SqliteStorageOptions {
   readonly path: string;
   readonly clock: Clock;
   /** How long an operation waits for another process's write, alone: others go on. */
-  readonly busyTimeoutMs?: number;
+  readonly busyTimeoutMs?: number | undefined;
   /** For a server: looks for damage first. */
   readonly checks?: boolean;
-  /** Finds a way to notice commits that is cheaper than asking SQLite; see `WatchCommits` of files/kernel/kernel.ts. */
-  readonly watchCommits?: ((path: string) => (() => number) | null) | undefined;
   /** How often a watch polls. Default 100 ms. */
   readonly watchIntervalMs?: number;
 }
@@ -150,24 +125,21 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   const removeExpired = database.prepare(
     `DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE expires_at <= ? LIMIT ${sweepAtOnce})`,
   );
-  const commitCount = options.watchCommits?.(path) ?? null;
   // Moves when another connection commits, in this process or another.
   const dataVersion = database.prepare("PRAGMA data_version");
-  // Asked for every call where there is no cheaper way, so without an object and its names. Deno has the method, its type library does not yet.
+  // Asked for every call, so without an object and its names. Deno has the method, its type library does not yet.
   (dataVersion as ReturnsArrays).setReturnArrays(true);
   let seenVersion: unknown;
   let changes = 0;
   let seenNote = -1;
-  const changeLog = createSqliteChangeLog(database);
-  const watches = createKeyedWatches(() => changeLog.follow({ intervalMs: watchIntervalMs, commitCount }, watches));
+  const changeLog = createChangeLog(database);
+  const watches = createKeyedWatches(() => changeLog.follow(watchIntervalMs, watches));
 
   // Prepared, since errors of exec() do not say their code.
   const begin = database.prepare("BEGIN IMMEDIATE");
   const commit = database.prepare("COMMIT");
   const rollback = database.prepare("ROLLBACK");
-  const isBusy = (error: unknown): boolean => sqliteCodeOf(error) === sqliteCode.busy;
-  const waiting = { isBusy, timeoutMs: busyTimeoutMs, timers: systemTimers };
-  const [reads, writes] = [createLockQueue(waiting), createLockQueue(waiting)];
+  const [reads, writes] = [createLockQueue(busyTimeoutMs), createLockQueue(busyTimeoutMs)];
 
   /** Runs `step` as one transaction, which it rolls back by returning `false`. */
   const transact = (step: () => boolean): boolean => {
@@ -210,12 +182,9 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     if (keyText === null) return null;
     let entry: StoredEntry | null = null;
     let note = seenNote;
-    const takeOut = (): boolean => {
-      entry = readRow(take.get(keyText, clock()));
-      return entry !== null;
-    };
     const taken = transact(() => {
-      if (!takeOut()) return false;
+      entry = readRow(take.get(keyText, clock()));
+      if (entry === null) return false;
       note = changeLog.add([{ key, keyText }]);
       return true;
     });
@@ -240,7 +209,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
     consume: (key) => writes.run(() => consume(key)),
     changeCount() {
       try {
-        const version = commitCount === null ? (dataVersion.get() as unknown as [number])[0] : commitCount();
+        const [version] = dataVersion.get() as unknown as [number];
         if (version === seenVersion) return changes;
         seenVersion = version;
         countNote(changeLog.last());
@@ -270,6 +239,11 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
   };
 }
 
+/** Another process holds the lock. */
+function isBusy(error: unknown): boolean {
+  return sqliteCodeOf(error) === sqliteCode.busy;
+}
+
 /** What made it necessary is what matters, not that this fails too. */
 function rollBack(rollback: StatementSync): void {
   try {
@@ -285,4 +259,69 @@ function readRow(row: unknown): StoredEntry | null {
 
 function entryOf(row: Row): StoredEntry {
   return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
+}
+
+/** Steps that may wait; one more fails at once. */
+const maxWaitingSteps = 1_000;
+const firstRetryMs = 1;
+const maxRetryMs = 20;
+
+interface Waiting {
+  /** `false` while the lock is held and there is time left. */
+  readonly attempt: (isLast: boolean) => boolean;
+  readonly endsAt: number;
+}
+
+/**
+ * Runs steps that need a lock which other processes take too: in their order, each as soon as the lock is free, for up to
+ * `timeoutMs`. SQLite's own waiting would block the one thread that serves all callers.
+ */
+function createLockQueue(timeoutMs: number) {
+  const waiting: Waiting[] = [];
+  let stopTimer: (() => void) | null = null;
+  let delay = firstRetryMs;
+
+  const lookLater = (milliseconds: number): void => {
+    stopTimer = systemTimers.after(milliseconds, look);
+  };
+  const look = (): void => {
+    stopTimer = null;
+    for (let head = waiting[0]; head !== undefined; head = waiting[0]) {
+      const isLast = systemTimers.elapsed() >= head.endsAt;
+      if (!head.attempt(isLast)) {
+        lookLater(delay);
+        delay = Math.min(2 * delay, maxRetryMs);
+        return;
+      }
+      waiting.shift();
+      if (isLast) continue;
+      delay = firstRetryMs;
+      if (waiting.length > 0) return lookLater(0); // between two commits, others have their turn
+    }
+  };
+  return {
+    /** Runs the step, in this turn of the event loop if the queue is empty. Rejects with what it throws last. */
+    run<T>(step: () => T): Promise<T> {
+      const { promise, resolve, reject } = Promise.withResolvers<T>();
+      const attempt = (isLast: boolean): boolean => {
+        try {
+          resolve(step());
+        } catch (error) {
+          if (isBusy(error) && !isLast) return false;
+          reject(error);
+        }
+        return true;
+      };
+      const isFull = waiting.length >= maxWaitingSteps;
+      if ((waiting.length === 0 || isFull) && attempt(isFull)) return promise;
+      waiting.push({ attempt, endsAt: systemTimers.elapsed() + timeoutMs });
+      if (stopTimer === null) lookLater(delay = firstRetryMs);
+      return promise;
+    },
+    /** Runs each step that still waits once more, for better or worse. */
+    close(): void {
+      stopTimer?.();
+      for (const { attempt } of waiting.splice(0)) attempt(true);
+    },
+  };
 }

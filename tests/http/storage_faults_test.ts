@@ -240,18 +240,36 @@ Deno.test("calls that become tasks are 503 while the database is locked, cost no
   });
 });
 
-Deno.test("a data directory that is deleted under the server is noticed: not ready, writes refused, the remedy in the log", async () => {
-  await using place = await makeServerPlace();
-  await using server = await startServer(place);
-  assert.equal(await statusOf(`${server.url}/oauth/register`, registration), 201);
-  await Deno.remove(place.dataDir, { recursive: true });
-  await until("a refused write", async () => await statusOf(`${server.url}/oauth/register`, registration) === 503);
-  assert.equal(await statusOf(`${server.url}/health/ready`), 503);
-  assert.equal(await statusOf(`${server.url}/health/live`), 200);
-  await server.stop();
-  assert.equal((await server.ended).code, 0);
-  assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.* restore` on a backup/);
-});
+const takings: readonly (readonly [what: string, take: (dataDir: string) => Promise<void>])[] = [
+  ["the data directory is deleted", (dataDir) => Deno.remove(dataDir, { recursive: true })],
+  ["the database is deleted", (dataDir) => Deno.remove(`${dataDir}/portcullis.db`)],
+  ["the write-ahead log is moved", (dataDir) => Deno.rename(`${dataDir}/portcullis.db-wal`, `${dataDir}/away`)],
+  ["the database is replaced by a copy", async (dataDir) => {
+    await Deno.copyFile(`${dataDir}/portcullis.db`, `${dataDir}/copy`);
+    await Deno.rename(`${dataDir}/copy`, `${dataDir}/portcullis.db`);
+  }],
+];
+
+for (const [what, take] of takings) {
+  Deno.test(`when ${what} under the server, no later write is acknowledged, and health, doctor and the log say so`, async () => {
+    await using place = await makeServerPlace();
+    await using server = await startServer(place);
+    assert.equal(await statusOf(`${server.url}/oauth/register`, registration), 201);
+    await take(place.dataDir);
+    assert.equal(await statusOf(`${server.url}/oauth/register`, registration), 503, "the first write after it");
+    assert.equal(await statusOf(`${server.url}/health`), 503);
+    assert.equal(await statusOf(`${server.url}/health/ready`), 503);
+    assert.equal(await statusOf(`${server.url}/health/live`), 200);
+    const doctor = await runCommand(["doctor", "--port", new URL(server.url).port, "--data-dir", place.dataDir]);
+    assert.match(
+      doctor.stdout,
+      /is not well \(status 503\): it cannot use its storage[^]*put it back and start it again/,
+    );
+    await server.stop();
+    assert.equal((await server.ended).code, 0);
+    assert.match(server.stderr(), /"storage_unavailable".*was deleted, moved or replaced.* restore` on a backup/);
+  });
+}
 
 const fullDisk =
   "a full disk is 503 and not ready, keeps what was acknowledged, and is over by itself when there is space";

@@ -1,6 +1,5 @@
 /** Code of the same isolate, such as a broken tool, that replaces the language's methods to lead a call elsewhere. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import type { Descriptor } from "../../src/files/kernel/descriptor.ts";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import { whereKernelConfines } from "../fixtures/confining_kernel.ts";
@@ -140,20 +139,16 @@ function shortBuffers(kind: "Uint8Array" | "Int32Array"): { readonly overflown: 
 
 test("code that replaces what makes buffers has no call write beyond one", async (root, path) => {
   assert.ok(kernel.available);
-  using database = new DatabaseSync(`${path}/db`);
-  database.exec("PRAGMA journal_mode = WAL; CREATE TABLE t (a)");
   const directory = root.open(".", "list");
   const changes: unknown[] = [];
-  const { commitCount, watched, overflown } = (() => {
+  const { watched, overflown } = (() => {
     using words = shortBuffers("Int32Array");
     using bytes = shortBuffers("Uint8Array");
-    const commitCount = kernel.watchCommits(`${path}/db`);
     const end = directory.watch((changed) => void changes.push(changed));
-    return { commitCount, watched: end, overflown: () => words.overflown() + bytes.overflown() };
+    return { watched: end, overflown: () => words.overflown() + bytes.overflown() };
   })();
   for (let n = 0; n < 50; n++) Deno.writeTextFileSync(`${path}/${"long".repeat(20)}-${n}`, "");
   await until("the changes", () => changes.length >= 50);
-  assert.ok(commitCount !== null && commitCount() === 1 && commitCount() === 1);
   watched();
   directory.close();
   assert.equal(overflown(), 0);
@@ -167,13 +162,6 @@ test("what other code can import of the binding are functions, and tables that n
       if (isTable) { for (const each of [value, ...Object.values(value)]) assert.ok(Object.isFrozen(each), what); }
     }
   }
-});
-
-test("the watch for commits learns of no file but the one that SQLite keeps beside a database", (_root, path) => {
-  assert.ok(kernel.available);
-  Deno.writeTextFileSync(`${path}/secret`, "x");
-  const { watchCommits } = kernel;
-  assert.throws(() => watchCommits(`${path}/secret\0`), { code: "EINVAL" });
 });
 
 test(

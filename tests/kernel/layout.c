@@ -1,6 +1,5 @@
 /* Prints the numbers of src/files/kernel/libc.ts as the headers of one architecture have them. */
 #define _GNU_SOURCE
-#include <sys/mman.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +23,6 @@ int main(void) {
   I(wd) I(mask) I(len)
   N(IN_CLOEXEC) N(IN_MODIFY) N(IN_ATTRIB) N(IN_CLOSE_WRITE) N(IN_MOVED_FROM) N(IN_MOVED_TO) N(IN_CREATE) N(IN_DELETE)
   N(IN_Q_OVERFLOW) N(IN_IGNORED) N(IN_ONLYDIR)
-  N(PROT_READ) N(MAP_SHARED) N(MAP_FAILED)
   N(AT_FDCWD) N(AT_SYMLINK_NOFOLLOW) N(AT_REMOVEDIR) N(AT_NO_AUTOMOUNT) N(AT_EMPTY_PATH) N(RENAME_NOREPLACE) N(RENAME_EXCHANGE)
   N(LOCK_EX) N(LOCK_NB) N(LOCK_UN) N(STATX_BASIC_STATS) N(STATX_BTIME) N(STATX_MNT_ID)
   N(S_IFMT) N(S_IFDIR) N(S_IFREG) N(S_IFLNK) N(DT_UNKNOWN) N(DT_DIR) N(DT_REG) N(DT_LNK)

@@ -38,10 +38,6 @@ const moreAttempts: typeof attempts = {
     }
     return "linked";
   },
-  "learn of a file outside by the worker's watch for commits": async ({ secretPath }) => {
-    const { workspaceKernel } = await import("../../src/app/sandbox/workspace_kernel.ts");
-    if (!workspaceKernel.available || workspaceKernel.watchCommits(secretPath) === null) throw new Error("nothing");
-  },
   "make a descriptor from a number": async ({ workspaceDir }) => {
     const root = (await kernelOfWorker()).open(workspaceDir);
     return new (root.constructor as new (...args: unknown[]) => unknown)(Symbol(), -100);

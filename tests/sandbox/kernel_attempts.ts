@@ -5,5 +5,4 @@ export const kernelAttempts: readonly (readonly [what: string, reason: RegExp])[
   ["leave the workspace by the worker's descriptors", /EXDEV/],
   ["lead a link outside by methods that it replaces", /ENOENT/],
   ["make a descriptor from a number", /TypeError/],
-  ["learn of a file outside by the worker's watch for commits", /nothing/],
 ];

@@ -3,12 +3,8 @@ import assert from "node:assert/strict";
 import { loadKernel } from "../../src/files/kernel/kernel.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
-import { pause } from "../../src/lib/time.ts";
 import { openStorage } from "../../src/storage/open_storage.ts";
-import { watchPresence } from "../../src/storage/sqlite_presence.ts";
-import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { until } from "../fixtures/until.ts";
-import { virtualTimers } from "../fixtures/virtual_timers.ts";
 import { put } from "./contract.ts";
 
 const takings: readonly [string, (directory: string, database: string) => Promise<void>][] = [
@@ -26,12 +22,12 @@ const takings: readonly [string, (directory: string, database: string) => Promis
 
 const kernel = loadKernel();
 const ways = [
-  { by: "by handles", watches: undefined },
-  ...kernel.available ? [{ by: "by the kernel's port", watches: kernel }] : [],
+  { by: "by handles", watchPlace: undefined },
+  ...kernel.available ? [{ by: "by the kernel's port", watchPlace: kernel.watchPlace }] : [],
 ];
 
 for (
-  const { what, take, by, watches } of takings.flatMap(([what, take]) => ways.map((way) => ({ what, take, ...way })))
+  const { what, take, by, watchPlace } of takings.flatMap(([what, take]) => ways.map((way) => ({ what, take, ...way })))
 ) {
   Deno.test(`sqlite storage, watched ${by}: when ${what}, writes are refused instead of lost, reads go on, and the log says so`, async () => {
     const parent = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
@@ -43,24 +39,20 @@ for (
         void (event === "storage_unavailable" && lines.push(fields)),
       flush() {},
     };
-    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log, watches });
+    const opened = await openStorage({ sqlitePath: `${directory}/portcullis.db`, clock: Date.now, log, watchPlace });
     assert.ok(opened.ok);
     const storage = opened.value;
     try {
       await put(storage, ["k"], 1);
       await take(directory, `${directory}/portcullis.db`);
-      const refused = await until(
-        "a write that is refused",
-        () => storage.commit({ puts: [{ key: ["k"], value: 1 }] }).then(() => null, (error) => error),
-      );
+      const refused = await storage.commit({ puts: [{ key: ["k"], value: 1 }] }).then(() => null, (error) => error);
       assert.ok(refused instanceof StorageUnavailableError, String(refused));
-      await until(
-        "the log",
-        () => lines.some((line) => /was deleted, moved or replaced/.test(String(line?.["problem"]))),
-      );
+      assert.match(String(lines.at(-1)?.["problem"]), /was deleted, moved or replaced/);
       assert.match(String(lines.at(-1)?.["remedy"]), / restore` on a backup/);
       assert.equal((await storage.get(["k"]))?.value, 1);
       await assert.rejects(storage.commit({ puts: [{ key: ["k"], value: 2 }] }), StorageUnavailableError);
+      await assert.rejects(storage.consume(["k"]), StorageUnavailableError);
+      assert.equal(lines.length, 1);
     } finally {
       await storage.close();
       await Deno.remove(parent, { recursive: true });
@@ -68,38 +60,25 @@ for (
   });
 }
 
-for (const [what, take] of takings) {
-  Deno.test(`the watch for a database's files notices that ${what} after a long time without any change`, async () => {
-    const parent = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
-    const directory = `${parent}/data`;
-    const path = `${directory}/portcullis.db`;
-    await Deno.mkdir(directory);
-    const storage = openSqliteStorage({ path, clock: Date.now });
-    await put(storage, ["k"], 1);
-    await Deno.utime(directory, 1_000, 1_000);
-    const timers = virtualTimers();
-    const gone: string[] = [];
-    const stop = watchPresence(path, (which) => gone.push(which), { timers });
-    try {
-      timers.advance(60_000);
-      assert.deepEqual(gone, []);
-      await take(directory, path);
-      timers.advance(1_000);
-      assert.equal(gone.length, 1);
-    } finally {
-      stop();
-      await storage.close();
-      await Deno.remove(parent, { recursive: true });
-    }
-  });
-}
+Deno.test("sqlite storage: the log says that the database is gone though nobody writes", async () => {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
+  const sqlitePath = `${directory}/portcullis.db`;
+  const events: string[] = [];
+  const log = { write: (_level: string, event: string) => void events.push(event), flush() {} };
+  const opened = await openStorage({ sqlitePath, clock: Date.now, log });
+  assert.ok(opened.ok);
+  await Deno.remove(sqlitePath);
+  await until("the log", () => events.includes("storage_unavailable"));
+  await opened.value.close();
+  await Deno.remove(directory, { recursive: true });
+});
 
-for (const { by, watches } of ways) {
+for (const { by, watchPlace } of ways) {
   Deno.test(`sqlite storage, watched ${by}: other files in the data directory, and other processes that open the database, are no loss`, async () => {
     const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
     const log = { write: (_level: string, event: string) => assert.fail(event), flush() {} };
     const sqlitePath = `${directory}/portcullis.db`;
-    const opened = await openStorage({ sqlitePath, clock: Date.now, log, watches });
+    const opened = await openStorage({ sqlitePath, clock: Date.now, log, watchPlace });
     assert.ok(opened.ok);
     for (let count = 0; count < 5; count += 1) {
       const other = await openStorage({ sqlitePath, clock: Date.now });
@@ -117,19 +96,3 @@ for (const { by, watches } of ways) {
     await Deno.remove(directory, { recursive: true });
   });
 }
-
-Deno.test("sqlite storage: opening a database leaves its ctime as it was, which a running server takes for a rename", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-presence-" });
-  const path = `${directory}/portcullis.db`;
-  const changed = async (): Promise<number | undefined> => (await Deno.stat(path)).ctime?.getTime();
-  const running = openSqliteStorage({ path, clock: Date.now });
-  try {
-    const before = await changed();
-    await pause(1_100); // Deno gives this time in whole seconds
-    await openSqliteStorage({ path, clock: Date.now }).close();
-    assert.equal(await changed(), before);
-  } finally {
-    await running.close();
-    await Deno.remove(directory, { recursive: true });
-  }
-});

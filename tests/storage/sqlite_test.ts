@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../../src/lib/result.ts";
 import { formerCommits, formerDatabase } from "../fixtures/former_database.ts";
-import { loadKernel, type WatchCommits } from "../../src/files/kernel/kernel.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { guardStorage } from "../../src/storage/guarded_storage.ts";
 import { describeSqliteFailure } from "../../src/storage/sqlite_database.ts";
@@ -17,17 +16,14 @@ interface SqlitePlace extends SharedStoragePlace {
   readonly open: (busyTimeoutMs?: number) => Promise<Storage>;
 }
 
-const kernel = loadKernel();
-
-async function sqlitePlace(watchCommits?: WatchCommits): Promise<SqlitePlace> {
+async function sqlitePlace(): Promise<SqlitePlace> {
   const directory = await Deno.makeTempDir({ prefix: "portcullis-sqlite-" });
   const path = `${directory}/portcullis.db`;
   let now = 1_700_000_000_000;
   return {
     path,
     location: ["sqlite", path],
-    open: async (busyTimeoutMs = 5_000) =>
-      await openSqliteStorage({ path, clock: () => now, busyTimeoutMs, watchCommits }),
+    open: async (busyTimeoutMs = 5_000) => await openSqliteStorage({ path, clock: () => now, busyTimeoutMs }),
     advance: (milliseconds) => void (now += milliseconds),
     now: () => now,
     [Symbol.asyncDispose]: () => Deno.remove(directory, { recursive: true }),
@@ -35,44 +31,28 @@ async function sqlitePlace(watchCommits?: WatchCommits): Promise<SqlitePlace> {
 }
 
 testStorageContract("sqlite", () => sqlitePlace());
-if (kernel.available) {
-  const { watchCommits } = kernel;
-  testStorageContract("sqlite, commits noticed in its index,", () => sqlitePlace(watchCommits));
+Deno.test("sqlite storage: what was read may be trusted until another process commits", async () => {
+  await using place = await sqlitePlace();
+  const storage = await place.open();
+  const value = async () => (await storage.get(["counter"]))?.value;
+  let isOver = false;
+  const processes = Array.from({ length: 3 }, () => startStorageProcess(place.location, "increment").lines);
+  const ended = Promise.all(processes).then(() => void (isOver = true));
+  let [count, trusted, moved] = [await storage.changeCount(), await value(), 0];
+  for (let wasOver = false; !wasOver;) {
+    wasOver = isOver;
+    const found = await value();
+    const now = await storage.changeCount();
+    if (now === count) assert.equal(found, trusted);
+    else [count, trusted, moved] = [now, await value(), moved + 1];
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  await ended;
+  assert.equal(trusted, 75);
+  assert.ok(moved > 1);
+  await storage.close();
+});
 
-  Deno.test("sqlite storage: what was read may be trusted until the index shows another process's commit", async () => {
-    await using place = await sqlitePlace(watchCommits);
-    const storage = await place.open();
-    const value = async () => (await storage.get(["counter"]))?.value;
-    let isOver = false;
-    const processes = Array.from({ length: 3 }, () => startStorageProcess(place.location, "increment").lines);
-    const ended = Promise.all(processes).then(() => void (isOver = true));
-    let [count, trusted, moved] = [await storage.changeCount(), await value(), 0];
-    for (let wasOver = false; !wasOver;) {
-      wasOver = isOver;
-      const found = await value();
-      const now = await storage.changeCount();
-      if (now === count) assert.equal(found, trusted);
-      else [count, trusted, moved] = [now, await value(), moved + 1];
-      await new Promise((resolve) => setTimeout(resolve));
-    }
-    await ended;
-    assert.equal(trusted, 75);
-    assert.ok(moved > 1);
-    await storage.close();
-  });
-
-  Deno.test("commits are not watched in a file that this process has not open as a database", async () => {
-    await using place = await sqlitePlace();
-    assert.equal(watchCommits(place.path), null);
-    await (await place.open()).close();
-    assert.equal(watchCommits(place.path), null);
-    for (const length of [0, 1, 100, 40_000]) {
-      Deno.writeTextFileSync(`${place.path}-shm`, "x".repeat(length));
-      using _open = Deno.openSync(`${place.path}-shm`);
-      assert.equal(watchCommits(place.path), null);
-    }
-  });
-}
 testStorageContract("guarded sqlite", async () => {
   const place = await sqlitePlace();
   const describe = (error: unknown) => describeSqliteFailure(error, place.path);

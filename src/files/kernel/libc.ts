@@ -77,9 +77,6 @@ export const inotify = freeze(
   } as const,
 );
 
-/** From sys/mman.h. */
-export const mapping = freeze({ PROT_READ: 1, MAP_SHARED: 1, MAP_FAILED: -1n } as const);
-
 /** From linux/stat.h: flags, and `struct statx` with offsets in bytes. */
 export const statx = freeze(
   {
@@ -172,9 +169,7 @@ const functions = {
   readLater: { name: "read", parameters: ["i32", "buffer", "usize"], result: "i32", nonblocking: true },
   errnoLocation: { name: "__errno_location", parameters: [], result: "pointer" },
   memcpy: { parameters: ["buffer", "pointer", "usize"], result: "void" },
-  mmap: { parameters: ["usize", "usize", "i32", "i32", "i32", "i64"], result: "isize" },
   trimLater: { name: "malloc_trim", parameters: ["usize"], result: "i32", nonblocking: true, optional: true },
-  copyMapped: { name: "memcpy", parameters: ["buffer", "usize", "usize"], result: "void" },
 } as const;
 
 /** The functions by name. */
