@@ -6,7 +6,16 @@ import { failure, success } from "../../lib/result.ts";
 import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
-import { type DiskDirectory, type DiskInfo, errorCode, identityOf, isSame, toRefusal, versionOf } from "./directory.ts";
+import {
+  changedMeanwhile,
+  type DiskDirectory,
+  type DiskInfo,
+  errorCode,
+  identityOf,
+  isSame,
+  toRefusal,
+  versionOf,
+} from "./directory.ts";
 import { type Found, resolveInside } from "./resolve.ts";
 import type { StagedFile, Staging } from "./staging.ts";
 import type { DiskChange } from "./disk_trash.ts";
@@ -19,7 +28,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 // new one takes its first, so that readers see one or the other at any time.
 
 /** A new content: its size, and what the record of the change is to say of it. */
-interface NewContent {
+export interface NewContent {
   readonly sizeBytes: number;
   readonly sha256: string;
   /** The number of the step. */
@@ -38,8 +47,6 @@ interface Place {
   /** How many directories were made on the way. */
   readonly made: number;
 }
-
-const keepChangedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
 /** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
 export function makeStep(change: DiskChange | null, number: number, step: ChangeStep, make: () => boolean): boolean {
@@ -97,7 +104,7 @@ function replaceKeeping(
   });
   if (isPut) trash.add(found.size);
   if (isGone) return placeRecorded(disk, staged, place, { ...content, step: change.next() });
-  return isPut ? success(null) : keepChangedMeanwhile;
+  return isPut ? success(null) : changedMeanwhile;
 }
 
 /** Moves the entry that was exchanged into the trash; exchanges it back where it is no file, or that is refused. */
@@ -199,8 +206,6 @@ export interface Expectation {
 
 const writeBits = 0o222;
 const setGroupId = 0o2000;
-const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
-
 /** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
 export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   const resolved = resolveInside(disk, path);

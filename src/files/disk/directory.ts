@@ -2,6 +2,7 @@
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
+import { failure } from "../../lib/result.ts";
 import type { ListedName, WholeRead } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
 import type { WorkspaceRefusal } from "../workspace/port.ts";
@@ -203,6 +204,9 @@ export function toRefusal(error: unknown): WorkspaceRefusal {
       return { reason: "io", code };
   }
 }
+
+/** What was looked at is not what is there now. */
+export const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
 /** A file can have no second name: the file system has none, or the system none for files of others. */
 export const unlinkable: ReadonlySet<string> = new Set([

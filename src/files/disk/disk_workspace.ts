@@ -1,29 +1,25 @@
 /** The workspace on a disk: one directory, opened once by its real path. */
 import { resolve } from "node:path";
 import type { Disk } from "./context.ts";
-import { listDiskDirectory, openPlain, readDiskFile, readDiskFileInto, readPlain, trueNamesOf } from "./read.ts";
-import { failure, type Result, success, UnusableError } from "../../lib/result.ts";
+import { readingOf } from "./read.ts";
+import { type Result, UnusableError } from "../../lib/result.ts";
 import { type Clock, systemClock, systemTimers } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
 import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/name_folding.ts";
 import type { KernelRoots } from "../kernel/descriptor.ts";
 import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
-import { type DiskAccess, type DiskInfo, toRefusal } from "./directory.ts";
+import { type DiskAccess, toRefusal } from "./directory.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
 import { createInnerLinks } from "./inner_links.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
-import { receiveDiskFile } from "./receive.ts";
 import { createDiskQuota } from "./quota.ts";
 import { removeDiskEntry } from "./remove.ts";
-import { findInside } from "./resolve.ts";
 import { createStaging, sweepStaging } from "./staging.ts";
 import { createDiskTrash } from "./disk_trash.ts";
 import {
   defaultWorkspaceLimits,
-  type EntryInfo,
-  type Outcome,
   type TrashLimits,
   type Workspace,
   type WorkspaceLimits,
@@ -31,9 +27,8 @@ import {
 } from "../workspace/port.ts";
 import { hasTrash } from "./trash_directory.ts";
 import { createWorkspaceTrash } from "./workspace_trash.ts";
-import { copyDiskFile, writeDiskFile } from "./write.ts";
+import { copyDiskFile, receiveDiskFile, writeDiskFile } from "./write.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
 
 export interface DiskWorkspaceOptions {
   /** The directory. It is created, for its owner alone (0700), when it is not there; it may be given as a link. */
@@ -115,12 +110,7 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
   return {
     directories,
     limits,
-    read: (path, range, known) => settle(() => readDiskFile(disk, path, range, known)),
-    readInto: (path, buffer, offset) => settle(() => readDiskFileInto(disk, path, buffer, offset)),
-    readSmall: (path, buffer) => readPlain(disk, path, buffer),
-    stat: (path) => statDiskEntry(disk, path),
-    trueNames: (path) => trueNamesOf(disk, path),
-    list: (path, listOptions) => listDiskDirectory(disk, path, listOptions),
+    ...readingOf(disk),
     write: (path, bytes, writeOptions) =>
       made(async (own) => await settle(() => writeDiskFile(own, path, bytes, writeOptions))),
     receive: (path, content, receiveOptions) => settled(receiveDiskFile(changing(), path, content, receiveOptions)),
@@ -142,31 +132,6 @@ function isThereTrash(access: DiskAccess): boolean {
     toRefusal(error);
     return false;
   }
-}
-
-function statDiskEntry(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
-  try {
-    const plain = openPlain(disk, path, "status");
-    if (plain !== null) {
-      plain.close();
-      if (!plain.info.isSymlink) return success(toEntryInfo(plain.info));
-    }
-    return disk.access.step(() => {
-      const found = findInside(disk, path);
-      if (!found.ok) return found;
-      const { directory, name, info } = found.value;
-      // another process may have swapped a directory for a link while the path was walked
-      if (!directory.isStillInside(name)) return failure({ reason: "denied", because: "changed_while_opening" });
-      return success(toEntryInfo(info));
-    });
-  } catch (error) {
-    return failure(toRefusal(error)); // it is gone since
-  }
-}
-
-function toEntryInfo(info: DiskInfo): EntryInfo {
-  const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
-  return { kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 };
 }
 
 function openRoot(

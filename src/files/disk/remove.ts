@@ -3,7 +3,7 @@ import { failure, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { Outcome } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
-import { type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
+import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
 import { findInside, type Found } from "./resolve.ts";
 import { checkChangeable, keptOf, makeStep } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
@@ -14,8 +14,6 @@ import { walkTree } from "./scan.ts";
 
 /** How many names are tried for a version whose own name is taken again. */
 const maxNamesTried = 100;
-const takeOutChangedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
-
 /** What was taken out of sight. */
 interface Taken {
   /** Where it lies now. */
@@ -39,7 +37,7 @@ function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
   const info = taken.value.status();
   if (info !== null && identityOf(info) === identityOf(found.info)) return taken;
   putBack(disk, taken.value, found);
-  return takeOutChangedMeanwhile;
+  return changedMeanwhile;
 }
 
 function takeIntoStaging({ staging, change }: Disk, { directory, name, info, segments }: Found): Outcome<Taken> {
@@ -99,7 +97,6 @@ interface TreeSize {
   readonly sizeBytes: number;
 }
 
-const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 /** How long the entries of a directory are judged, before it is deleted and once more after. */
 const maxJudgeMilliseconds = 20_000;
 

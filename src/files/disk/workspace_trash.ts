@@ -3,12 +3,12 @@ import { isChangeId, type KeptItem, type Left, type PutStep } from "../workspace
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, WrittenFile } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
-import { hasHiddenName, matchContent, openInside, readPieces } from "./read.ts";
+import { fill, hasHiddenName, matchContent, readPieces, useAndClose, withFile } from "./read.ts";
 import { replaceWith, withTarget } from "./write.ts";
 import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import { giveUpSecondName, keepSecondName, keptOf, makeParents, makeStep } from "./commit.ts";
-import { type DiskDirectory, type DiskInfo, identityOf, toRefusal, versionOf } from "./directory.ts";
+import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, toRefusal, versionOf } from "./directory.ts";
 import { type Expects, judgeTree, removeDiskEntry } from "./remove.ts";
 import { resolveInside } from "./resolve.ts";
 import type { Staging } from "./staging.ts";
@@ -25,18 +25,15 @@ async function cutDiskFile(
   sizeBytes: number,
   { sha256 = "" }: Left,
 ): Promise<Outcome<WrittenFile>> {
-  return await withTarget(disk, path, async ({ segments, info }) => {
+  return await withTarget(disk, path, async (target) => {
     const matched = await matchContent(disk, path, sha256);
     if (!matched.ok) return matched;
-    const opened = openInside(disk, path, disk.limits.maxFileBytes);
-    if (!opened.ok) return opened;
-    const file = opened.value;
-    try {
-      const expected = { segments, version: matched.value };
-      return await replaceWith(disk, path, beginningOf(readPieces(file), sizeBytes), info, expected);
-    } finally {
-      file.close();
-    }
+    return await withFile(
+      disk,
+      path,
+      disk.limits.maxFileBytes,
+      async (file) => await replaceWith(disk, path, beginningOf(readPieces(file), sizeBytes), target, matched.value),
+    );
   });
 }
 
@@ -50,8 +47,6 @@ async function* beginningOf(pieces: AsyncIterable<Uint8Array>, sizeBytes: number
 }
 
 // Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.
-
-const changedMeanwhile = failure({ reason: "denied", because: "changed_while_opening" } as const);
 
 /** What tells the entry that was left from every other; the content of a file is read once, here. */
 async function expectationOf(disk: Disk, path: WorkspacePath, left: Left): Promise<Outcome<Expects>> {
@@ -262,19 +257,11 @@ async function readItem(disk: Disk, { change, number }: KeptItem, range: ByteRan
   try {
     const file = disk.access.step(() => disk.staging.trash().openOwn(name));
     if (file === null) return failure({ reason: "not_found" });
-    try {
+    return await useAndClose(file, async () => {
       if (hasHiddenName(disk, file)) return failure({ reason: "denied", because: "hard_link" });
       const bytes = new Uint8Array(Math.min(range.lengthBytes, disk.limits.maxReadBytes));
-      let filled = 0;
-      while (filled < bytes.byteLength) {
-        const count = await file.readLater(bytes.subarray(filled), range.offsetBytes + filled);
-        if (count === 0) break;
-        filled += count;
-      }
-      return success(bytes.subarray(0, filled));
-    } finally {
-      file.close();
-    }
+      return success(bytes.subarray(0, await fill(file, bytes, range.offsetBytes)));
+    });
   } catch (error) {
     return failure(toRefusal(error));
   }

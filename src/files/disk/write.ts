@@ -5,11 +5,12 @@
  */
 import { createDigest } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
-import { commitFile, type Expectation, findTarget, type Target } from "./commit.ts";
+import { commitFile, type Expectation, findTarget, type NewContent, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
 import { type DiskFile, type DiskInfo, toRefusal, versionOf } from "./directory.ts";
-import { matchContent, openInside, readPieces } from "./read.ts";
-import type { Passage } from "../workspace/change.ts";
+import { matchContent, readPieces, withFile } from "./read.ts";
+import type { StagedFile } from "./staging.ts";
+import { type ArrivingContent, maxArriving, type Passage, type ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {
   type Outcome,
@@ -41,16 +42,9 @@ export async function writeDiskFile(
   }
   return await withTarget(disk, path, async (target) => {
     if (options.mode === "append") return await append(disk, path, bytes, options.ifMatch);
-    const { passages } = options;
-    const { segments, info } = target;
-    if (options.ifMatch !== undefined) {
-      const matched = await matchContent(disk, path, options.ifMatch);
-      if (!matched.ok) return matched;
-      return await replaceWith(disk, path, [bytes], info, { segments, version: matched.value }, { passages });
-    }
-    const version = options.mode === "create" ? null : undefined;
-    if (version === null && info !== null) return failure({ reason: "already_exists" });
-    return await replaceWith(disk, path, [bytes], info, { segments, version }, { passages });
+    const version = await expectedVersion(disk, path, target.info, options);
+    if (!version.ok) return version;
+    return await replaceWith(disk, path, [bytes], target, version.value, { passages: options.passages });
   });
 }
 
@@ -62,23 +56,52 @@ export async function copyDiskFile(
   { overwrite = false }: { readonly overwrite?: boolean } = {},
 ): Promise<PairOutcome<WrittenFile>> {
   let about: PairRefusal["about"] = "to";
-  const copied = await withTarget(disk, to, async ({ segments, info }) => {
-    if (!overwrite && info !== null) return failure({ reason: "already_exists" });
-    const opened = openInside(disk, from, disk.limits.maxFileBytes);
-    if (!opened.ok) {
-      about = "from";
-      return opened;
-    }
-    const file = opened.value;
-    try {
-      const expected = { segments, version: overwrite ? undefined : null };
-      return await replaceWith(disk, to, readPieces(file), info, expected, { mode: file.info.mode });
-    } finally {
-      file.close();
-    }
+  const copied = await withTarget(disk, to, async (target) => {
+    if (!overwrite && target.info !== null) return failure({ reason: "already_exists" });
+    about = "from";
+    return await withFile(disk, from, disk.limits.maxFileBytes, async (file) => {
+      about = "to";
+      const version = overwrite ? undefined : null;
+      return await replaceWith(disk, to, readPieces(file), target, version, { mode: file.info.mode });
+    });
   });
   if (!copied.ok && copied.error.reason === "io") about = "both"; // it may be the reading or the writing
   return refusedAt(about, copied);
+}
+
+/** Changes or creates the file at `path` once all of `content` is there; until then others read and write the file. */
+export async function receiveDiskFile(
+  disk: Disk,
+  path: WorkspacePath,
+  content: ArrivingContent,
+  options: ReceiveOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const first = lookForTarget(disk, path); // before a byte is taken
+  if (!first.ok) return first;
+  const { info } = first.value;
+  const version = await expectedVersion(disk, path, info, options);
+  if (!version.ok) return version;
+  const limitBytes = maxArriving(disk.limits);
+  const received = await withStaged(
+    disk,
+    content,
+    { replacedBytes: info?.size ?? 0, limitBytes },
+    (staged) => withTarget(disk, path, async (target) => await putStaged(disk, path, staged, target, version.value)),
+  );
+  if (!received.ok && received.error.reason === "no_space") await disk.trash?.makeRoom(disk.change); // for the next one
+  return received;
+}
+
+/** The version that the target has to keep: of what is there, `null` where nothing may be, `undefined` where all is well. */
+async function expectedVersion(
+  disk: Disk,
+  path: WorkspacePath,
+  info: DiskInfo | null,
+  { mode, ifMatch }: Pick<WriteOptions, "mode" | "ifMatch">,
+): Promise<Outcome<Expectation["version"]>> {
+  if (mode === "create" && info !== null) return failure({ reason: "already_exists" });
+  if (ifMatch !== undefined) return await matchContent(disk, path, ifMatch);
+  return success(mode === "create" ? null : undefined);
 }
 
 /** Runs `task` as the only writer of the file that `path` leads to. */
@@ -98,7 +121,7 @@ export async function withTarget(
 }
 
 /** What is there now: nothing of it is used when the content is placed. */
-export function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Seen> {
+function lookForTarget(disk: Disk, path: WorkspacePath): Outcome<Seen> {
   return disk.access.step(() => findTarget(disk, path));
 }
 
@@ -111,12 +134,12 @@ async function append(
   for (let attempt = 1;; attempt++) {
     const target = lookForTarget(disk, path);
     if (!target.ok) return target;
-    const { segments, info } = target.value;
+    const { info } = target.value;
     const matched = ifMatch === undefined ? null : await matchContent(disk, path, ifMatch);
     if (matched !== null && !matched.ok) return matched;
     const written = info === null
-      ? await replaceWith(disk, path, [bytes], null, { segments, version: null })
-      : await appendTo(disk, path, bytes, info, { segments, version: matched?.value ?? versionOf(info) });
+      ? await replaceWith(disk, path, [bytes], target.value, null)
+      : await appendTo(disk, path, bytes, target.value, matched?.value ?? versionOf(info));
     const lostRace = !written.ok && (written.error.reason === "conflict" || written.error.reason === "already_exists");
     if (!lostRace || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
   }
@@ -126,27 +149,19 @@ async function appendTo(
   disk: Disk,
   path: WorkspacePath,
   bytes: Uint8Array,
-  info: DiskInfo,
-  expected: Expectation,
+  target: Seen,
+  version: string,
 ): Promise<Outcome<WrittenFile>> {
-  const { maxFileBytes } = disk.limits;
-  const opened = openInside(disk, path, Math.max(0, maxFileBytes - bytes.byteLength));
-  if (!opened.ok) {
-    const { error } = opened;
-    return error.reason === "too_large"
-      ? failure({ ...error, sizeBytes: error.sizeBytes + bytes.byteLength, limitBytes: maxFileBytes })
-      : opened;
-  }
-  const file = opened.value;
-  try {
+  const limitBytes = disk.limits.maxFileBytes;
+  const appended = await withFile(disk, path, Math.max(0, limitBytes - bytes.byteLength), async (file) => {
     const both = async function* (): AsyncGenerator<Uint8Array> {
       yield* readPieces(file);
       yield bytes;
     };
-    return await replaceWith(disk, path, both(), info, expected, { isExtended: true });
-  } finally {
-    file.close();
-  }
+    return await replaceWith(disk, path, both(), target, version, { isExtended: true });
+  });
+  if (appended.ok || appended.error.reason !== "too_large") return appended;
+  return failure({ ...appended.error, sizeBytes: appended.error.sizeBytes + bytes.byteLength, limitBytes });
 }
 
 interface ReplaceOptions {
@@ -157,43 +172,99 @@ interface ReplaceOptions {
   readonly passages?: readonly Passage[] | undefined;
 }
 
-/** Stages the pieces and puts them at `path`, with the owner and mode of `info`. */
+/** Stages the pieces and puts them at `path`, with the owner and mode of the file that is there. */
 export async function replaceWith(
   disk: Disk,
   path: WorkspacePath,
   pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  info: DiskInfo | null,
-  expected: Expectation,
-  { mode = null, isExtended = false, passages }: ReplaceOptions = {},
+  target: Seen,
+  version: Expectation["version"],
+  options: ReplaceOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const room = { replacedBytes: target.info?.size ?? 0, limitBytes: Infinity };
+  return await withStaged(disk, pieces, room, (staged) => putStaged(disk, path, staged, target, version, options));
+}
+
+/** A staged file that holds all of a content. */
+type FilledFile = StagedFile & Pick<NewContent, "sizeBytes" | "sha256" | "step">;
+
+/** Stages the pieces for `put`; nothing of them is left where that refuses. */
+async function withStaged(
+  disk: Disk,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  room: Room,
+  put: (staged: FilledFile) => Promise<Outcome<WrittenFile>>,
 ): Promise<Outcome<WrittenFile>> {
   await disk.quota.measure();
-  const { change } = disk;
+  const { change, quota, staging } = disk;
   const step = change?.next() ?? 0;
-  const staged = disk.staging.create(change === null ? undefined : `${change.id}-${step}`);
-  if (!staged.ok) return staged;
-  let isPlaced = false;
+  // a sweep after a crash finds by the name what the staged file has replaced
+  const opened = staging.create(change === null ? undefined : `${change.id}-${step}`);
+  if (!opened.ok) return opened;
+  const { name, file } = opened.value;
+  let isPut = false;
   try {
-    const digest = createDigest();
-    const isOwned = info !== null && keepOwner(staged.value.file, info);
-    const kept = isOwned ? info.mode : withoutSpecial(info?.mode ?? mode);
-    const sizeBytes = await fill(staged.value.file, pieces, kept, (piece) => digest.update(piece));
-    const sha256 = digest.digest("hex");
-    const content = { sizeBytes, sha256, step, isExtended, passages };
-    const committed = await disk.staging.alone(() => commitFile(disk, path, staged.value, content, expected));
-    isPlaced = committed.ok;
-    if (!committed.ok) return committed;
-    const otherNames = (info?.nlink ?? 1) - 1;
-    const { created } = committed.value;
-    return success({ sizeBytes, sha256, created, ...otherNames > 0 ? { otherNames } : {} });
+    const filled = await fill(disk, opened.value, pieces, room);
+    const done = filled.ok ? await put({ name, file, step, ...filled.value }) : filled;
+    isPut = done.ok;
+    return done;
   } catch (error) {
     return failure(toRefusal(error));
   } finally {
-    if (!isPlaced) disk.staging.discard(staged.value.name);
+    file.close();
+    quota.hold(name, 0);
+    if (!isPut) staging.discard(name);
   }
 }
 
+/** How large a content may become, and what it replaces. */
+interface Room {
+  readonly replacedBytes: number;
+  readonly limitBytes: number;
+}
+
+/** Writes the pieces, for which the quota holds room beyond what they replace. */
+async function fill(
+  { quota }: Disk,
+  { name, file }: StagedFile,
+  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  { replacedBytes, limitBytes }: Room,
+): Promise<Outcome<Pick<NewContent, "sizeBytes" | "sha256">>> {
+  const digest = createDigest();
+  let sizeBytes = 0;
+  for await (const piece of pieces) {
+    sizeBytes += piece.byteLength;
+    if (sizeBytes > limitBytes) return failure({ reason: "too_large", sizeBytes, limitBytes });
+    const room = quota.hold(name, Math.max(0, sizeBytes - replacedBytes));
+    if (!room.ok) return room;
+    await file.write(piece);
+    digest.update(piece);
+  }
+  return success({ sizeBytes, sha256: digest.digest("hex") });
+}
+
+/** Puts a staged file in the target's place, with the owner and mode of what is there. */
+async function putStaged(
+  disk: Disk,
+  path: WorkspacePath,
+  { sizeBytes, sha256, step, ...staged }: FilledFile,
+  { segments, info }: Seen,
+  version: Expectation["version"],
+  { mode = null, isExtended = false, passages }: ReplaceOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const isOwned = info !== null && keepOwner(staged.file, info);
+  keepMode(staged.file, isOwned ? info.mode : withoutSpecial(info?.mode ?? mode));
+  await staged.file.flush();
+  disk.quota.hold(staged.name, 0); // the commit counts it
+  const content = { sizeBytes, sha256, step, isExtended, passages };
+  const committed = await disk.staging.alone(() => commitFile(disk, path, staged, content, { segments, version }));
+  if (!committed.ok) return committed;
+  const otherNames = (info?.nlink ?? 1) - 1;
+  return success({ sizeBytes, sha256, created: committed.value.created, ...otherNames > 0 ? { otherNames } : {} });
+}
+
 /** Gives the new content the owner of the old one, and says whether the system let this process do so. */
-export function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): boolean {
+function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): boolean {
   if (uid === null || gid === null || (file.info.uid === uid && file.info.gid === gid)) return true;
   for (const owner of [uid, file.info.uid ?? uid]) { // the group alone, where the user cannot be kept
     try {
@@ -207,34 +278,13 @@ export function keepOwner(file: DiskFile, { uid, gid }: DiskInfo): boolean {
 }
 
 /** A mode without the bits that vouch for the old content and its owner. */
-export function withoutSpecial(mode: number | null): number | null {
+function withoutSpecial(mode: number | null): number | null {
   return mode === null ? null : mode & permissionBits;
 }
 
 /** Gives the new content this mode. Not every file system lets a mode be set, even to what it is. */
-export function keepMode(file: DiskFile, mode: number | null): void {
+function keepMode(file: DiskFile, mode: number | null): void {
   if (mode === null) return;
   const wanted = mode & (permissionBits | specialBits);
   if (((file.info.mode ?? 0) & (permissionBits | specialBits)) !== wanted) file.setMode(wanted);
-}
-
-async function fill(
-  file: DiskFile,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  mode: number | null,
-  onPiece: (piece: Uint8Array) => void,
-): Promise<number> {
-  try {
-    let sizeBytes = 0;
-    for await (const piece of pieces) {
-      onPiece(piece);
-      await file.write(piece);
-      sizeBytes += piece.byteLength;
-    }
-    keepMode(file, mode);
-    await file.flush();
-    return sizeBytes;
-  } finally {
-    file.close();
-  }
 }
