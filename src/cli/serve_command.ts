@@ -10,8 +10,9 @@ export const serveCommand: CommandWork = {
   usage: ["serve [FLAGS]"],
   takesNoWords: true,
   flags: {},
+  switches: { watched: "for `deno task dev`: SIGTERM ends it at once, since Deno's watcher outlives what it watches" },
   isServer: true,
-  run: (context) => serve(context, serverWorkerUrl()),
+  run: (context) => serve(context, serverWorkerUrl(), { isWatched: context.flags["watched"] !== undefined }),
 };
 
 /**
@@ -21,6 +22,7 @@ export const serveCommand: CommandWork = {
 export async function serve(
   { loadConfig, print, say }: Pick<CommandContext, "loadConfig" | "print" | "say">,
   entry: URL,
+  { isWatched = false }: { readonly isWatched?: boolean } = {},
 ): Promise<ExitStatus> {
   const loaded = loadConfig();
   if (!loaded.ok) return endWith(say, describeProblems(loaded.error), 2);
@@ -37,7 +39,7 @@ export async function serve(
     );
     return await serveOnDeploy(config, { print, say }, []);
   }
-  const { asked, insisted } = stopRequested(() => performance.now()); // before the start is reported, which a client may precede
+  const { asked, insisted } = stopRequested(() => performance.now(), isWatched); // before the start is reported, which a client may precede
   const server = startSandboxedServer(config, entry, say);
   const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
   const started = await Promise.race([server.started, insisted.then(() => null)]);

@@ -66,10 +66,15 @@ interface StopRequest {
 /** Ctrl-C reaches the whole process group, and `deno task` forwards it too: one signal can arrive twice. */
 const sameSignalMs = 500;
 
-/** Listens for signals from now on. `elapsed` is in milliseconds. */
-export function stopRequested(elapsed: Clock): StopRequest {
+/**
+ * Listens for signals from now on. `elapsed` is in milliseconds. Where Deno's watcher runs the program, it has to end by
+ * the signal itself: the watcher ends with Ctrl-C alone, and otherwise waits for a change of a file.
+ */
+export function stopRequested(elapsed: Clock, isWatched = false): StopRequest {
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows"
     ? ["SIGINT", "SIGBREAK"]
+    : isWatched
+    ? ["SIGINT"]
     : ["SIGINT", "SIGTERM", "SIGHUP"];
   const asked = Promise.withResolvers<void>();
   const insisted = Promise.withResolvers<void>();
