@@ -81,7 +81,9 @@ export async function findAnswers<Key extends string>(
   const { inputResponses = {}, requestState } = isObject(params) ? params : {};
   if (!isObject(inputResponses)) return bad("inputResponses must be an object");
   const earlier = requestState === undefined ? {} : await earlierAnswers(call, requestState);
-  if (earlier === null) return bad("requestState is not valid for this request");
+  if (earlier === null) {
+    return bad("requestState is not valid for this request: leave it out, and the questions come again");
+  }
   const answers: Record<string, Answer> = {};
   const open: Record<string, Question> = {};
   for (const [key, question] of Object.entries<Question>(questions)) {

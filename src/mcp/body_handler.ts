@@ -239,7 +239,7 @@ function classifyBatch(
   version: string | null,
 ): Result<Revision | null, ClassificationRefusal> {
   if (version === modernVersion || batch.some(claimsModern)) {
-    return refuse(rpcErrorCode.invalidRequest, "Modern requests travel alone");
+    return refuse(rpcErrorCode.invalidRequest, "Modern requests travel alone: send each message by itself");
   }
   return legacyRevisionOf(version);
 }
@@ -308,11 +308,13 @@ function refuseBatch(
   revision: Revision,
   principal: Principal,
 ): McpAnswer | null {
-  if (!revision.acceptsBatches) return invalidBatch(`Protocol version ${revision.version} has no batches`);
+  if (!revision.acceptsBatches) {
+    return invalidBatch(`Protocol version ${revision.version} has no batches: send each message by itself`);
+  }
   if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
   if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
   if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
-    return invalidBatch("initialize must not be part of a batch"); // MCP 2025-03-26, basic/lifecycle
+    return invalidBatch("initialize must not be part of a batch: send it by itself"); // MCP 2025-03-26, basic/lifecycle
   }
   const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
   return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;

@@ -1,4 +1,5 @@
 /** `resources/read`, `resources/subscribe` and `resources/unsubscribe`. */
+import { didYouMean } from "../lib/closest_word.ts";
 import { hasScopes } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
@@ -63,7 +64,13 @@ export async function watchResource(
   const uri = uriOf(call);
   if (uri === null) return answerError(call, rpcErrorCode.invalidParams, "params.uri must be a string");
   const { session, runtime: { limits } } = call;
-  if (session === null) return answerError(call, rpcErrorCode.invalidRequest, "Subscriptions need a session");
+  if (session === null) {
+    return answerError(
+      call,
+      rpcErrorCode.invalidRequest,
+      "Subscriptions need a session: send initialize, and its Mcp-Session-Id with this request",
+    );
+  }
   const family = familyOf(options.resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
@@ -109,7 +116,7 @@ export async function getPrompt(
   const { params } = call.request;
   if (!isObject(params) || typeof params["name"] !== "string") return invalid(call, "params.name must be a string");
   const prompt = prompts.get(params["name"]);
-  if (prompt === undefined) return invalid(call, `Unknown prompt: ${params["name"]}`);
+  if (prompt === undefined) return unknownPrompt(prompts, call, params["name"]);
   if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
   return await refuseRate(call) ?? await renderPrompt(prompt, withoutNulls(params["arguments"]), call);
 }
@@ -147,6 +154,11 @@ function renderPrompt(
   });
 }
 
+function unknownPrompt(prompts: PromptRegistry, call: Call, name: string): McpAnswer {
+  const offered = prompts.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
+  return invalid(call, `Unknown prompt: ${name}${didYouMean(name, offered.map((each) => each.name))}`);
+}
+
 function invalid(call: Call, message: string): McpAnswer {
   return answerError(call, rpcErrorCode.invalidParams, message);
 }
@@ -172,14 +184,17 @@ export async function complete(
     : {};
   if (isObject(ref) && ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
     const prompt = options.prompts.get(ref["name"]);
-    if (prompt === undefined) return invalid(`Unknown prompt: ${ref["name"]}`);
+    if (prompt === undefined) return unknownPrompt(options.prompts, call, ref["name"]);
     if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
     return answerValues(call, await prompt.complete?.(name, value, others) ?? []);
   }
   if (isObject(ref) && ref["type"] === "ref/resource" && typeof ref["uri"] === "string") {
     const { uri } = ref;
     const family = options.resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
-    if (family === undefined) return invalid(`Unknown resource template: ${uri}`);
+    if (family === undefined) {
+      const known = options.resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
+      return invalid(`Unknown resource template: ${uri}${didYouMean(uri, known)}`);
+    }
     if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
     return answerValues(call, await family.complete?.(uri, name, value, others, call.principal) ?? []);
   }

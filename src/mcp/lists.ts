@@ -12,6 +12,8 @@ import type { Prompt } from "./prompt.ts";
 import { type RegisteredTool, type Registry, toFlatSchema } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
 
+const invalidCursor = "Invalid cursor: leave it out to begin with the first page";
+
 // Lists in pages, with opaque cursors: sealed, so that a client can neither read nor make one.
 
 const pagingPurpose = "mcp-cursor";
@@ -165,7 +167,7 @@ export function createResourcesList(families: Registry<never, ResourceFamily>): 
     const { secretBox, limits } = call.runtime;
     const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
     const page = await resourcesPage(secretBox, allowed, call.principal, cursorOf(call), limits.pageSize);
-    if (page === null) return answerError(call, rpcErrorCode.invalidParams, "Invalid cursor");
+    if (page === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
     const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
     return answerResult(call, JSON.stringify(toResult(call, "resources", page.entries, page.nextCursor, hint)));
   };
@@ -220,7 +222,7 @@ function createKeptList<Entry>(
 
   const answerPage = async (call: Call, { entries: visible, texts }: View<Entry>): Promise<McpAnswer> => {
     const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursorOf(call));
-    if (start === null) return answerError(call, rpcErrorCode.invalidParams, "Invalid cursor");
+    if (start === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
     const key = textKey(call, start);
     let text = texts.get(key);
     if (text === undefined) texts.set(key, text = await render(call, visible, start));

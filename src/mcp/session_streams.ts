@@ -98,7 +98,11 @@ export interface SessionStreams {
 
 /** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
 export function sessionNotFound(id: RpcId | null): McpAnswer {
-  return { kind: "json", status: 404, body: errorText(id, rpcErrorCode.invalidRequest, "Session not found") };
+  return {
+    kind: "json",
+    status: 404,
+    body: errorText(id, rpcErrorCode.invalidRequest, "Session not found: begin a new one with initialize"),
+  };
 }
 
 /**

@@ -71,5 +71,5 @@ export function requireTasks(call: Call): McpAnswer | null {
 }
 
 function unknownTask(call: Call): McpAnswer {
-  return answerError(call, rpcErrorCode.invalidParams, "Unknown task");
+  return answerError(call, rpcErrorCode.invalidParams, "Unknown task: it may have expired; call the tool again");
 }

@@ -79,7 +79,7 @@ function fromLines(text: string, parameter: string): Result<readonly GivenValue[
     const second = /(?:[,;]|\sand\s)\s*([a-z][a-z_]{2,})\s*=/.exec(value)?.[1];
     if (second !== undefined) { // several in one line would all end up in the first field
       return failure(
-        `${parameter}: ${second} stands in the value of ${name}; write one name=value a line, or a JSON object`,
+        `${parameter}: ${second} stands in the value of ${name}; give a JSON object: {"${name}": "…", "${second}": "…"}`,
       );
     }
     const next = lines[index + 1];

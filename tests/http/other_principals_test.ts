@@ -120,7 +120,10 @@ Deno.test("another person's session, stream and task are as good as none, whoeve
       }]] as const
     ) {
       const answer = await askTask(url, ada, method, { taskId, ...params });
-      assert.deepEqual(answer.error, { code: -32602, message: "Unknown task" }, method);
+      assert.deepEqual(answer.error, {
+        code: -32602,
+        message: "Unknown task: it may have expired; call the tool again",
+      }, method);
     }
     const task = await until("the end of the task", async () => {
       const seen = await askTask(url, owner, "tasks/get", { taskId });

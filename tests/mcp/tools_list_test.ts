@@ -75,7 +75,7 @@ Deno.test("tools/list pages by sealed cursors and refuses any other with -32602"
   assert.equal(second.nextCursor, undefined);
   for (const cursor of ["crash", 4, `${first.nextCursor}x`]) {
     const { error } = await (await post(rpc("tools/list", { cursor }))).json();
-    assert.deepEqual(error, { code: -32602, message: "Invalid cursor" });
+    assert.deepEqual(error, { code: -32602, message: "Invalid cursor: leave it out to begin with the first page" });
   }
   tools.remove("crash"); // the tool that the cursor stands behind
   assert.equal((await (await post(rpc("tools/list", { cursor: first.nextCursor }))).json()).error.code, -32602);

@@ -1,0 +1,87 @@
+/** Each remedy that a refusal's text names is in a table of refusals that are repeated, or has its reason here. */
+import assert from "node:assert/strict";
+import { sourceFiles } from "../fixtures/source_files.ts";
+import { refusedCalls } from "../mcp/refused_calls.ts";
+import { refusedDeskCalls } from "../servicenow/desk/refused_desk_calls.ts";
+import { refusedModelCalls } from "../tools/refused_model_calls.ts";
+
+const tables: Readonly<Record<string, readonly RegExp[]>> = {
+  mcp: refusedCalls.map(([, says]) => says),
+  llm: refusedModelCalls.map(({ says }) => says),
+  servicenow: refusedDeskCalls.map(([, , says]) => says),
+};
+
+/** Words by which a text tells its reader what to do. */
+const remedy =
+  /did you mean|leave .*\bout\b|leave some out|[Tt]ry again|\buse (?:only|one|another|a|it|action|servicenow_)|\bset [a-z]+[._][a-z]+|[;:,] give |\bname (?:one|lines|at least)|search for|\bsend (?:each|it|this|initialize)|shorten|lower max|raise max|ask for less|connect again|call the tool|begin a new|read it |by its number/;
+
+/** Remedies that no repeat of one caller can show, by their words. */
+const others: readonly (readonly [words: RegExp, why: string])[] = [
+  [
+    /OLLAMA_|LLM_MODELS|SERVICENOW_|must name at least one table|the operator|on the machine that runs/,
+    "for the operator",
+  ],
+  [/to open|sign in|sign-in|Ask the user|connect again/, "the person signs in"],
+  [/others wait for the model|was busy with other calls|calls run and|Too many large results|too many/i, "other calls"],
+  [/server stops|did not answer within|stopped in the middle of its answer for/, "time"],
+  [/in the time that this client waits|when the model is loaded/, "time"],
+  [/sent an empty answer/, "fetch gives each answer a body"],
+  [
+    /where the context of .* was full|raise max_tokens|may have \d+: ask for less/,
+    "a success that was cut, or its size",
+  ],
+  [/answers of this batch are over/, "eight million characters"],
+  [/text and images, which|the first line that is asked for/, "another tool shows it"],
+  [/refuses a request of this size/, "a proxy's answer, like a prompt that is too long"],
+  [/the model's JSON|describe the format in the prompt/i, "the model's answer"],
+  [/is not known whether the change was saved/, "the record says so"],
+  [/dictionary ServiceNow keeps|does not show|shows this user no/, "rights of a person on the instance"],
+  [/several approvals wait/, "approvals of several people"],
+  [/which cannot be read here: give a sys_id/, "tables that the operator has closed"],
+  [/read the .* by its number/, "rights of a person on the instance"],
+  [/means several values/, "choices of an instance"],
+  [/give one value, or several separated/, "a field of a kind that the test instances lack"],
+  [/use servicenow_approve/, "tables that the operator has opened"],
+  [/could not be made to refer to it/, "a note beside a success"],
+  [/^The instance|^The connection broke/, "the same call, once the instance answers"],
+  [/read each item by its number/, "a success"],
+  [/server that ran this task stopped/, "tests/mcp/task_faults_test.ts"],
+  [/recommendation with reasons|instead of guessing/, "a prompt's text"],
+];
+
+/** A text with samples in place of what is put into it. */
+function samplesOf(text: string): readonly string[] {
+  const plain = text.replaceAll(/\\(.)/g, "$1");
+  return ["$&", "9", "word", "a.b"].map((each) => plain.replaceAll(/\$\{(?:[^{}]|\{[^{}]*\})*\}/g, each));
+}
+
+function textsOf(source: string): readonly string[] {
+  const bare = source.replaceAll(/\/\*[^]*?\*\//g, "").replaceAll(/(^|\s)\/\/.*$/gm, "").replaceAll(
+    /\/\S.*\/[a-z]*[,;.)]/g,
+    "",
+  );
+  const joined = bare.replaceAll(/["`] \+\s+["`]/g, ""); // texts over several lines
+  return Array.from(
+    joined.matchAll(/"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`/g),
+    ([, plain, template]) => plain ?? template ?? "",
+  );
+}
+
+Deno.test("each remedy that a refusal names is repeated in a test, or says why not", () => {
+  const missing: string[] = [];
+  let seen = 0;
+  for (const [part, says] of Object.entries(tables)) {
+    for (const [path, source] of sourceFiles(`src/${part}`)) {
+      for (const text of textsOf(source)) {
+        if (!remedy.test(text) || text.length > 600) continue;
+        seen += 1;
+        const samples = samplesOf(text);
+        const isShown = says.some((words) => samples.some((sample) => words.test(sample)));
+        const isOther = others.some(([words]) => samples.some((sample) => words.test(sample)));
+        if (!isShown && !isOther) missing.push(`${path}: ${text.slice(0, 160)}`);
+      }
+    }
+  }
+  assert.ok(seen > 40, `${seen} texts were read`);
+  assert.deepEqual(missing, []);
+});
