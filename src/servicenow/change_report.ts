@@ -1,9 +1,6 @@
 /** What became of a change: what the instance took, what it dropped, and what it changed besides. */
-import { failure } from "../lib/result.ts";
-import { usualMoves } from "./choices.ts";
 import { knownTable } from "./tables.ts";
 import { isSecretField } from "./table_access.ts";
-import type { ServicenowFailure } from "./failure.ts";
 import { cutText, displayValue, plainText, storedValue } from "./field_values.ts";
 import type { ChangeReport, FieldChange, RecordFields } from "./port.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
@@ -63,7 +60,6 @@ export function finishedReport(
 ): ChangeReport {
   const { table } = planned;
   const taken = values.filter((value) => isTaken(value, before, after));
-  const isStateKept = before !== null && values.some((value) => value.name === "state" && !taken.includes(value));
   const isUnchanged = before !== null && storedValue(before, "sys_mod_count") === storedValue(after, "sys_mod_count") &&
     "sys_mod_count" in after;
   const names = new Set(values.map(({ name }) => name));
@@ -76,9 +72,6 @@ export function finishedReport(
   return {
     ...planned,
     dryRun: false,
-    notes: isStateKept
-      ? [...planned.notes, `The state was ${short(shownValue(before, "state"))}.${usualMovesOf(before)}`]
-      : planned.notes,
     name: nameOf(table, after),
     link: linkTo(origin, table, storedValue(after, "sys_id")),
     changes: planned.changes.filter(({ name }) => taken.some((value) => value.name === name)).map((change) => ({
@@ -94,27 +87,6 @@ export function finishedReport(
     alsoChanged: before === null ? newValues(table, after, names) : differences(before, after, names),
     version: storedValue(after, "sys_mod_count"),
   };
-}
-
-/** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
-export function refusalOfWrite(
-  error: ServicenowFailure,
-  record: RecordFields,
-): { readonly ok: false; readonly error: ServicenowFailure } {
-  const state = shownValue(record, "state");
-  if (error.reason !== "forbidden" || error.said === undefined || state === "") return failure(error);
-  const isClosed = storedValue(record, "active") === "false";
-  return failure({
-    ...error,
-    said: `${error.said}.${usualMovesOf(record)} The record is ${short(state)}${isClosed ? ", and not active" : ""}`,
-  });
-}
-
-/** A sentence about where the record's state usually leads; empty where that is not known. */
-function usualMovesOf(record: RecordFields): string {
-  const at = { type: storedValue(record, "type"), state: storedValue(record, "state") };
-  const next = usualMoves(storedValue(record, "sys_class_name"), at);
-  return next.length === 0 ? "" : ` Usual in the base system: ${next.join("; ")}.`;
 }
 
 function isTaken({ name, stored, column }: ResolvedValue, before: RecordFields | null, after: RecordFields): boolean {

@@ -36,31 +36,6 @@ const lists = `
   sysapproval_approver.state: requested=Requested; approved=Approved; rejected=Rejected; cancelled=Cancelled
 `;
 
-/** States in which the base system takes work as done, and keeps it active until it is closed. */
-export const resolvedStates: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
-
-/** Where the base system lets people take a record on from a state: `table type: state>next,next; ...` */
-const moves = `
-  incident: 1>2,3,6,8; 2>3,6,8; 3>2,6,8; 6>2,7
-  problem: 101>102; 102>103,106; 103>104,106; 104>103,106; 106>103,107; 107>103
-  change_request normal: -5>-4,4; -4>-5,4; -3>-5,4; -2>-1,4; -1>0,4; 0>3,-1
-  change_request standard: -5>-2,4; -2>-1,4; -1>0,4; 0>3,-1
-  change_request emergency: -5>-3,4; -3>-5,4; -2>-1,4; -1>0,4; 0>3,-1
-`;
-
-/** The usual moves of a table's records, or of one of a type and state, in words; an instance may have its own models. */
-export function usualMoves(table: string, at?: { readonly type: string; readonly state: string }): readonly string[] {
-  const known = usualChoices([table], "state");
-  const label = (state = ""): string => known.find(({ value }) => value === state)?.label ?? state;
-  return moves.trim().split("\n").flatMap((line) => {
-    const [kind = "", all = ""] = line.trim().split(": ");
-    const [owner, type] = kind.split(" ");
-    if (owner !== table || (at !== undefined && type !== undefined && type !== at.type)) return [];
-    return all.split("; ").map((move) => move.split(">")).filter(([from]) => at === undefined || from === at.state)
-      .map(([from, next = ""]) => `${type ?? table}, from ${label(from)} to ${next.split(",").map(label).join(", ")}`);
-  });
-}
-
 const byField: ReadonlyMap<string, readonly UsualChoice[]> = new Map(
   lists.trim().split("\n").map((line) => {
     const [field = "", choices = ""] = line.trim().split(": ");
@@ -75,7 +50,7 @@ const byField: ReadonlyMap<string, readonly UsualChoice[]> = new Map(
 );
 
 /** `lineage` is the table and those that it extends, nearest first. */
-function usualChoices(lineage: readonly string[], field: string): readonly UsualChoice[] {
+export function usualChoices(lineage: readonly string[], field: string): readonly UsualChoice[] {
   const owner = lineage.find((table) => byField.has(`${table}.${field}`));
   return owner === undefined ? [] : byField.get(`${owner}.${field}`) ?? [];
 }
@@ -84,6 +59,8 @@ interface Choice {
   readonly value: string;
   readonly label: string;
   readonly language: string;
+  /** The value of another field with which this one is offered; empty where it always is. */
+  readonly dependsOn?: string;
 }
 
 const maxChoices = 2_000;
@@ -92,13 +69,13 @@ const maxRecordsRead = 300;
 /** Choices by the name of their column. Empty where the person may not read them. */
 export function choicesOf(
   { tableApi, remember }: DeskParts,
-  { table, lineage }: TableColumns,
+  { table, lineage }: Pick<TableColumns, "table" | "lineage">,
   person: Person,
 ): Promise<Result<Readonly<Record<string, readonly Choice[]>>, ServicenowFailure>> {
   return remember(person, ["choices", table], async () => {
     const found = await tableApi.rows("sys_choice", {
       query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
-      fields: ["name", "element", "value", "label", "language"],
+      fields: ["name", "element", "value", "label", "language", "dependent_value"],
       limit: maxChoices,
       stored: true,
     }, person);
@@ -114,7 +91,8 @@ export function choicesOf(
       owners[element] ??= owner;
       if (owners[element] !== owner) continue;
       const [value, label] = [storedValue(row, "value"), storedValue(row, "label")];
-      (byColumn[element] ??= []).push({ value, label, language: storedValue(row, "language") });
+      const [language, dependsOn] = [storedValue(row, "language"), storedValue(row, "dependent_value")];
+      (byColumn[element] ??= []).push({ value, label, language, dependsOn });
     }
     return success(byColumn);
   });

@@ -9,6 +9,7 @@ import { findColumn } from "./columns_by_name.ts";
 import type { Clock } from "../lib/time.ts";
 import type { TableAccess } from "./table_access.ts";
 import type { CallAs, Caller } from "./calls.ts";
+import { movesOf } from "./states.ts";
 import { readItem } from "./catalog_item.ts";
 import { orderFromCatalog } from "./order.ts";
 import { addNote, createRecord, updateRecord } from "./write_record.ts";
@@ -57,6 +58,7 @@ async function describeTable(
     source: columns.value.source,
     fields,
     fieldsLeft: Math.max(0, wanted.length - maxFields),
+    next: fields.length === 1 && fields[0]?.name === "state" ? await movesOf(parts, table.value, null, person) : null,
   });
 }
 

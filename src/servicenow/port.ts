@@ -249,6 +249,8 @@ export interface TableDescription {
   readonly source: "dictionary" | "records";
   readonly fields: readonly DescribedField[];
   readonly fieldsLeft: number;
+  /** Which state may follow which, and who says so; where the state alone was asked for. */
+  readonly next: { readonly source: string; readonly moves: readonly string[] } | null;
 }
 
 /** What is known of a file on a record. */

@@ -34,7 +34,6 @@ import {
   tooManyRecords,
   toTextOutcome,
 } from "./outcome_tool.ts";
-import { usualMoves } from "./choices.ts";
 
 // The tool `servicenow_get_record`: one record, its journal and related work.
 
@@ -395,8 +394,9 @@ export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
   });
 }
 
-function tableLines({ table, writable, source, fields, fieldsLeft }: TableDescription): readonly string[] {
-  const moves = fields.length === 1 && fields[0]?.name === "state" ? usualMoves(table) : [];
+const unknownMoves = "Which state may follow which is NOT known: ServiceNow does not show it to this user.";
+
+function tableLines({ table, writable, source, fields, fieldsLeft, next }: TableDescription): readonly string[] {
   return [
     `${table}${writable ? "" : " (read only here)"}: name (label) type`,
     ...(source === "records"
@@ -404,7 +404,7 @@ function tableLines({ table, writable, source, fields, fieldsLeft }: TableDescri
       : []),
     ...fields.map(fieldLine),
     ...(fieldsLeft > 0 ? [`and ${counted(fieldsLeft, "more field")}`] : []),
-    ...(moves.length === 0 ? [] : ["usual moves of the base system; this instance may have others:", ...moves]),
+    ...(next === null ? [] : next.moves.length === 0 ? [unknownMoves] : [`${next.source}:`, ...next.moves]),
   ];
 }
 

@@ -10,7 +10,8 @@ import { toShownRecord } from "./search.ts";
 import { askJson } from "./calls.ts";
 import { knownTable, namingFields, tablesOfKind } from "./tables.ts";
 import { anyOf } from "./conditions.ts";
-import { choicesOfColumn, distinctChoices, resolvedStates } from "./choices.ts";
+import { choicesOfColumn, distinctChoices } from "./choices.ts";
+import { resolvedStates } from "./states.ts";
 import { columnsOf } from "./columns.ts";
 import { isSecretField } from "./table_access.ts";
 
@@ -206,7 +207,7 @@ const kinds: Readonly<Record<string, (found: FoundRecord) => readonly RelatedQue
     const words = displayValue(record, "short_description").match(/[\p{L}\p{N}]{4,}/gu) ?? [];
     const alike = [...new Set(words)].slice(0, maxSimilarWords).map((word) => `short_descriptionLIKE${word}`);
     if (table !== "incident" || alike.length === 0) return [];
-    const query = `${anyOf(alike)}^stateIN6,7^sys_id!=${sysId}^ORDERBYDESCresolved_at`;
+    const query = `${anyOf(alike)}^resolved_atISNOTEMPTY^sys_id!=${sysId}^ORDERBYDESCresolved_at`;
     return [{ table, query, more: ["resolved_at", "close_notes"] }];
   },
   slas: ({ sysId }) => [{ table: "task_sla", query: `task=${sysId}` }],
@@ -243,10 +244,6 @@ function inCommon({ fields }: ShownRecord, record: RecordFields): number {
   const title = fields.find(({ name }) => name === "short_description")?.value.toLowerCase() ?? "";
   const words = displayValue(record, "short_description").toLowerCase().match(/[\p{L}\p{N}]{4,}/gu) ?? [];
   return new Set(words.filter((word) => title.includes(word))).size;
-}
-
-function isResolved(row: RecordFields): boolean {
-  return resolvedStates[storedValue(row, "sys_class_name")] === storedValue(row, "state");
 }
 
 /** All of one kind; tables that are closed here, or to the person, are left out and named. */
@@ -298,7 +295,11 @@ export async function readRelated(
     }
     isCut ||= rows.value.next !== null;
     const own = { origin: instance.origin, names };
-    const shown = kind === "work" ? rows.value.rows.filter((row) => !isResolved(row)) : rows.value.rows;
+    const { states } = await resolvedStates(parts, kind === "work" ? ["incident", "problem"] : [], person);
+    const shown = rows.value.rows.filter((row) => {
+      const resolved = states.get(storedValue(row, "sys_class_name"));
+      return resolved === undefined || resolved !== storedValue(row, "state");
+    });
     done += rows.value.rows.length - shown.length;
     records.push(...shown.map((row) => toShownRecord(table, withoutHeading(row), own)));
   }

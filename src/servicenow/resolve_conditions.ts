@@ -9,7 +9,6 @@ import {
   distinctChoices,
   listChoices,
   notAmongKnown,
-  resolvedStates,
   unlistedChoice,
   valuesOfChoice,
 } from "./choices.ts";
@@ -27,6 +26,7 @@ import {
   toQueryValue,
 } from "./conditions.ts";
 import { datesOf, queryMoment } from "./dates.ts";
+import { resolvedStates } from "./states.ts";
 
 /** Terms of a query, and the same in words: what was understood. */
 interface ResolvedConditions {
@@ -156,7 +156,7 @@ async function choiceTerm(
   const { operator, value } = comparison;
   const isOpen = operator === "=" && isOpenState(found, value);
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
-  if (isOpen && !isLabel) return success(openTerm(found.owner.table));
+  if (isOpen && !isLabel) return success(await openTerm(parts, found.owner.table, person));
   const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
   if (isText) return textTerm(path, comparison);
   const values = await alternatives(value, async (part) => {
@@ -278,11 +278,21 @@ function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
 }
 
 /** What is open: active and not resolved. On the table of all tasks, "Open" is the label of a state of some kinds only. */
-function openTerm(owner: string): { readonly term: string; readonly words: string } {
-  const resolved = Object.entries(resolvedStates).flatMap(([table, state]) =>
-    owner === "task" ? [`sys_class_name!=${table}^ORstate!=${state}`] : table === owner ? [`state!=${state}`] : []
+async function openTerm(
+  parts: DeskParts,
+  owner: string,
+  person: Person,
+): Promise<{ readonly term: string; readonly words: string }> {
+  const { states, isAssumed } = await resolvedStates(
+    parts,
+    owner === "task" ? ["incident", "problem"] : [owner],
+    person,
   );
-  return { term: ["active=true", ...resolved].join("^"), words: "state is open (active and not resolved)" };
+  const resolved = [...states].map(([table, state]) =>
+    owner === "task" ? `sys_class_name!=${table}^ORstate!=${state}` : `state!=${state}`
+  );
+  const doubt = isAssumed ? ", by the states of the base system: this instance does not show its own" : "";
+  return { term: ["active=true", ...resolved].join("^"), words: `state is open (active and not resolved${doubt})` };
 }
 
 /** Whether it can be an alternative: `^OR` binds single terms. */

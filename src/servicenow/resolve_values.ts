@@ -112,7 +112,10 @@ export async function resolveValues(
     const column = await namedColumn(parts, columns, given, person);
     if (column === null) return invalidInput(unknownColumn(columns, given));
     if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
-    const one = await resolveValue(parts, { columns, column, value, record }, person);
+    const changed = new Set(resolved.map(({ name }) => name));
+    const kept = Object.keys(record).filter((name) => !changed.has(name)).map((name) => storedValue(record, name));
+    const others = [...resolved.map(({ stored }) => stored), ...kept];
+    const one = await resolveValue(parts, { columns, column, value, record, others }, person);
     if (!one.ok) return one;
     const { isText = false, ...resolution } = one.value;
     if (isText && next !== undefined) return invalidInput(linesAfterText(column.name, next, "values"));
@@ -130,11 +133,13 @@ type Choices = ColumnChoices["choices"];
 
 async function resolveValue(
   parts: DeskParts,
-  { columns, column, value, record }: {
+  { columns, column, value, record, others }: {
     readonly columns: TableColumns;
     readonly column: Column;
     readonly value: string;
     readonly record: RecordFields;
+    /** What other fields hold. */
+    readonly others: readonly string[];
   },
   person: Person,
 ): Promise<Value> {
@@ -161,7 +166,9 @@ async function resolveValue(
     if (!known.ok) return known;
     const { choices, isWhole } = known.value;
     if (choices.length > 0 && (isWhole || valuesOfChoice(value, choices).length > 0)) {
-      return choiceValue(name, value, choices);
+      // one label may stand for several values, each with another value of the field that it depends on
+      const offered = choices.filter(({ dependsOn = "" }) => dependsOn === "" || others.includes(dependsOn));
+      return choiceValue(name, value, valuesOfChoice(value, offered).length > 0 ? offered : choices);
     }
     if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices }, person);
   }

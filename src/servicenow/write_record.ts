@@ -1,6 +1,6 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
 import type { DeskParts, Person } from "./table_api.ts";
-import { storedValue } from "./field_values.ts";
+import { oneLine, storedValue } from "./field_values.ts";
 import {
   type ChangeReport,
   type CreateRequest,
@@ -12,23 +12,17 @@ import {
 import { choicesOfColumn, listChoices } from "./choices.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
 import { type GivenValue, parseValueLines, type ResolvedValue, resolveValues } from "./resolve_values.ts";
-import { type Result, success } from "../lib/result.ts";
+import { failure, type Result, success } from "../lib/result.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { shownValue } from "./search.ts";
-import { finishedReport, plannedReport, refusalOfWrite } from "./change_report.ts";
+import { finishedReport, plannedReport } from "./change_report.ts";
+import { fieldsOfState, nextStates } from "./states.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 
 // Fields that a record must have before the instance takes a change, as far as they can be known before it is sent.
 
-/** The base system's data policies for work that is put on hold, resolved or closed: by table and state. */
-const closing: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-  incident: { "3": ["hold_reason"], "6": ["close_code", "close_notes"], "7": ["close_code", "close_notes"] },
-  problem: { "106": ["resolution_code", "cause_notes", "fix_notes"] },
-  change_request: { "3": ["close_code", "close_notes"] },
-  change_task: { "3": ["close_code"] },
-};
-/** What they ask of each new record. */
+/** What the base system's data policies ask of each new record. */
 const creating: Readonly<Record<string, readonly string[]>> = {
   incident: ["short_description", "caller_id"],
   problem: ["short_description"],
@@ -37,11 +31,12 @@ const creating: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Names of mandatory fields that neither the record nor the change fills. */
-function missingFields(
+async function missingFields(
+  parts: DeskParts,
   { table, columns, source }: TableColumns,
-  values: readonly ResolvedValue[],
-  record: RecordFields | null,
-): readonly string[] {
+  { values, record }: { readonly values: readonly ResolvedValue[]; readonly record: RecordFields | null },
+  person: Person,
+): Promise<readonly string[]> {
   const filled = (name: string): boolean => {
     const given = values.find((value) => value.name === name);
     return (given === undefined ? record === null ? "" : storedValue(record, name) : given.stored) !== "";
@@ -53,7 +48,7 @@ function missingFields(
   for (const { name, column } of values) if (column.mandatory) wanted.add(name);
   const state = values.find(({ name }) => name === "state")?.stored ?? "";
   const known = new Set(columns.map(({ name }) => name));
-  for (const name of closing[table]?.[state] ?? []) if (known.has(name)) wanted.add(name);
+  for (const name of await fieldsOfState(parts, table, state, person)) if (known.has(name)) wanted.add(name);
   return [...wanted].filter((name) => !filled(name));
 }
 
@@ -109,19 +104,20 @@ export async function updateRecord(
 /** Changes a record that was found, and says what came of it. */
 async function writeChange(
   parts: DeskParts,
-  { found: { table, sysId, record: before }, given, dryRun }: {
+  { found, given, dryRun }: {
     readonly found: FoundRecord;
     readonly given: readonly GivenValue[];
     readonly dryRun: boolean;
   },
   person: Person,
 ): Answer {
+  const { table, sysId, record: before } = found;
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
   const resolved = await resolveValues(parts, columns.value, given, person, before);
   if (!resolved.ok) return resolved;
   const values = resolved.value;
-  const missing = missingFields(columns.value, values, before);
+  const missing = await missingFields(parts, columns.value, { values, record: before }, person);
   if (missing.length > 0) {
     const choices = await choicesOfMissing(parts, columns.value, missing, person);
     return invalidInput(`${missing.join(" and ")} must be given for this change${choices}. Nothing was sent`);
@@ -131,14 +127,38 @@ async function writeChange(
   if (dryRun) return success(planned);
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
   const after = await parts.tableApi.update(table, sysId, body, person);
-  if (!after.ok) return refusalOfWrite(after.error, before);
+  if (!after.ok) return await refusalOfWrite(parts, found, after.error, person);
   parts.seen.note(person, after.value);
   const report = finishedReport(planned, { before, after: after.value, origin, values });
-  const [from, to] = [before, after.value].map((record) => Number(storedValue(record, "sys_mod_count")));
-  if (from === undefined || to === undefined || !(to > from + 1)) return success(report);
-  const note = `Version ${from} became ${to}: another change came between the look and the write, a colleague's or a ` +
-    "rule's, and may be overwritten. Read the record and its journal";
-  return success({ ...report, notes: [...report.notes, note] });
+  const notes = [...report.notes];
+  if (report.notTaken.some(({ name }) => name === "state")) {
+    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found, person)}`);
+  }
+  const [from = NaN, to = NaN] = [before, after.value].map((record) => Number(storedValue(record, "sys_mod_count")));
+  if (to > from + 1) {
+    notes.push(
+      `Version ${from} became ${to}: another change came between the look and the write, a colleague's or a ` +
+        "rule's, and may be overwritten. Read the record and its journal",
+    );
+  }
+  return success({ ...report, notes });
+}
+
+/** The instance's refusal, with what it does not say: which state the record is in, and that it is closed. */
+async function refusalOfWrite(
+  parts: DeskParts,
+  found: FoundRecord,
+  error: ServicenowFailure,
+  person: Person,
+): Promise<{ readonly ok: false; readonly error: ServicenowFailure }> {
+  const state = oneLine(shownValue(found.record, "state"));
+  if (error.reason !== "forbidden" || error.said === undefined || state === "") return failure(error);
+  const isClosed = storedValue(found.record, "active") === "false";
+  const next = await nextStates(parts, found, person);
+  return failure({
+    ...error,
+    said: `${error.said}.${next} The record is ${state}${isClosed ? ", and not active" : ""}`,
+  });
 }
 
 /** How a new record refers to the one it comes from, and that one to it. */
@@ -188,7 +208,7 @@ export async function createRecord(
   const number = source.value === null ? "" : shownValue(source.value.record, "number");
   const linked = added.value.map((value) => value.name === link?.forward ? { ...value, shown: number } : value);
   const values = [...resolved.value, ...linked];
-  const missing = missingFields(columns.value, values, null);
+  const missing = await missingFields(parts, columns.value, { values, record: null }, person);
   if (missing.length > 0) {
     const choices = await choicesOfMissing(parts, columns.value, missing, person);
     return invalidInput(`${table.value} must have ${missing.join(" and ")}${choices}. Nothing was sent`);
@@ -273,5 +293,5 @@ export async function addNote(
   if (after.ok) parts.seen.note(person, after.value);
   return after.ok
     ? success(finishedReport(planned, { before: record, after: after.value, origin, values }))
-    : refusalOfWrite(after.error, record);
+    : await refusalOfWrite(parts, found.value, after.error, person);
 }

@@ -260,3 +260,28 @@ Deno.test("a delegate decides for the one who named them, for the time and the w
   assert.match(await approve("eve"), new RegExp(`^${inPlace} [^]*state: Requested → Approved`));
   assert.equal(stored(desk, "change_request", sysIdOf("change_request 2"))["state"], "-2");
 });
+
+Deno.test("a choice that depends on another field is the one of that field's value", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const rows = desk.instance.tables.get("sys_choice");
+  for (const [at, category] of ["software", "hardware"].entries()) {
+    const own = {
+      name: "incident",
+      element: "subcategory",
+      value: `other_${category}`,
+      label: "Other",
+      language: "en",
+    };
+    const id = sysIdOf(`other ${at}`);
+    rows?.set(id, { sys_id: id, ...own, dependent_value: category, sequence: "9", inactive: "false" });
+  }
+  const subcategory = () =>
+    [...desk.instance.tables.get("incident")?.values() ?? []]
+      .find(({ number }) => number === "INC0010016")?.["subcategory"];
+  const update = (values: object) => desk.text("servicenow_update", { id: "INC0010016", values });
+  await update({ category: "Hardware", subcategory: "Other" });
+  assert.equal(subcategory(), "other_hardware");
+  await update({ category: "Software" });
+  await update({ subcategory: "Other" });
+  assert.equal(subcategory(), "other_software");
+});

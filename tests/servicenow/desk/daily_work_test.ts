@@ -104,17 +104,22 @@ Deno.test("what waits for me includes what ServiceNow delegates to me, and says 
 Deno.test("a state that does not follow is refused with those that usually do, and describe lists them", async () => {
   await using desk = await openDesk();
   const described = await desk.text("servicenow_describe", { table: "change_request", field: "state" });
-  assert.match(described, /usual moves of the base system; this instance may have others:/);
+  assert.match(described, /^Usual in the base system, and perhaps not in this instance:$/m);
   assert.match(described, /^normal, from New to Assess, Canceled$/m);
   const made = await desk.text("servicenow_create", {
     table: "change_request",
     values: { short_description: "Replace the disk", type: "Normal", assignment_group: "Network" },
   });
   const number = /CHG\d+/.exec(made)?.[0] ?? "";
-  const refused = await desk.text("servicenow_update", { id: number, values: { state: "Implement" } });
-  assert.match(refused, /Usual in the base system: normal, from New to Assess, Canceled\. The record is New/, refused);
+  const refuse = () => desk.text("servicenow_update", { id: number, values: { state: "Implement" } });
+  assert.match(await refuse(), /ServiceNow lets it go from New to Assess, Canceled\. The record is New/);
+  desk.instance.habits.closedApis = ["sn_chg_rest"];
+  assert.match(
+    await refuse(),
+    /Usual in the base system, [^:]*: normal, from New to Assess, Canceled\. The record is New/,
+  );
   const whole = await desk.text("servicenow_describe", { table: "incident" });
-  assert.doesNotMatch(whole, /usual moves/);
+  assert.doesNotMatch(whole, /Usual in/);
 });
 
 Deno.test("open SLAs, soonest breach first", async () => {
@@ -180,4 +185,49 @@ Deno.test("include=similar finds resolved incidents with the title's words, the 
   assert.match(text, /The server room is warm/);
   assert.ok(!text.slice(text.indexOf("similar (")).includes("INC0010001"));
   assert.match(await desk.text("servicenow_get_record", { id: "CHG0030001", include: "similar" }), /has no similar/);
+});
+
+Deno.test("states are those of the instance: its flows are told, and what the base system has by other names is not assumed", async () => {
+  await using desk = await openDesk({ instance: { data: "desk" } });
+  const describe = (table: string) => desk.text("servicenow_describe", { table, field: "state" });
+  const flow = {
+    sys_id: sysId("sf".replace("s", "5")),
+    table: "incident",
+    starting_state: "1",
+    ending_state: "3",
+    active: "true",
+  };
+  desk.instance.tables.set("sf_state_flow", new Map([[flow.sys_id, flow]]));
+  assert.match(await describe("incident"), /By the state flows of this instance:\nincident, from New to On Hold$/);
+  assert.match(await describe("problem"), /Usual in the base system/);
+  assert.match(await describe("sc_task"), /Which state may follow which is NOT known/);
+
+  await using other = await openDesk({ instance: { data: "desk" } });
+  // an instance where 6 is a state of work that goes on
+  for (const choice of other.instance.tables.get("sys_choice")?.values() ?? []) {
+    const isState = choice["name"] === "incident" && choice["element"] === "state" && choice["value"] === "6";
+    if (isState) choice["label"] = "Waiting for parts";
+  }
+  const resolved = [...other.instance.tables.get("incident")?.values() ?? []].find((each) =>
+    each["state"] === "6" && each["active"] === "true"
+  );
+  assert.ok(resolved !== undefined);
+  const open = await other.text("servicenow_search", { table: "incident", where: "state=open", limit: 50 });
+  assert.ok(open.includes(resolved["number"] ?? ""), open);
+  const told = await other.text("servicenow_update", { id: "INC0010016", values: { state: "Waiting for parts" } });
+  assert.doesNotMatch(told, /must be given for this change/, "what the base system asks for is not asked for");
+  assert.doesNotMatch(
+    await other.text("servicenow_describe", { table: "incident", field: "state" }),
+    /Resolved|to .*parts/,
+  );
+});
+
+Deno.test("where the instance shows no states, open work is told by those of the base system, and said to be so", async () => {
+  await using desk = await openDesk({ instance: { data: "desk", habits: { metadata: "admin_only" } } });
+  for (const table of ["incident", "task"]) {
+    assert.match(
+      await desk.text("servicenow_search", { table, where: "state=open" }),
+      /state is open \(active and not resolved, by the states of the base system: this instance does not show its own\)/,
+    );
+  }
 });
