@@ -6,13 +6,13 @@ import {
   pathsOf,
   type Pending,
   proofOf,
-  showConsent,
   showSignIn,
   signedInByPage,
   signedInFor,
 } from "./interaction.ts";
 import { hashSecret, randomId } from "../lib/random_secret.ts";
-import { servicenowOfferPage } from "./consent_page.ts";
+import { showConsent } from "./consent_page.ts";
+import { html, pageResponse } from "../lib/page.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {
   answeredRequests,
@@ -72,14 +72,28 @@ async function keepApproval(
   });
 }
 
-function showOffer(options: InteractionOptions, pending: Pending, signedIn: SignedIn): Response {
-  return servicenowOfferPage({
-    action: pathsOf(options.issuer).consent,
-    handle: pending.handle,
-    userId: signedIn.account.id,
-    proof: proofOf(options, pending, signedIn.account),
-    clientName: pending.client.name,
-    instanceOrigin: options.servicenow?.instance.origin ?? "",
+/** The page after consent: link an account at the instance now, or later. */
+function showOffer(options: InteractionOptions, pending: Pending, { account }: SignedIn): Response {
+  return pageResponse({
+    title: "Link your ServiceNow account",
+    formsLeave: true,
+    body: html`
+      <h1>Link your ServiceNow account</h1>
+      <p>You allowed “${pending.client.name}” to use ServiceNow. It acts there as you, with your own rights only, so it
+        needs your account at <strong class="mono">${new URL(options.servicenow?.instance.origin ?? "")
+          .host}</strong>.</p>
+      <p class="quiet">You sign in to ServiceNow and come back here, and then to the application. Until an account is
+        linked, the application cannot use ServiceNow.</p>
+      <form method="post" action="${pathsOf(options.issuer).consent}">
+        <input type="hidden" name="request" value="${pending.handle}">
+        <input type="hidden" name="account" value="${account.id}">
+        <input type="hidden" name="proof" value="${proofOf(options, pending, account)}">
+        <div class="actions">
+          <button type="submit" name="decision" value="link">Link your ServiceNow account now</button>
+          <button type="submit" name="decision" value="later" class="plain">Later</button>
+        </div>
+      </form>
+    `,
   });
 }
 

@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import type { PasswordHasher } from "./password_hash.ts";
 import { type PasswordThrottle, verifyPassphrase } from "./sign_in.ts";
-import { type ConsolePage, type InteractionOptions, pathOfPage, showSignIn } from "./interaction.ts";
+import { type ConsolePage, type InteractionOptions, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
 import {
   type Browser,
   csrfToken,
@@ -15,7 +15,6 @@ import {
 } from "./browser_sessions.ts";
 import { ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
-import { signInPage } from "./sign_in_page.ts";
 import type { Log } from "../lib/log.ts";
 import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";

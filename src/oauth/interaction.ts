@@ -1,13 +1,10 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
 import { type Browser, type Browsers, csrfToken, type SignedIn } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import { type ConsentPage, consentPage } from "./consent_page.ts";
 import { errorPage } from "./error_page.ts";
-import { type SignInPage, signInPage } from "./sign_in_page.ts";
+import { type Html, html, pageResponse } from "../lib/page.ts";
 import { equalInConstantTime, hashSecret } from "../lib/random_secret.ts";
 import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
-import { usesServicenow } from "../lib/scopes.ts";
-import { refreshIdleLifetimeSeconds } from "./refresh_token.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 
 /** Shared by the browser endpoints. */
@@ -33,7 +30,7 @@ export interface InteractionOptions extends
 }
 
 /** A request that waits for a user, and its client. */
-interface Waiting {
+export interface Waiting {
   readonly handle: string;
   readonly request: AuthorizationRequest;
   readonly client: Client;
@@ -171,49 +168,73 @@ export async function showSignIn(
   });
 }
 
-/** The consent page of a waiting request. */
-export async function showConsent(
-  options: InteractionOptions,
-  waiting: Waiting,
-  signedIn: SignedIn,
-  extra: Pick<ConsentPage, "problem" | "cookies" | "ticked"> = {},
-): Promise<Response> {
-  const { client, request, handle } = waiting;
-  const { lifetimes, servicenow } = options;
-  const paths = pathsOf(options.issuer);
-  return consentPage({
-    action: paths.consent,
-    grantsPath: paths.grants,
-    otherAccountPath: `${paths.signIn}?${new URLSearchParams({ request: handle })}`,
-    lifetime: client.grantTypes.includes("refresh_token")
-      ? { seconds: lifetimes.refreshTokenLifetimeSeconds, idleSeconds: refreshIdleLifetimeSeconds }
-      : { seconds: lifetimes.accessTokenLifetimeSeconds, idleSeconds: null },
-    handle,
-    proof: proofOf(options, waiting, signedIn.account),
-    clientName: client.name,
-    identity: identityOf(client),
-    redirectUri: request.redirectUri,
-    resource: request.resource,
-    workspace: request.scopes.some((name) => name.startsWith("files:"))
-      ? options.workspaceOf?.(signedIn.account.id) ?? null
-      : null,
-    userId: signedIn.account.id,
-    userName: signedIn.account.displayName,
-    scopes: request.scopes,
-    servicenowAccount: servicenow === undefined || !usesServicenow(request.scopes)
-      ? null
-      : await servicenow.instance.status(signedIn.account.id),
-    ...extra,
-  });
+interface SignInPage {
+  readonly action: string;
+  /** Binds the form to this browser: the waiting request's handle, or a CSRF token. */
+  readonly hidden: readonly (readonly [name: string, value: string])[];
+  readonly purpose:
+    | { readonly kind: "request"; readonly clientName: string }
+    | { readonly kind: "grants" | "servicenowLink" | "console" | "act" };
+  readonly askUserName: boolean;
+  readonly userName?: string;
+  readonly problem?: string;
+  readonly status?: number;
+  readonly retryAfterSeconds?: number;
+  readonly cookies?: readonly string[];
 }
 
-function identityOf(client: Client): ConsentPage["identity"] {
-  switch (client.origin) {
-    case "registered":
-      return { kind: "unverified" };
-    case "operator":
-      return { kind: "operator" };
-    case "metadata_document":
-      return { kind: "domain", domain: new URL(client.id).host };
+function purposeWords(purpose: SignInPage["purpose"]): Html {
+  switch (purpose.kind) {
+    case "request":
+      return html`“${purpose.clientName}” wants access. Sign in to decide what it may do.`;
+    case "grants":
+      return html`Sign in to see which applications have access, and to revoke it.`;
+    case "console":
+      return html`Sign in to see what your agents do, and to decide what they may do.`;
+    case "act":
+      return html`You were signed out. Sign in, and what you asked for is done.`;
+    case "servicenowLink":
+      return html`First sign in to this server, so that it knows whose account it links. You sign in to ServiceNow
+        after that.`;
   }
+}
+
+export function signInPage(page: SignInPage): Response {
+  const { problem, status, retryAfterSeconds, cookies } = page;
+  const described = problem === undefined ? html`` : html`
+    aria-invalid="true" aria-describedby="problem"
+  `;
+  const focus = html`autofocus`;
+  const focusName = page.askUserName && (page.userName ?? "") === "" ? focus : null;
+  const userName = page.askUserName
+    ? html`
+      <label class="field" for="username">User name</label>
+      <input type="text" id="username" name="username" value="${page.userName ?? ""}" autocomplete="username"
+        autocapitalize="none" spellcheck="false" required maxlength="64" aria-describedby="who" ${focusName}>
+      <p class="hint" id="who">The person who set up this server is <code>owner</code>.</p>
+    `
+    // Hidden: password managers store the passphrase under it.
+    : html`<input type="text" name="username" value="owner" autocomplete="username" readonly hidden>`;
+  const title = page.purpose.kind === "servicenowLink" ? "Link your ServiceNow account" : "Sign in";
+  return pageResponse({
+    title,
+    ...(status === undefined ? {} : { status }),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(cookies === undefined ? {} : { cookies }),
+    body: html`
+      <h1>${title}</h1>
+      <p class="quiet">${purposeWords(page.purpose)}</p>
+      ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
+      <form method="post" action="${page.action}">
+        ${page.hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+        ${userName}
+        <label class="field" for="passphrase">Passphrase</label>
+        <input type="password" id="passphrase" name="passphrase" autocomplete="current-password" required
+          maxlength="1024" ${focusName === null ? focus : null}${described}>
+        <div class="actions"><button type="submit">Sign in</button></div>
+      </form>
+      ${problem === undefined ? null : html`<p class="hint">Forgotten it? The operator of this server can set a new one
+        with the command <code>users reset NAME</code>.</p>`}
+    `,
+  });
 }

@@ -184,6 +184,16 @@ Deno.test("the page shows client, redirect host, resource, scopes in plain words
   ) assert.ok(page.includes(text), text);
 });
 
+Deno.test("who vouches for the application's name is shown before the decision, wherever it is redirected to", async () => {
+  await using harness = await startHarness();
+  for (const redirect_uri of ["http://127.0.0.1:4711/callback", "https://client.test/callback"]) {
+    const { client_id } = await register(harness, { redirect_uris: [redirect_uri] });
+    const page = await reachConsent(openBrowser(harness), authorizePath(client_id, { redirect_uri }));
+    const before = page.slice(0, page.indexOf('value="allow"'));
+    assert.match(before, /Name not verified/, redirect_uri);
+  }
+});
+
 Deno.test("the person can untick scopes; with none ticked the page asks again", async () => {
   await using harness = await startHarness();
   const { client, browser, page } = await openConsent(harness);
