@@ -5,7 +5,7 @@
 import process from "node:process";
 import { type AuditFilter, searchAudit } from "../src/audit/search.ts";
 import { verifyAudit } from "../src/audit/verify.ts";
-import { createChainWriter, readCallsOfDay } from "../src/audit/chain_writer.ts";
+import { createChainWriter, readCallsOfDay } from "../src/audit/chain.ts";
 import { createAuditRecorder } from "../src/audit/recorder.ts";
 import { emptyLine, encodeLine, lineOfRequest } from "../src/audit/line.ts";
 import { createSecretBox } from "../src/lib/secrets.ts";

@@ -1,6 +1,6 @@
 /** What other parts use of audit. */
 
-export { type AuditParts, readCallsOfDay } from "./chain_writer.ts";
+export { type AuditParts, readCallsOfDay } from "./chain.ts";
 export { type AuditLine, callEvent, lineOfLog, lineOfRequest, touchedBy } from "./line.ts";
 export type { Counts, LimitName, Metrics } from "./metrics.ts";
 export { observeStorage } from "./observed_storage.ts";

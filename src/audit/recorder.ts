@@ -2,7 +2,7 @@
  * The way into the stored audit: a bounded queue, which is written in the background. A call pays for the text of its
  * line. Lines that find the queue full are lost; a line of their own says how many.
  */
-import { type AuditParts, createChainWriter, type NewBatch } from "./chain_writer.ts";
+import { type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 

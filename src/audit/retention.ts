@@ -4,6 +4,7 @@
  * checked first, so that the checkpoint does not vouch for lines that were changed before.
  */
 import {
+  type AuditParts,
   batchesOf,
   batchKey,
   bytesOf,
@@ -19,7 +20,6 @@ import {
   parseChain,
   sealHead,
 } from "./chain.ts";
-import type { AuditParts } from "./chain_writer.ts";
 import type { AuditSettings } from "./mod_settings.ts";
 import type { StorageKey } from "../storage/mod.ts";
 

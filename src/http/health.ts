@@ -56,7 +56,7 @@ function respond(ok: boolean, body: Readonly<Record<string, string | undefined>>
 
 // Whether the storage can be read and written, for `/health`: tried, but not more often than is worth it.
 
-/** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see circuit.ts. */
+/** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see createCircuit. */
 const probeLifetimeMs = 1_000;
 /** How long a caller waits for the storage. */
 const patienceMs = 900;

@@ -1,12 +1,225 @@
 /** Opens the storage that the settings ask for. */
+import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
+import { StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
-import type { Clock } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
+import type { Storage, StorageKey } from "./port.ts";
 import type { PostgresLocation } from "./database_url.ts";
-import { guardStorage } from "./guarded_storage.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage, StorageKey } from "./port.ts";
+
+// * A driver behind two circuits, one for reads and one for writes: a full disk is no reason to refuse what only reads.
+// Failed operations reject fast with `StorageUnavailableError`. The log says once that the database is unavailable, why,
+// and what to do, and once that it is back.
+
+// * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe
+// succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
+// caller after the recovery, and nothing runs without calls.
+
+/** Pause between a failed probe and the next. */
+const probePauseMs = 200;
+/** How long a call waits for a probe. */
+const probeMs = 1_000;
+
+interface CircuitOptions {
+  /** A cheap operation of the same kind. */
+  readonly probe: () => Promise<unknown>;
+  /** The error that replaces the driver's. */
+  readonly toFailure: (error: unknown) => StorageUnavailableError;
+  readonly timers: Timers;
+  /** A call without an answer for so long is a reason to probe; without an answer to that either, all calls fail. */
+  readonly hangMs?: number;
+  readonly onOpen: (failure: StorageUnavailableError) => void;
+  readonly onClose: () => void;
+}
+
+export interface Circuit {
+  /** Whether the last known outcome is a failure. */
+  readonly isOpen: boolean;
+  /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) is passed on unchanged. */
+  run<T>(step: () => Promise<T>): Promise<T>;
+  /** Fails every later call: no probe can tell that this was repaired. */
+  breakForGood(failure: StorageUnavailableError): void;
+}
+
+/** Whether an error says that the call was wrong, not the database. */
+function isCallersMistake(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
+/** One unreadable record does not mean that the others are. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
+}
+
+export function createCircuit(options: CircuitOptions): Circuit {
+  const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
+  const now = timers.elapsed;
+  const pause = createPause(timers);
+  const unanswered = new Set<(failure: StorageUnavailableError) => void>();
+  let failure: StorageUnavailableError | null = null;
+  let isBroken = false;
+  let trial: { readonly since: number; readonly ended: Promise<void> } | null = null;
+  let nextTrialAt = -Infinity;
+
+  const open = (found: StorageUnavailableError): StorageUnavailableError => {
+    if (isBroken) return failure ?? found;
+    if (failure === null) onOpen(found);
+    failure = found;
+    return found;
+  };
+  const close = (): void => {
+    if (failure === null || isBroken) return;
+    failure = null;
+    onClose();
+  };
+  const startTrial = (): void => {
+    const end = (found: StorageUnavailableError | null): void => {
+      trial = null;
+      nextTrialAt = now() + probePauseMs;
+      if (found === null) close();
+      else open(found);
+    };
+    trial = { since: now(), ended: probe().then(() => end(null), (error) => end(toFailure(error))) };
+  };
+  /** Waits for the present probe, or a new one, for as long as is fair; `false` when it has no answer yet. */
+  const tried = async (): Promise<boolean> => {
+    if (trial === null) startTrial();
+    if (trial === null) return true;
+    const { since, ended } = trial;
+    const left = since + probeMs - now();
+    if (left <= 0) return false;
+    const answered = new AbortController();
+    const settled = ended.then(() => answered.abort());
+    await Promise.race([settled, pause(left, answered.signal)]);
+    return answered.signal.aborted;
+  };
+  const failIfOpen = async (): Promise<void> => {
+    if (!isBroken && (trial !== null || now() >= nextTrialAt)) await tried();
+    if (failure !== null) throw failure;
+  };
+  const suspectHang = async (): Promise<void> => {
+    if (failure !== null || await tried() || trial === null) return;
+    const found = open(toFailure(new Error("the database does not answer")));
+    for (const reject of [...unanswered]) reject(found);
+  };
+  /** Like `step`, but rejects when the database hangs. */
+  const unlessHanging = <T>(step: () => Promise<T>, milliseconds: number): Promise<T> => {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const stopTimer = timers.every(milliseconds, () => void suspectHang());
+    unanswered.add(reject);
+    step().then(resolve, reject);
+    return promise.finally(() => {
+      stopTimer();
+      unanswered.delete(reject);
+    });
+  };
+  return {
+    get isOpen() {
+      return failure !== null;
+    },
+    async run(step) {
+      if (failure !== null) await failIfOpen();
+      try {
+        return await (hangMs === undefined ? step() : unlessHanging(step, hangMs));
+      } catch (error) {
+        if (isCallersMistake(error) || isUnreadable(error)) throw error;
+        throw open(error instanceof StorageUnavailableError ? error : toFailure(error));
+      }
+    },
+    breakForGood(found) {
+      if (isBroken) return;
+      onOpen(found);
+      failure = found;
+      isBroken = true;
+    },
+  };
+}
+
+/** The entry that a write probe writes. */
+const probeKey: StorageKey = ["health", "write"];
+/** Until an operator has repaired it. */
+const lostRetryAfterSeconds = 60;
+/** Between looks whether the database is lost, while nothing is written. */
+const lookEveryMs = 250;
+
+interface GuardOptions {
+  /** Describes a driver's error. */
+  readonly describe: (error: unknown) => Problem;
+  /** Says what makes writes vanish although the driver takes them. Asked before each write, and before it is acknowledged. */
+  readonly findLoss?: (() => Problem | null) | undefined;
+  readonly log?: Log | undefined;
+  readonly timers?: Timers;
+  /** See `CircuitOptions`. */
+  readonly hangMs?: number;
+}
+
+/** A storage that fails fast, and that refuses writes once they would be lost. */
+export function guardStorage(storage: Storage, options: GuardOptions): Storage {
+  const { describe, findLoss, log, timers = systemTimers, hangMs } = options;
+  const toFailure = (error: unknown): StorageUnavailableError => {
+    const { problem, remedy } = describe(error);
+    return new StorageUnavailableError(problem, { remedy, cause: error });
+  };
+  const circuit = (operations: "reads" | "writes", probe: () => Promise<unknown>): Circuit =>
+    createCircuit({
+      probe,
+      toFailure,
+      timers,
+      ...(hangMs === undefined ? {} : { hangMs }),
+      onOpen: ({ message, remedy }) =>
+        log?.write("error", "storage_unavailable", { operations, problem: message, remedy }),
+      onClose: () => log?.write("info", "storage_available", { operations }),
+    });
+  const reads = circuit("reads", () => storage.get(probeKey));
+  const writes = circuit("writes", () => storage.commit({ puts: [{ key: probeKey, value: true }] }));
+  /** Once found, every later write is refused. */
+  const lookForLoss = (): StorageUnavailableError | null => {
+    const loss = findLoss?.() ?? null;
+    if (loss === null) return null;
+    const failure = new StorageUnavailableError(loss.problem, {
+      remedy: loss.remedy,
+      retryAfterSeconds: lostRetryAfterSeconds,
+    });
+    writes.breakForGood(failure);
+    stopLooking();
+    return failure;
+  };
+  const requireKept = (): void => {
+    const failure = lookForLoss();
+    if (failure !== null) throw failure;
+  };
+  const write = <T>(step: () => Promise<T>): Promise<T> =>
+    writes.run(async () => {
+      requireKept();
+      const written = await step();
+      requireKept();
+      return written;
+    });
+  const stopLooking = findLoss === undefined ? () => {} : timers.every(lookEveryMs, () => void lookForLoss());
+  return {
+    get: (key) => reads.run(() => storage.get(key)),
+    list: (prefix, listOptions) => reads.run(() => storage.list(prefix, listOptions)),
+    commit: (batch) => write(() => storage.commit(batch)),
+    consume: (key) => write(() => storage.consume(key)),
+    changeCount() {
+      if (reads.isOpen) return reads.run(async () => await storage.changeCount());
+      try {
+        const counted = storage.changeCount();
+        return typeof counted === "number" ? counted : reads.run(() => counted);
+      } catch (error) {
+        if (isCallersMistake(error)) throw error;
+        return reads.run(() => Promise.reject(error));
+      }
+    },
+    watch: storage.watch,
+    sweep: (now) => write(() => storage.sweep(now)),
+    close() {
+      stopLooking();
+      return storage.close();
+    },
+  };
+}
 
 export interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
@@ -54,7 +267,7 @@ async function openGuardedSqlite(
   const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }, { watchPresence }] = await Promise.all([
     import("./sqlite_storage.ts"),
     import("./sqlite_database.ts"),
-    import("./sqlite_presence.ts"),
+    import("./sqlite_database.ts"),
   ]);
   const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
   const storage = openSqliteStorage({ path, clock, busyTimeoutMs, checks: log !== undefined });

@@ -2,7 +2,6 @@
  * The storage port: an ordered key-value store with versions, the same on SQLite and PostgreSQL.
  * Every implementation passes the one contract suite in tests/storage/contract.ts.
  */
-
 import { UnusableError } from "../lib/result.ts";
 
 /**
@@ -82,7 +81,7 @@ export interface Storage {
    * reads the entry. No change after this call goes untold: where the way to the database was lost for a while, all
    * watches are called once it is back. Neither expiry nor a sweep is a change.
    *
-   * Only the families of watched_families.ts can be watched; `TypeError` for others. Fit for thousands of keys.
+   * Only the families of watches.ts can be watched; `TypeError` for others. Fit for thousands of keys.
    */
   watch(key: StorageKey, onChange: () => void): () => void;
   /** Deletes the entries that had expired at `now` (milliseconds), and returns their number. */
@@ -95,7 +94,7 @@ export interface Storage {
  * What a driver may be given, the same for both: it bounds how long one commit holds its locks.
  */
 export const storageLimits = {
-  /** One key, escaped as key_text.ts does it: each part in UTF-8 plus one byte, characters up to `%` threefold. */
+  /** One key, as `encodeKey` gives it: each part in UTF-8 plus one byte, characters up to `%` threefold. */
   keyBytes: 1_024,
   /** One value, as JSON in UTF-8. */
   valueBytes: 524_288,
@@ -131,7 +130,7 @@ export function requireOwnFormat(found: number, place: string): void {
 }
 
 /** Whether a text has more bytes in UTF-8. Counted where it may: Node's counter takes 3 ms to load. */
-export function isOver(text: string, bytes: number): boolean {
+function isOver(text: string, bytes: number): boolean {
   return text.length * maxBytesOfUnit > bytes && Buffer.byteLength(text) > bytes;
 }
 
@@ -234,4 +233,80 @@ export function createIfAbsent(path: string): void {
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
     if (Deno.statSync(path).isDirectory) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
   }
+}
+
+// Checks a {@link Batch} against the limits and brings it into the form that drivers work with.
+
+/** A put whose value has become JSON. */
+interface PreparedPut {
+  readonly key: StorageKey;
+  readonly keyText: string;
+  readonly json: string;
+  /** Whole milliseconds since the epoch; `null`: the entry stays. */
+  readonly expiresAt: number | null;
+}
+
+/** A batch in which each key is written once. */
+interface PreparedBatch {
+  readonly checks: readonly { readonly key: StorageKey; readonly keyText: string; readonly version: string | null }[];
+  readonly puts: readonly PreparedPut[];
+  readonly deletes: readonly { readonly key: StorageKey; readonly keyText: string }[];
+  /** A check can never hold: it wants a version of a key under which nothing can be stored. */
+  readonly impossible: boolean;
+}
+
+/** Throws `TypeError` for what is not JSON or not a key, `RangeError` for what is over a limit; both before any write. */
+export function prepareBatch(batch: Batch): PreparedBatch {
+  const checks: { key: StorageKey; keyText: string; version: string | null }[] = [];
+  let impossible = false;
+  for (const { key, version } of batch.checks ?? []) {
+    const keyText = encodeKeyToRead(key);
+    if (keyText !== null) checks.push({ key, keyText, version });
+    else if (version !== null) impossible = true;
+  }
+  const puts = new Map<string, PreparedPut>();
+  for (const { key, value, expiresAt } of batch.puts ?? []) {
+    const keyText = encodeKey(key);
+    puts.set(keyText, { key, keyText, json: toJson(value), expiresAt: wholeMs(expiresAt) });
+  }
+  const deletes = new Map<string, { key: StorageKey; keyText: string }>();
+  for (const key of batch.deletes ?? []) {
+    const keyText = encodeKeyToRead(key);
+    if (keyText === null) continue;
+    puts.delete(keyText); // the port: deletes come after puts
+    deletes.set(keyText, { key, keyText });
+  }
+  const prepared = { checks, puts: [...puts.values()], deletes: [...deletes.values()], impossible };
+  requireWithinLimits(prepared);
+  return prepared;
+}
+
+function toJson(value: unknown): string {
+  const json: string | undefined = JSON.stringify(value); // throws TypeError for cycles and bigint
+  if (json === undefined) throw new TypeError("A stored value is JSON: neither undefined nor a function");
+  if (isOver(json, storageLimits.valueBytes)) {
+    throw new RangeError(`A stored value has at most ${storageLimits.valueBytes} bytes as JSON`);
+  }
+  return json;
+}
+
+function wholeMs(expiresAt: number | undefined): number | null {
+  if (expiresAt === undefined) return null;
+  const whole = Math.ceil(expiresAt);
+  if (!Number.isSafeInteger(whole)) throw new TypeError("expiresAt is a time in milliseconds since the epoch");
+  return whole;
+}
+
+function requireWithinLimits({ checks, puts, deletes }: Omit<PreparedBatch, "impossible">): void {
+  const refuse = (what: string, size: number, limit: number): never => {
+    throw new RangeError(`A batch has at most ${limit} ${what}; this one has ${size}`);
+  };
+  const { checks: maxChecks, writes: maxWrites, batchKeyBytes, batchValueBytes } = storageLimits;
+  if (checks.length > maxChecks) refuse("checks", checks.length, maxChecks);
+  const writes = puts.length + deletes.length;
+  if (writes > maxWrites) refuse("writes", writes, maxWrites);
+  const keys = [...checks, ...puts, ...deletes].map(({ keyText }) => keyText).join("");
+  if (isOver(keys, batchKeyBytes)) refuse("bytes of keys", Buffer.byteLength(keys), batchKeyBytes);
+  const values = puts.map(({ json }) => json).join("");
+  if (isOver(values, batchValueBytes)) refuse("bytes of values", Buffer.byteLength(values), batchValueBytes);
 }

@@ -12,6 +12,7 @@ import {
   decodeKey,
   encodeKeyToRead,
   listRange,
+  prepareBatch,
   requireOwnFormat,
   type Storage,
   type StorageKey,
@@ -27,7 +28,9 @@ import {
   type PostgresLimits,
   postgresLimits,
 } from "./postgres_connection.ts";
-import { prepareBatch } from "./prepare_batch.ts";
+
+/** Several installations can share a database by different schemas. */
+export const defaultSchema = "portcullis";
 
 // The tables and the one function that the PostgreSQL driver works with, in a schema of their own.
 
@@ -114,7 +117,7 @@ const anything = "*";
 interface PostgresStorageOptions {
   readonly location: PostgresLocation;
   readonly clock: Clock;
-  /** Several installations can share a database by different schemas. Default `portcullis`. */
+  /** Default {@link defaultSchema}. */
   readonly schema?: string;
   readonly limits?: Partial<PostgresLimits>;
   /** Called once when the server cannot be reached at first and the opening waits for it. */
@@ -129,7 +132,7 @@ interface Row {
 
 /** Connects, and makes the schema where there is none. Rejects with {@link UnusableError} when that cannot be. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
-  const { location, clock, schema = "portcullis", limits, onWait } = options;
+  const { location, clock, schema = defaultSchema, limits, onWait } = options;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
   const connection = connectPostgres(location, { ...postgresLimits, ...limits });
   try {

@@ -11,13 +11,13 @@ import {
   defaultBusyTimeoutMs,
   encodeKeyToRead,
   listRange,
+  prepareBatch,
   type Storage,
   type StorageKey,
   type StoredEntry,
 } from "./port.ts";
 import { parseStoredJson } from "../lib/system_fault.ts";
 import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
-import { prepareBatch } from "./prepare_batch.ts";
 
 // * Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
 // reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go

@@ -68,7 +68,7 @@ export function createKeyedWatches(start: () => () => void): KeyedWatches {
   };
   return {
     watch(key, onChange) {
-      if (!isWatchable(key)) throw new TypeError(`Entries of ${key[0]} cannot be watched: see watched_families.ts`);
+      if (!isWatchable(key)) throw new TypeError(`Entries of ${key[0]} cannot be watched: see storage/watches.ts`);
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return () => {}; // nothing is ever stored there
       let listeners = watched.get(keyText);

@@ -1,7 +1,6 @@
 /** What the stored audit promises on every storage. Each driver's test file runs this suite. */
 import assert from "node:assert/strict";
-import { readCallsOfDay } from "../../src/audit/chain_writer.ts";
-import { batchesKey, chainsKey } from "../../src/audit/chain.ts";
+import { batchesKey, chainsKey, readCallsOfDay } from "../../src/audit/chain.ts";
 import { searchAudit } from "../../src/audit/search.ts";
 import { trimAudit } from "../../src/audit/retention.ts";
 import { auditHeads, verifyAudit } from "../../src/audit/verify.ts";

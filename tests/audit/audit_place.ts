@@ -1,6 +1,6 @@
 /** A recorder with a clock of its own on a storage, and what tests ask of it. */
 import { type AuditRecorder, createAuditRecorder } from "../../src/audit/recorder.ts";
-import type { AuditParts } from "../../src/audit/chain_writer.ts";
+import type { AuditParts } from "../../src/audit/chain.ts";
 import { type AuditLine, emptyLine } from "../../src/audit/line.ts";
 import { type AuditFilter, type FoundLine, searchAudit } from "../../src/audit/search.ts";
 import type { LogFields } from "../../src/lib/log.ts";

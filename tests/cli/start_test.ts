@@ -113,7 +113,7 @@ const slowOfNode =
   /^(node:(async_hooks|buffer|crypto|fs|process|stream|timers|util)|ext:deno_node\/(crypto|fs|_process\/process|internal\/streams\/.*)\.)/;
 
 Deno.test("a server imports no slow module of Node before it listens", async () => {
-  const entries = ["app/run_in_worker", "storage/sqlite_storage", "storage/sqlite_presence"];
+  const entries = ["app/run_in_worker", "storage/sqlite_storage", "storage/sqlite_database"];
   for (const entry of entries) {
     const loaded = [...await loadedWith(`src/${entry}.ts`)];
     assert.ok(loaded.includes(`src/${entry}.ts`), "the graph was read");

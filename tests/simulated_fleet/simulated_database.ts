@@ -4,11 +4,11 @@ import {
   decodeKey,
   encodeKeyToRead,
   endOfRange,
+  prepareBatch,
   type RangeOptions,
   type StorageKey,
   type StoredEntry,
 } from "../../src/storage/port.ts";
-import { prepareBatch } from "../../src/storage/prepare_batch.ts";
 
 interface Row {
   readonly json: string;

@@ -1,7 +1,7 @@
 /** What fails fast, what waits, and when a database counts as back; in a time that the test moves. */
 import assert from "node:assert/strict";
 import { StorageUnavailableError } from "../../src/lib/system_fault.ts";
-import { type Circuit, createCircuit } from "../../src/storage/guarded_storage.ts";
+import { type Circuit, createCircuit } from "../../src/storage/open_storage.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
 
 interface Scene {

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { UnusableError } from "../../src/lib/result.ts";
 import { formerCommits, formerDatabase } from "../fixtures/former_database.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { guardStorage } from "../../src/storage/guarded_storage.ts";
+import { guardStorage } from "../../src/storage/open_storage.ts";
 import { describeSqliteFailure } from "../../src/storage/sqlite_database.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { put, testStorageContract } from "./contract.ts";

@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/lib/time.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
-import { createStoreKeys } from "../../src/files/store/records.ts";
+import { createStoreKeys } from "../../src/files/store/store.ts";
 import { openStoreWorkspace } from "../../src/files/store/store_workspace.ts";
 import { type OpenWorkspace, testWorkspaceContract } from "./contract.ts";
 import { testTrashContract } from "./trash_contract.ts";

@@ -3,8 +3,7 @@ import { createDigest, digestOf as contentDigestDigestOf } from "../../lib/secre
 import { failure, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../workspace/port.ts";
-import { findInStore, type Store } from "./context.ts";
-import { chunkBytes, chunksPerBatch, type FileRecord, parseChunk, toChunk } from "./records.ts";
+import { chunkBytes, chunksPerBatch, type FileRecord, findInStore, parseChunk, type Store, toChunk } from "./store.ts";
 import type { Put, StorageKey } from "../../storage/mod.ts";
 
 const maxReadAttempts = 5;

@@ -4,10 +4,8 @@ import { checkNewNames } from "../workspace/new_names.ts";
 import { childPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../workspace/port.ts";
 import type { Kept } from "../workspace/change.ts";
-import { applyChange, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
-import { goneFile } from "./sweep.ts";
-import { resolveInStore, type Store, type StorePlace, walkStore } from "./context.ts";
-import type { EntryRecord } from "./records.ts";
+import { applyChange, goneFile, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
+import { type EntryRecord, resolveInStore, type Store, type StorePlace, walkStore } from "./store.ts";
 
 /** How long the entries of a directory are judged before it is deleted. */
 const maxJudgeMilliseconds = 20_000;

@@ -13,14 +13,12 @@ import {
   type Workspace,
   type WorkspaceLimits,
 } from "../workspace/port.ts";
-import { receiveStoreFile } from "./receive.ts";
-import { sweepStore } from "./sweep.ts";
+import { copyStoreFile, receiveStoreFile, writeStoreFile } from "./write.ts";
+import { sweepStore } from "./change.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
-import { findInStore, listStoreDirectory, type RecordedChange, type Store } from "./context.ts";
+import { createStoreKeys, findInStore, listStoreDirectory, type RecordedChange, type Store } from "./store.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
-import { createStoreKeys } from "./records.ts";
 import { createStoredTrash, createStoreTrash, type StoreTrash } from "./trash.ts";
-import { copyStoreFile, writeStoreFile } from "./write.ts";
 
 interface StoreWorkspaceOptions {
   /** Stays open when the workspace is closed. */

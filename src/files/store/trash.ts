@@ -14,11 +14,29 @@ import {
 import { checkNewNames } from "../workspace/new_names.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, TrashLimits } from "../workspace/port.ts";
-import { applyChange, keptBytes, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
-import { goneOf, sweepDropped } from "./sweep.ts";
-import { findInStore, type RecordedChange, resolveInStore, type Store, walkStore } from "./context.ts";
+import {
+  applyChange,
+  goneOf,
+  keptBytes,
+  keyAt,
+  putBelow,
+  type StoreChange,
+  storedIdentityOf,
+  storedKeptOf,
+  sweepDropped,
+} from "./change.ts";
+import {
+  changeOfKey,
+  type EntryRecord,
+  findInStore,
+  parseChange,
+  parseStep,
+  type RecordedChange,
+  resolveInStore,
+  type Store,
+  walkStore,
+} from "./store.ts";
 import { makeStoreDirectory, moveStoreEntry, nothing, removeStoreEntry } from "./rearrange.ts";
-import { changeOfKey, type EntryRecord, parseChange, parseStep } from "./records.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { readRange } from "./content.ts";
 import { cutStoreFile } from "./write.ts";

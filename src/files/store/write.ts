@@ -3,10 +3,16 @@ import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
-import type { Left, Passage } from "../workspace/change.ts";
-import { applyChange, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
-import { goneFile } from "./sweep.ts";
 import {
+  type ArrivingContent,
+  type Left,
+  maxArriving,
+  type Passage,
+  type ReceiveOptions,
+} from "../workspace/change.ts";
+import { applyChange, goneFile, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
+import {
+  createContentStaging,
   dropGeneration,
   maxUnstagedBytes,
   MissingChunk,
@@ -14,8 +20,7 @@ import {
   stageContent,
   type StagedContent,
 } from "./content.ts";
-import { findInStore, resolveInStore, type Store, type StorePlace } from "./context.ts";
-import type { FileRecord } from "./records.ts";
+import { type FileRecord, findInStore, resolveInStore, type Store, type StorePlace } from "./store.ts";
 
 const maxAppendAttempts = 50;
 
@@ -95,7 +100,7 @@ export async function copyStoreFile(
 }
 
 /** The place of a file that is to be written. */
-export async function findWritable(
+async function findWritable(
   store: Store,
   path: WorkspacePath,
 ): Promise<Outcome<StorePlace & { readonly entry: FileRecord | null }>> {
@@ -187,7 +192,7 @@ async function stageAndPut(
 }
 
 /** The same for a content that is staged. */
-export async function putStaged(
+async function putStaged(
   store: Store,
   path: WorkspacePath,
   { record, puts, deletes, isExtended = false, passages }:
@@ -234,4 +239,51 @@ export async function putStaged(
   });
   if (written.ok) store.change?.leftAt.set(path.text, record.generation);
   return written;
+}
+
+// Contents of the store-backed workspace that arrive in pieces: they are staged as they come, outside the quota.
+
+/** So much may arrive before the quota is looked at again. */
+const bytesBetweenLooks = 1024 * 1024;
+
+/** Changes or creates the file at `path` once all of `content` is there. */
+export async function receiveStoreFile(
+  store: Store,
+  path: WorkspacePath,
+  content: ArrivingContent,
+  { mode, ifMatch }: ReceiveOptions = {},
+): Promise<Outcome<WrittenFile>> {
+  const check = (current: FileRecord | null): Outcome<null> => {
+    if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
+    const isOther = ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase();
+    return isOther ? failure({ reason: "conflict" }) : success(null);
+  };
+  const place = await findWritable(store, path);
+  if (!place.ok) return place;
+  const { entry } = place.value;
+  const checked = check(entry); // before a byte is taken
+  if (!checked.ok) return checked;
+  const { arriving } = store;
+  const limitBytes = maxArriving(store.limits);
+  const staging = createContentStaging(store);
+  let seenBytes = 0;
+  let isPlaced = false;
+  try {
+    for await (const piece of content) {
+      const bytes = staging.sizeBytes + piece.byteLength;
+      if (bytes > limitBytes) return failure({ reason: "too_large", sizeBytes: bytes, limitBytes });
+      arriving.bytes += piece.byteLength;
+      await staging.add(piece);
+      if (bytes < seenBytes) continue;
+      seenBytes = bytes + bytesBetweenLooks;
+      const room = await requireRoom(store, arriving.bytes - (entry?.sizeBytes ?? 0));
+      if (!room.ok) return room;
+    }
+    const placed = await putStaged(store, path, staging.finish(), check);
+    isPlaced = placed.ok;
+    return placed;
+  } finally {
+    arriving.bytes -= staging.sizeBytes;
+    if (!isPlaced) await staging.drop();
+  }
 }
