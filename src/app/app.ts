@@ -158,9 +158,9 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     extraTools: extraTools.map(offered),
     resources: toolbox.resources,
     prompts: toolbox.prompts,
-    noteClient(principal, name) {
+    noteClient(principal, name, readsStreams) {
       records.attempts.noteName(principal, name);
-      return profiles.noteName(principal, name);
+      return profiles.noteName(principal, name, readsStreams);
     },
     nameOfClient,
     toolCalls: limits.toolCalls,

@@ -34,6 +34,7 @@ import {
   kindOfMessage,
   type McpAnswer,
   type McpServer,
+  modernVersion,
   type Profile,
   type PublicExchange,
   refusalCode,
@@ -200,7 +201,7 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
     missingToken(request: Request): string;
   };
   /** Whose habits the answers follow. */
-  readonly profileOf: (principal: Principal, isInSession: boolean) => Profile | Promise<Profile>;
+  readonly profileOf: (principal: Principal, isApart: boolean) => Profile | Promise<Profile>;
   /** The same for callers without a token. */
   readonly publicProfile: Profile;
   /** A name for the request, for audit and log. */
@@ -261,7 +262,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
       case "no_token":
         return handleWithoutToken(request, peer);
       case "principal":
-        return whenReady(profileOf(auth.principal, headerOf(request, "mcp-session-id") !== null), (profile) => {
+        return whenReady(profileOf(auth.principal, isApart(request)), (profile) => {
           const exchange = new HttpExchange(request, createRequestId(), profile, auth.principal);
           return request.method === "POST" ? handlePost(request, exchange, peer) : handleOther(request, exchange);
         });
@@ -414,4 +415,9 @@ const smallAnswerCharacters = 65_536;
 function isJson(contentType: string | null): boolean {
   if (contentType === "application/json") return true;
   return contentType !== null && /^\s*application\/json\s*(;|$)/i.test(contentType);
+}
+
+/** Whether the request is in a session, or of the revision whose requests say themselves whose they are. */
+function isApart(request: Request): boolean {
+  return headerOf(request, "mcp-session-id") !== null || headerOf(request, "mcp-protocol-version") === modernVersion;
 }

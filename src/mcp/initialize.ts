@@ -59,7 +59,7 @@ export interface OpeningOptions {
   readonly features: ServerFeatures;
   readonly sessions: Sessions;
   /** Takes note of a client's name and returns the profile to use from here on. */
-  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
+  readonly noteClient?: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile;
 }
 
 /** Who a client says it is. It may say nothing: then both are `null`. */
@@ -75,7 +75,7 @@ interface ClientIdentity {
 export async function answerInitialize(options: OpeningOptions, call: Call): Promise<JsonAnswer> {
   const { request: { params }, exchange, principal } = call;
   const { name } = clientIdentity(params);
-  const profile = options.noteClient?.(principal, name) ?? exchange.profile;
+  const profile = options.noteClient?.(principal, name, exchange.acceptsStream) ?? exchange.profile;
   const hasSession = profile.streams && exchange.acceptsStream;
   const { revision, answer } = openWith(options, call, principal, hasSession);
   if (!hasSession) return answer;

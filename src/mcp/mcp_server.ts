@@ -43,7 +43,7 @@ export interface McpServerOptions {
   /** Sees calls while they run, and may stop them. */
   readonly callWatch?: CallWatch;
   /** Takes note of a client's name and returns the profile to use from here on; see `createProfiles`. */
-  readonly noteClient?: (principal: Principal, clientName: string | null) => Profile;
+  readonly noteClient?: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile;
   /** Calls back when the principal's token is revoked, which ends its streams, until the returned function is called. */
   readonly watchToken?: (principal: Principal, onRevoked: () => void) => () => void;
   readonly clock?: Clock;

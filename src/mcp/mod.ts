@@ -4,7 +4,7 @@ export type { Exchange, PublicExchange } from "./call.ts";
 export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./initialize.ts";
-export { errorText, kindOfMessage, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
+export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpcErrorCode } from "./jsonrpc.ts";
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export type { Frame, FrameReader, McpAnswer } from "./message_stream.ts";

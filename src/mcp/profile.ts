@@ -72,15 +72,19 @@ export interface ProfileOptions {
 }
 
 interface Profiles {
-  /** `isInSession`: the request belongs to a session. Those are begun for the specification's clients alone. */
-  of(principal: Principal, isInSession?: boolean): Profile | Promise<Profile>;
+  /**
+   * `isApart`: the request is in a session, or of 2026-07-28, where each request says whose it is. What another program
+   * with the same token calls itself is nothing to it.
+   */
+  of(principal: Principal, isApart?: boolean): Profile | Promise<Profile>;
   /** The profile of callers without a token. */
   readonly publicProfile: Profile;
   /**
    * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
-   * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun.
+   * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun. One
+   * that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
    */
-  noteName(principal: Principal, clientName: string | null): Profile;
+  noteName(principal: Principal, clientName: string | null, readsStreams?: boolean): Profile;
 }
 
 export function createProfiles(
@@ -105,14 +109,16 @@ export function createProfiles(
   const named = boundedMap<string, true>(maxClients);
   return {
     publicProfile: serviceNow,
-    of({ clientId, grantId }, isInSession = false) {
-      return !isInSession && named.has(grantId) ? serviceNow : chosen.get(clientId) ?? find(clientId);
+    of({ clientId, grantId }, isApart = false) {
+      return !isApart && named.has(grantId) ? serviceNow : chosen.get(clientId) ?? find(clientId);
     },
-    noteName({ clientId, grantId }, clientName) {
-      named.delete(grantId);
-      if (clientName === null || !serviceNowName.test(clientName)) return chosen.get(clientId) ?? specProfile;
-      named.set(grantId, true);
-      return serviceNow;
+    noteName({ clientId, grantId }, clientName, readsStreams = false) {
+      if (clientName !== null && serviceNowName.test(clientName)) {
+        named.set(grantId, true);
+        return serviceNow;
+      }
+      if (!readsStreams) named.delete(grantId); // programs without sessions cannot be told apart: the last one counts
+      return chosen.get(clientId) ?? specProfile;
     },
   };
 }

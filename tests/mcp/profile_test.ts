@@ -140,6 +140,51 @@ Deno.test("a session keeps its stream when another program with the same token c
   assert.equal((await list.json()).result.nextCursor, undefined);
 });
 
+Deno.test("a program without a session keeps ServiceNow's habits while others with its token open sessions or speak 2026-07-28", async () => {
+  const profiles = profilesWith();
+  const tools = createToolRegistry([picture]);
+  const harness = createHarness({ tools, profileOf: profiles.of, noteClient: profiles.noteName });
+  const initialize = (program: string, accept: string) =>
+    harness.post(rpc("initialize", { protocolVersion: "2025-06-18", clientInfo: { name: program, version: "1" } }), {
+      accept,
+    });
+  const eventStream = "application/json, text/event-stream";
+  const habitsOfBridge = async (): Promise<void> => {
+    const { result } = await (await harness.post(rpc("tools/list"))).json();
+    assert.equal(result.nextCursor, "");
+    assert.equal((await harness.post({ jsonrpc: "2.0", method: "notifications/initialized" })).status, 200);
+    const shown = await (await harness.post(toolCall("picture"))).json();
+    assert.equal(shown.result.content[0].media_type, "image/png");
+  };
+  await initialize("my servicenow bridge", eventStream);
+  for (const program of ["claude-code", "ChatGPT", "Copilot Studio"]) {
+    assert.ok((await initialize(program, eventStream)).headers.get("mcp-session-id") !== null, program);
+    await habitsOfBridge();
+  }
+  const modern = (await (await harness.modern("tools/call", { name: "picture", arguments: {} })).json()).result;
+  assert.equal(modern.content[0].media_type, undefined, "a request of 2026-07-28 says itself whose it is");
+  await habitsOfBridge();
+  await initialize("scripts", "application/json");
+  const { result } = await (await harness.post(rpc("tools/list"))).json();
+  assert.equal(result.nextCursor, undefined, "two programs without sessions cannot be told apart");
+});
+
+Deno.test("each session keeps its own version and abilities, whatever others with the same token open", async () => {
+  const harness = createHarness();
+  const versions = ["2025-03-26", "2025-06-18", "2025-11-25"];
+  const sessions = [];
+  for (const version of versions) {
+    const { "mcp-protocol-version": _named, ...headers } = await harness.openSession(version);
+    sessions.push({ version, headers });
+  }
+  for (const { version, headers } of sessions.toReversed()) {
+    const { result } = await (await harness.post(rpc("tools/list"), headers)).json();
+    assert.equal(result.tools[0].title !== undefined, version !== "2025-03-26", version);
+    const wrong = await (await harness.post(toolCall("echo", {}), headers)).json();
+    assert.equal(wrong.error === undefined, version === "2025-11-25", version);
+  }
+});
+
 Deno.test("a tool's failure as -32603 at HTTP 200 is opt-in", async () => {
   const profile = { ...serviceNowProfile, toolFailureIsProtocolError: true };
   const harness = createHarness({ tools: createToolRegistry([picture]), profileOf: () => profile });
