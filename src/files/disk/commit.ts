@@ -9,6 +9,7 @@ import type { Disk } from "./context.ts";
 import {
   changedMeanwhile,
   type DiskDirectory,
+  type DiskFile,
   type DiskInfo,
   errorCode,
   identityOf,
@@ -26,163 +27,6 @@ import type { WorkspacePath } from "../workspace/path.ts";
 // * Puts entries in their places and keeps what was there. Each step is recorded first; then the old entry and the new one
 // take each other's place, where the system can do that. Elsewhere the old one gets a second name in the trash before the
 // new one takes its first, so that readers see one or the other at any time.
-
-/** A new content: its size, and what the record of the change is to say of it. */
-export interface NewContent {
-  readonly sizeBytes: number;
-  readonly sha256: string;
-  /** The number of the step. */
-  readonly step: number;
-  /** Whether the old content is the beginning of the new one. */
-  readonly isExtended: boolean;
-  readonly passages?: readonly Passage[] | undefined;
-}
-
-/** Where a file is put. */
-interface Place {
-  readonly parent: DiskDirectory;
-  readonly name: string;
-  /** Its resolved path. */
-  readonly path: string;
-  /** How many directories were made on the way. */
-  readonly made: number;
-}
-
-/** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
-export function makeStep(change: DiskChange | null, number: number, step: ChangeStep, make: () => boolean): boolean {
-  change?.note(number, step);
-  let isMade = false;
-  try {
-    return isMade = make();
-  } finally {
-    if (!isMade) change?.withdraw(number);
-  }
-}
-
-/** Gives a staged file a name that nothing has. */
-function placeRecorded(disk: Disk, staged: StagedFile, place: Place, content: NewContent): Outcome<null> {
-  const put: PutStep = { ...putOf(place, staged, content), created: true };
-  const putThere = (): boolean => disk.staging.placeNew(staged.name, place.parent, place.name);
-  return makeStep(disk.change, content.step, put, putThere) ? success(null) : failure({ reason: "already_exists" });
-}
-
-/** Puts a staged file in the place of the one that was found there, and keeps that one. */
-function replaceKeeping(
-  disk: Disk,
-  staged: StagedFile,
-  place: Place,
-  content: NewContent,
-  found: DiskInfo,
-): Outcome<null> {
-  const { change, staging, trash } = disk;
-  const { parent, name, path } = place;
-  if (change === null || trash === null) {
-    staging.place(staged.name, parent, name);
-    return success(null);
-  }
-  const put = putOf(place, staged, content);
-  const isOwn = change.leftAt.get(path) === versionOf(found);
-  if (isOwn || content.isExtended || found.size > trash.maxBytes) {
-    const sizeBefore = content.isExtended && !isOwn ? { sizeBefore: found.size } : {};
-    makeStep(change, content.step, { ...put, ...sizeBefore, ...isOwn ? { again: true } : {} }, () => {
-      staging.place(staged.name, parent, name);
-      return true;
-    });
-    return success(null);
-  }
-  const item = itemName(change.id, content.step);
-  let isGone = false;
-  const isPut = makeStep(change, content.step, { ...put, kept: keptOf(found) }, () => {
-    const directory = staging.trash();
-    const isExchanged = exchangeOrNull(disk, staged, place);
-    isGone = isExchanged === null; // another process has deleted it
-    if (isExchanged) return keepExchanged(staging, staged, place, item);
-    if (isGone) return false;
-    keepSecondName(parent, name, directory, item);
-    staging.place(staged.name, parent, name);
-    return true;
-  });
-  if (isPut) trash.add(found.size);
-  if (isGone) return placeRecorded(disk, staged, place, { ...content, step: change.next() });
-  return isPut ? success(null) : changedMeanwhile;
-}
-
-/** Moves the entry that was exchanged into the trash; exchanges it back where it is no file, or that is refused. */
-function keepExchanged(staging: Staging, { name: own }: StagedFile, { parent, name }: Place, item: string): boolean {
-  let isKept = false;
-  try {
-    if (staging.statusOf(own)?.isFile !== true) return false; // another process has put a directory or a link there
-    staging.moveToTrash(own, staging.trash(), item);
-    return isKept = true;
-  } finally {
-    if (!isKept) staging.exchange(own, parent, name); // what is staged gets deleted
-  }
-}
-
-/** Moves an entry, and keeps the file that is replaced; `false`: something has taken the free name meanwhile. */
-export function moveKeeping(
-  { change, staging, trash }: Disk,
-  source: Found,
-  { parent, name, path, made }: Place,
-  replaced: DiskInfo | null,
-): boolean {
-  const { directory, info } = source;
-  const isKept = replaced !== null && trash !== null && replaced.size <= trash.maxBytes;
-  const kept = isKept ? keptOf(replaced) : null;
-  const number = change?.next() ?? 0;
-  const { kind } = keptOf(info);
-  const left = { identity: identityOf(info) };
-  const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, left };
-  const item = change !== null && kept !== null ? itemName(change.id, number) : null;
-  const isDone = makeStep(change, number, step, () => {
-    if (replaced === null) return directory.renameNew(source.name, parent, name, info);
-    let isMoved = false;
-    try {
-      if (item !== null) keepSecondName(parent, name, staging.trash(), item);
-      directory.rename(source.name, parent, name, info);
-      return isMoved = true;
-    } finally {
-      if (!isMoved && item !== null) giveUpSecondName(parent, name, staging.trash(), item);
-    }
-  });
-  if (kept !== null) trash?.add(kept.sizeBytes);
-  return isDone;
-}
-
-/** Whether the system could exchange them; `null` when there is none to exchange with any more. */
-function exchangeOrNull({ staging }: Disk, { name }: StagedFile, place: Place): boolean | null {
-  try {
-    return staging.exchange(name, place.parent, place.name);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-}
-
-/** Keeps a file that is to be replaced by a rename, under a second name, or, where it can have none, moves it. */
-export function keepSecondName(parent: DiskDirectory, name: string, trash: DiskDirectory, item: string): void {
-  if (!parent.link(name, trash, item)) parent.rename(name, trash, item);
-}
-
-/** Takes {@link keepSecondName} back, where the rename failed. */
-export function giveUpSecondName(parent: DiskDirectory, name: string, trash: DiskDirectory, item: string): void {
-  const info = trash.statusOf(item);
-  if (info === null) return;
-  if ((info.nlink ?? 1) > 1 && parent.statusOf(name)?.ino === info.ino) trash.removeFile(item);
-  else trash.renameNew(item, parent, name);
-}
-
-/** What is kept of a file or link. */
-export function keptOf({ isFile, isDirectory, isSymlink, size }: DiskInfo): Kept {
-  const kind = isFile ? "file" : isDirectory ? "directory" : isSymlink ? "link" : "other";
-  return { kind, sizeBytes: isFile ? size : 0, entries: 1 };
-}
-
-function putOf({ path, made }: Place, { file }: StagedFile, { sha256, passages }: NewContent): PutStep {
-  const left: Left = { sha256 };
-  const noted = passages === undefined ? {} : { passages: [...passages] };
-  return { op: "put", path, kind: "file", made, kept: null, created: false, left, node: `${file.info.ino}`, ...noted };
-}
 
 /** The place of a file that is to be written. */
 export interface Target {
@@ -258,7 +102,7 @@ export function commitFile(
   const name = names.at(-1) ?? "";
   const place = { parent: parent.value, name, path: segments.join("/"), made: names.length - 1 };
   if (info === null) {
-    takeGroup(disk, staged, parent.value.status());
+    takeGroup(staged.file, parent.value.status());
     const placed = placeRecorded(disk, staged, place, content);
     if (!placed.ok) return placed;
   } else {
@@ -278,15 +122,13 @@ export function commitFile(
 }
 
 /** Gives a new file the group of a directory with the set-group-ID bit, as one gets that is made there. */
-function takeGroup({ staging }: Disk, { name, file: { info } }: StagedFile, { mode, gid }: DiskInfo): void {
-  if (((mode ?? 0) & setGroupId) === 0 || gid === null || info.uid === null || gid === info.gid) return;
-  const file = staging.openStaged(name);
+function takeGroup(file: DiskFile, { mode, gid }: DiskInfo): void {
+  const { uid, gid: own } = file.info;
+  if (((mode ?? 0) & setGroupId) === 0 || gid === null || uid === null || gid === own) return;
   try {
-    file.setOwner(info.uid, gid);
+    file.setOwner(uid, gid);
   } catch (error) {
     toRefusal(error); // the group is another's: the file keeps the server's
-  } finally {
-    file.close();
   }
 }
 
@@ -299,4 +141,163 @@ export function makeParents(directory: DiskDirectory, names: readonly string[]):
     last = last.enter(name);
   }
   return last.isStillChangeable() ? success(last) : changedMeanwhile;
+}
+
+/** A new content: its size, and what the record of the change is to say of it. */
+export interface NewContent {
+  readonly sizeBytes: number;
+  readonly sha256: string;
+  /** The number of the step. */
+  readonly step: number;
+  /** Whether the old content is the beginning of the new one. */
+  readonly isExtended: boolean;
+  readonly passages?: readonly Passage[] | undefined;
+}
+
+/** Where a file is put. */
+interface Place {
+  readonly parent: DiskDirectory;
+  readonly name: string;
+  /** Its resolved path. */
+  readonly path: string;
+  /** How many directories were made on the way. */
+  readonly made: number;
+}
+
+/** Records a step and has it made; withdraws it where that gives `false`, or the system refuses. */
+export function makeStep(
+  change: DiskChange | null,
+  number: number,
+  step: ChangeStep,
+  make: () => boolean | void,
+): boolean {
+  change?.note(number, step);
+  let isMade = false;
+  try {
+    return isMade = make() !== false;
+  } finally {
+    if (!isMade) change?.withdraw(number);
+  }
+}
+
+/** Gives a staged file a name that nothing has. */
+function placeRecorded(disk: Disk, staged: StagedFile, place: Place, content: NewContent): Outcome<null> {
+  const put: PutStep = { ...putOf(place, staged, content), created: true };
+  const putThere = (): boolean => disk.staging.directory().renameNew(staged.name, place.parent, place.name);
+  return makeStep(disk.change, content.step, put, putThere) ? success(null) : failure({ reason: "already_exists" });
+}
+
+/** Puts a staged file in the place of the one that was found there, and keeps that one. */
+function replaceKeeping(
+  disk: Disk,
+  staged: StagedFile,
+  place: Place,
+  content: NewContent,
+  found: DiskInfo,
+): Outcome<null> {
+  const { change, staging, trash } = disk;
+  const { parent, name, path } = place;
+  const putThere = (): void => staging.directory().rename(staged.name, parent, name);
+  if (change === null || trash === null) {
+    putThere();
+    return success(null);
+  }
+  const put = putOf(place, staged, content);
+  const isOwn = change.leftAt.get(path) === versionOf(found);
+  if (isOwn || content.isExtended || found.size > trash.maxBytes) {
+    const sizeBefore = content.isExtended && !isOwn ? { sizeBefore: found.size } : {};
+    makeStep(change, content.step, { ...put, ...sizeBefore, ...isOwn ? { again: true } : {} }, putThere);
+    return success(null);
+  }
+  const item = itemName(change.id, content.step);
+  let isGone = false;
+  const isPut = makeStep(change, content.step, { ...put, kept: keptOf(found) }, () => {
+    const isExchanged = exchangeOrNull(disk, staged, place);
+    isGone = isExchanged === null; // another process has deleted it
+    if (isExchanged) return keepExchanged(staging, staged, place, item);
+    if (isGone) return false;
+    keepSecondName(parent, name, staging.trash(), item);
+    putThere();
+    return true;
+  });
+  if (isPut) trash.add(found.size);
+  if (isGone) return placeRecorded(disk, staged, place, { ...content, step: change.next() });
+  return isPut ? success(null) : changedMeanwhile;
+}
+
+/** Moves the entry that was exchanged into the trash; exchanges it back where it is no file, or that is refused. */
+function keepExchanged(staging: Staging, { name: own }: StagedFile, { parent, name }: Place, item: string): boolean {
+  let isKept = false;
+  try {
+    if (staging.directory().statusOf(own)?.isFile !== true) return false; // another process has put a directory or a link there
+    staging.directory().rename(own, staging.trash(), item);
+    return isKept = true;
+  } finally {
+    if (!isKept) staging.exchange(staging.directory(), own, parent, name); // what is staged gets deleted
+  }
+}
+
+/** Moves an entry, and keeps the file that is replaced; `false`: something has taken the free name meanwhile. */
+export function moveKeeping(
+  { change, staging, trash }: Disk,
+  source: Found,
+  { parent, name, path, made }: Place,
+  replaced: DiskInfo | null,
+): boolean {
+  const { directory, info } = source;
+  const isKept = replaced !== null && trash !== null && replaced.size <= trash.maxBytes;
+  const kept = isKept ? keptOf(replaced) : null;
+  const number = change?.next() ?? 0;
+  const { kind } = keptOf(info);
+  const left = { identity: identityOf(info) };
+  const step: ChangeStep = { op: "move", path, from: source.segments.join("/"), kind, made, kept, left };
+  const item = change !== null && kept !== null ? itemName(change.id, number) : null;
+  const isDone = makeStep(change, number, step, () => {
+    if (replaced === null) return directory.renameNew(source.name, parent, name, info);
+    let isMoved = false;
+    try {
+      if (item !== null) keepSecondName(parent, name, staging.trash(), item);
+      directory.rename(source.name, parent, name, info);
+      return isMoved = true;
+    } finally {
+      if (!isMoved && item !== null) giveUpSecondName(parent, name, staging.trash(), item);
+    }
+  });
+  if (kept !== null) trash?.add(kept.sizeBytes);
+  return isDone;
+}
+
+/** Whether the system could exchange them; `null` when there is none to exchange with any more. */
+function exchangeOrNull({ staging }: Disk, { name }: StagedFile, place: Place): boolean | null {
+  try {
+    return staging.exchange(staging.directory(), name, place.parent, place.name);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** Keeps a file that is to be replaced by a rename, under a second name, or, where it can have none, moves it. */
+export function keepSecondName(parent: DiskDirectory, name: string, trash: DiskDirectory, item: string): void {
+  if (!parent.link(name, trash, item)) parent.rename(name, trash, item);
+}
+
+/** Takes {@link keepSecondName} back, where the rename failed. */
+export function giveUpSecondName(parent: DiskDirectory, name: string, trash: DiskDirectory, item: string): void {
+  const info = trash.statusOf(item);
+  if (info === null) return;
+  if ((info.nlink ?? 1) > 1 && parent.statusOf(name)?.ino === info.ino) trash.removeFile(item);
+  else trash.renameNew(item, parent, name);
+}
+
+/** What is kept of a file or link. */
+export function keptOf({ isFile, isDirectory, isSymlink, size }: DiskInfo): Kept {
+  const kind = isFile ? "file" : isDirectory ? "directory" : isSymlink ? "link" : "other";
+  return { kind, sizeBytes: isFile ? size : 0, entries: 1 };
+}
+
+function putOf({ path, made }: Place, { file }: StagedFile, { sha256, passages }: NewContent): PutStep {
+  const left: Left = { sha256 };
+  const noted = passages === undefined ? {} : { passages: [...passages] };
+  return { op: "put", path, kind: "file", made, kept: null, created: false, left, node: `${file.info.ino}`, ...noted };
 }

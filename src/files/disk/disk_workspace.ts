@@ -15,7 +15,7 @@ import { createInnerLinks } from "./inner_links.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import { createDiskQuota } from "./quota.ts";
-import { removeDiskEntry } from "./remove.ts";
+import { removeDiskEntry, withRoom } from "./remove.ts";
 import { createStaging, sweepStaging } from "./staging.ts";
 import { createDiskTrash } from "./disk_trash.ts";
 import {
@@ -96,16 +96,9 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
     if (trash?.isOverfull) await trash.tidy();
     return whole;
   };
-  /** Makes a change, again as long as the disk is full and something can be dropped. */
-  const made = async <T, R extends WorkspaceRefusal>(
-    change: (own: Disk) => Promise<Result<T, R>>,
-  ): Promise<Result<T, R>> => {
+  const made = <T, R extends WorkspaceRefusal>(change: (own: Disk) => Promise<Result<T, R>>): Promise<Result<T, R>> => {
     const own = changing();
-    for (;;) {
-      const outcome = await settled(change(own));
-      const isFull = !outcome.ok && outcome.error.reason === "no_space";
-      if (!isFull || !await trash?.makeRoom(own.change)) return outcome;
-    }
+    return withRoom(own, () => settled(change(own)));
   };
   return {
     directories,

@@ -1,101 +1,13 @@
 /** Deletes entries of the disk workspace: they are taken out of sight, and where there is a trash, kept there. */
-import { failure, success } from "../../lib/result.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
-import type { Outcome } from "../workspace/port.ts";
+import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
 import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
 import { findInside, type Found } from "./resolve.ts";
 import { checkChangeable, keptOf, makeStep } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
 import { walkTree } from "./scan.ts";
-
-// * Takes entries of the disk workspace out of sight, into the trash or the staging directory. What was taken is looked at
-// there, so that a version that another process has put in its place meanwhile is found, and put back.
-
-/** How many names are tried for a version whose own name is taken again. */
-const maxNamesTried = 100;
-/** What was taken out of sight. */
-interface Taken {
-  /** Where it lies now. */
-  readonly at: readonly string[];
-  status(): DiskInfo | null;
-  placeNew(to: DiskDirectory, newName: string): boolean;
-  /** Where it cannot be put back: moves it to where no start removes it. */
-  keep(): void;
-  /** It is still there, or there again, under some name. */
-  withdraw?(): void;
-  /** Deletes it, where it is not kept: a file at once. */
-  discard?(): void;
-  finish?(): Promise<void>;
-}
-
-/** Takes what was found out of sight; puts back what had taken its place. */
-function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
-  const isKept = disk.change !== null && disk.trash !== null && size.sizeBytes <= disk.trash.maxBytes;
-  const taken = isKept ? takeIntoTrash(disk, found, size) : takeIntoStaging(disk, found);
-  if (!taken.ok) return taken;
-  const info = taken.value.status();
-  if (info !== null && identityOf(info) === identityOf(found.info)) return taken;
-  putBack(disk, taken.value, found);
-  return changedMeanwhile;
-}
-
-function takeIntoStaging({ staging, change }: Disk, { directory, name, info, segments }: Found): Outcome<Taken> {
-  const number = change?.next() ?? 0;
-  change?.note(number, { op: "remove", path: segments.join("/"), kind: keptOf(info).kind, kept: null });
-  const taken = staging.takeIn(directory, name, info);
-  if (!taken.ok) {
-    change?.withdraw(number);
-    return taken;
-  }
-  return success({
-    withdraw: () => change?.withdraw(number),
-    at: [stagingDirectoryName, taken.value],
-    status: () => staging.statusOf(taken.value),
-    placeNew: (to, newName) => staging.placeNew(taken.value, to, newName),
-    keep: () => staging.keep(taken.value),
-    discard: () => staging.discard(taken.value),
-    finish: () => staging.discardTree(taken.value),
-  });
-}
-
-function takeIntoTrash({ staging, change, trash }: Disk, found: Found, size: TreeSize): Outcome<Taken> {
-  if (change === null || trash === null) throw new TypeError("a change that keeps nothing");
-  const number = change.next();
-  const item = itemName(change.id, number);
-  const kept = { ...keptOf(found.info), ...size };
-  makeStep(change, number, { op: "remove", path: found.segments.join("/"), kind: kept.kind, kept }, () => {
-    found.directory.rename(found.name, staging.trash(), item);
-    return true;
-  });
-  trash.add(size.sizeBytes);
-  return success({
-    at: [stagingDirectoryName, trashDirectoryName, item],
-    status: () => staging.trash().statusOf(item),
-    placeNew: (to, newName) => staging.trash().renameNew(item, to, newName),
-    keep: () => {},
-    withdraw: () => change.withdraw(number),
-  });
-}
-
-/** Puts an entry back under its name, or a free one like it; keeps it where its directory was replaced. */
-function putBack(disk: Disk, taken: Taken, { segments, parent }: Pick<Found, "segments" | "parent">): void {
-  const names = segments.slice(0, -1);
-  const there = findInside(disk, { text: names.join("/"), segments: names });
-  if (there.ok && isSame(there.value.info, parent) && there.value.info.isDirectory) {
-    const { directory, name: ownName } = there.value;
-    const place = ownName === "." ? directory : directory.enter(ownName);
-    for (let number = 1; number <= maxNamesTried && place.isStillInside(); number++) {
-      if (taken.placeNew(place, numberedName(segments.at(-1) ?? "", number))) return taken.withdraw?.();
-    }
-  }
-  taken.keep();
-}
-
-interface TreeSize {
-  readonly entries: number;
-  readonly sizeBytes: number;
-}
 
 /** How long the entries of a directory are judged, before it is deleted and once more after. */
 const maxJudgeMilliseconds = 20_000;
@@ -120,10 +32,7 @@ export async function removeDiskEntry(
     if (!found.ok) return found;
     if (!found.value.info.isDirectory) return await removeFile(disk, path, expects);
     if (!recursive) return await removeEmpty(disk, path, expects);
-    for (;;) {
-      const removed = await removeTree(disk, path, found.value, expects === undefined);
-      if (!isFull(removed) || !await disk.trash?.makeRoom(disk.change)) return removed;
-    }
+    return await withRoom(disk, () => removeTree(disk, path, found.value, expects === undefined));
   } catch (error) {
     return failure(toRefusal(error));
   }
@@ -148,10 +57,7 @@ async function removeEmpty(
     const { directory, name, segments } = found.value;
     const number = disk.change?.next() ?? 0;
     const step = { op: "remove", path: segments.join("/"), kind: "directory", kept: null, empty: true } as const;
-    makeStep(disk.change, number, step, () => {
-      directory.removeDirectory(name);
-      return true;
-    });
+    makeStep(disk.change, number, step, () => directory.removeDirectory(name));
     return success(null);
   };
   const removed = disk.change === null ? disk.access.step(remove) : await disk.staging.alone(remove);
@@ -179,8 +85,9 @@ async function removeTree(
   // again: until it was out of sight, another process could move a protected entry into it
   let again: Outcome<TreeSize>;
   try {
-    again = await judgeTree(disk, segments, taken.value.at);
-    if (again.ok) await taken.value.finish?.();
+    const { isKept, name } = taken.value;
+    again = await judgeTree(disk, segments, [stagingDirectoryName, ...isKept ? [trashDirectoryName] : [], name]);
+    if (again.ok && !isKept) await disk.staging.discardTree(name);
   } catch (error) {
     again = failure(toRefusal(error));
   }
@@ -203,24 +110,40 @@ async function removeFile(
   path: WorkspacePath,
   expects: Expects | undefined,
 ): Promise<Outcome<{ readonly entries: number }>> {
-  const remove = (): Outcome<Found> => {
+  const removeBy = (take: (found: Found) => Outcome<unknown>) => (): Outcome<DiskInfo> => {
     const found = findExpected(disk, path, expects);
     if (!found.ok) return found;
     if (found.value.info.isDirectory) return changedMeanwhile;
-    const taken = takeOut(disk, found.value, { sizeBytes: found.value.info.size, entries: 1 });
-    if (taken.ok) taken.value.discard?.();
-    return taken.ok ? found : taken;
+    const taken = take(found.value);
+    return taken.ok ? success(found.value.info) : taken;
   };
-  let removed = await attempt(disk, remove);
-  while (isFull(removed) && await disk.trash?.makeRoom(disk.change)) removed = await attempt(disk, remove);
-  if (isFull(removed)) removed = disk.access.step(() => removeInPlace(disk, path, expects));
+  const takeFile = (found: Found): Outcome<unknown> => {
+    const taken = takeOut(disk, found, { sizeBytes: found.info.size, entries: 1 });
+    if (taken.ok && !taken.value.isKept) disk.staging.discard(taken.value.name);
+    return taken;
+  };
+  let removed = await withRoom(disk, () => attempt(disk, removeBy(takeFile)));
+  // a disk without room even for the staging directory
+  if (isFull(removed)) {
+    removed = disk.access.step(removeBy(({ directory, name }) => success(directory.removeFile(name))));
+  }
   if (!removed.ok) return removed;
-  const { info } = removed.value;
-  disk.quota.add(info.isFile ? -info.size : 0, -1);
+  disk.quota.add(removed.value.isFile ? -removed.value.size : 0, -1);
   return success({ entries: 1 });
 }
 
-function isFull(outcome: Outcome<unknown>): boolean {
+/** Makes a change again, as long as the disk is full and something can be dropped from the trash. */
+export async function withRoom<T, R extends WorkspaceRefusal>(
+  { trash, change }: Disk,
+  make: () => Promise<Result<T, R>>,
+): Promise<Result<T, R>> {
+  for (;;) {
+    const made = await make();
+    if (!isFull(made) || !await trash?.makeRoom(change)) return made;
+  }
+}
+
+function isFull(outcome: Result<unknown, WorkspaceRefusal>): boolean {
   return !outcome.ok && outcome.error.reason === "no_space";
 }
 
@@ -232,13 +155,9 @@ async function attempt<T>(disk: Disk, remove: () => Outcome<T>): Promise<Outcome
   }
 }
 
-/** On a disk without room even for the staging directory: makes some. */
-function removeInPlace(disk: Disk, path: WorkspacePath, expects: Expects | undefined): Outcome<Found> {
-  const found = findExpected(disk, path, expects);
-  if (!found.ok) return found;
-  if (found.value.info.isDirectory) return changedMeanwhile;
-  found.value.directory.removeFile(found.value.name);
-  return found;
+interface TreeSize {
+  readonly entries: number;
+  readonly sizeBytes: number;
 }
 
 /** Refuses a tree that holds what may not be deleted; `at`: where it lies now, if it was taken out of its place. */
@@ -266,4 +185,63 @@ export async function judgeTree(
     if (below.info.isFile) sizeBytes += below.info.size;
   }
   return success({ entries, sizeBytes });
+}
+
+// Takes entries out of sight, into the trash or the staging directory. What was taken is looked at there, so that a
+// version that another process has put in its place meanwhile is found, and put back.
+
+/** How many names are tried for a version whose own name is taken again. */
+const maxNamesTried = 100;
+
+/** What was taken out of sight. */
+interface Taken {
+  /** Whether it lies in the trash; else in the staging directory, to be deleted. */
+  readonly isKept: boolean;
+  readonly directory: () => DiskDirectory;
+  readonly name: string;
+  /** The number of the step that took it. */
+  readonly number: number;
+}
+
+/** Takes what was found out of sight; puts back what had taken its place. */
+function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
+  const { change, staging, trash } = disk;
+  const number = change?.next() ?? 0;
+  const { kind } = keptOf(found.info);
+  const step = { op: "remove", path: found.segments.join("/"), kind } as const;
+  let taken: Outcome<string> = success("");
+  const isKept = change !== null && trash !== null && size.sizeBytes <= trash.maxBytes;
+  if (isKept) {
+    const item = itemName(change.id, number);
+    makeStep(change, number, { ...step, kept: { kind, ...size } }, () => {
+      found.directory.rename(found.name, staging.trash(), item);
+    });
+    trash.add(size.sizeBytes);
+    taken = success(item);
+  } else {
+    makeStep(change, number, { ...step, kept: null }, () => {
+      return (taken = staging.takeIn(found.directory, found.name, found.info)).ok;
+    });
+  }
+  if (!taken.ok) return taken;
+  const own = { isKept, directory: isKept ? staging.trash : staging.directory, name: taken.value, number };
+  const info = own.directory().statusOf(own.name);
+  if (info !== null && identityOf(info) === identityOf(found.info)) return success(own);
+  putBack(disk, own, found);
+  return changedMeanwhile;
+}
+
+/** Puts an entry back under its name, or a free one like it; keeps it where its directory was replaced. */
+function putBack(disk: Disk, taken: Taken, { segments, parent }: Pick<Found, "segments" | "parent">): void {
+  const names = segments.slice(0, -1);
+  const there = findInside(disk, { text: names.join("/"), segments: names });
+  if (there.ok && isSame(there.value.info, parent) && there.value.info.isDirectory) {
+    const { directory, name: ownName } = there.value;
+    const place = ownName === "." ? directory : directory.enter(ownName);
+    for (let number = 1; number <= maxNamesTried && place.isStillInside(); number++) {
+      if (!taken.directory().renameNew(taken.name, place, numberedName(segments.at(-1) ?? "", number))) continue;
+      return disk.change?.withdraw(taken.number);
+    }
+  }
+  if (!taken.isKept) disk.staging.keep(taken.name);
 }

@@ -153,10 +153,12 @@ function putInPlaceOf(
   const room = disk.quota.check(info.size - there.size, 0);
   if (!room.ok) return room;
   const number = change.next();
-  makeStep(change, number, { ...putOf(segments, item, info, 0), kept: keptOf(there) }, () => {
-    exchangeKept(disk.staging, { from: kept, to: itemName(change.id, number) }, directory, name);
-    return true;
-  });
+  makeStep(
+    change,
+    number,
+    { ...putOf(segments, item, info, 0), kept: keptOf(there) },
+    () => exchangeKept(disk.staging, { from: kept, to: itemName(change.id, number) }, directory, name),
+  );
   trash.add(there.size - info.size);
   disk.quota.add(info.size - there.size, 0);
   return success(null);
@@ -173,7 +175,7 @@ function exchangeKept(
   trash.rename(from, trash, to);
   let isExchanged = false;
   try {
-    isExchanged = staging.exchangeKept(to, directory, name);
+    isExchanged = staging.exchange(trash, to, directory, name);
   } finally {
     if (!isExchanged) trash.rename(to, trash, from);
   }
