@@ -160,6 +160,26 @@ export async function searchAudit(
   return { lines, cursor: toCursor(scans) };
 }
 
+/** Lines that are looked at for names. */
+const maxNamedLines = 20_000;
+const namedFields = ["person", "client", "tool", "outcome"] as const;
+
+/** Who and what a filter names that no recent line has, each with the names that lines have, newest first. */
+export async function findUnknownNames(
+  storage: Storage,
+  filter: AuditFilter,
+): Promise<
+  readonly { readonly field: (typeof namedFields)[number]; readonly name: string; readonly known: string[] }[]
+> {
+  const { lines } = await searchAudit(storage, {}, { limit: maxNamedLines });
+  return namedFields.flatMap((field) => {
+    const name = filter[field];
+    const known = [...new Set(lines.map((line) => line[field]).filter((each) => each !== null))];
+    const isKnown = name === undefined || known.includes(name) || (field === "outcome" && name in outcomeGroups);
+    return isKnown ? [] : [{ field, name, known }];
+  });
+}
+
 function endScan(scan: ChainScan): void {
   scan.next = null;
 }

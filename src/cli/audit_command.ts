@@ -1,4 +1,5 @@
 /** `audit list|search|export|verify|head`: the stored audit, beside a running server or without one. */
+import { closestWord } from "../lib/closest_word.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
@@ -7,16 +8,16 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
-const load = async () => ({
-  ...await import("../audit/mod.ts").then((part) => part.loadVerify()),
-  ...await import("../audit/mod.ts").then((part) => part.loadSearch()),
-  ...await import("../audit/mod.ts").then((part) => part.loadVerify()),
-});
+const load = async () => {
+  const { loadSearch, loadVerify } = await import("../audit/mod.ts");
+  return { ...await loadSearch(), ...await loadVerify() };
+};
 type Operations = Awaited<ReturnType<typeof load>>;
 
 const defaultLimit = "50";
 const maxLimit = 10_000;
 const pageLines = 500;
+const maxKnownNames = 10;
 const filterFlags = ["user", "client", "tool", "path", "record", "outcome", "since", "until"] as const;
 
 export const auditCommand: CommandWork = commandOf({
@@ -54,7 +55,7 @@ export const auditCommand: CommandWork = commandOf({
   ],
 });
 
-async function list({ searchAudit }: Operations, { storage, clock }: OpenInstallation, context: CommandContext) {
+async function list(operations: Operations, { storage, clock }: OpenInstallation, context: CommandContext) {
   const { flags, say, print } = context;
   const filter = filterOf(context, clock());
   const limit = /^\d{1,5}$/.test(flags["limit"] ?? defaultLimit) ? Number(flags["limit"] ?? defaultLimit) : Number.NaN;
@@ -63,10 +64,11 @@ async function list({ searchAudit }: Operations, { storage, clock }: OpenInstall
   }
   if (filter === null) return 2;
   const lines: FoundLine[] = [];
-  for await (const page of pagesOf(searchAudit, storage, filter)) {
+  for await (const page of pagesOf(operations.searchAudit, storage, filter)) {
     lines.push(...page);
     if (lines.length >= limit) break;
   }
+  if (lines.length === 0) await sayUnknownNames(operations, storage, { filter, say });
   const shown = lines.slice(0, limit);
   if (flags["json"] !== undefined) await print(shown.map(jsonLine).join(""));
   else {
@@ -79,16 +81,39 @@ async function list({ searchAudit }: Operations, { storage, clock }: OpenInstall
   return 0;
 }
 
+/** Says which names of the filter no recent line has, and what was probably meant. */
+async function sayUnknownNames(
+  { findUnknownNames }: Operations,
+  storage: OpenInstallation["storage"],
+  { filter, say }: { readonly filter: AuditFilter; readonly say: CommandContext["say"] },
+): Promise<void> {
+  for (const { field, name, known } of await findUnknownNames(storage, filter)) {
+    const lower = name.toLowerCase();
+    const near = known.find((each) => each.toLowerCase() === lower) ?? closestWord(name, known) ??
+      known.find((each) => each.toLowerCase().includes(lower));
+    const hint = near !== undefined
+      ? `; did you mean ${near}?`
+      : known.length > 0
+      ? `; recorded are ${known.slice(0, maxKnownNames).join(", ")}${known.length > maxKnownNames ? ", ..." : ""}`
+      : "";
+    const said = `hint: no recent line has --${field === "person" ? "user" : field} ${name}${hint}`;
+    say(`${said.replaceAll(/\p{C}/gu, "?")}\n`); // controls never reach the terminal
+  }
+}
+
 async function exportAll(
-  { searchAudit }: Operations,
+  operations: Operations,
   { storage, clock }: OpenInstallation,
   context: CommandContext,
 ): Promise<ExitStatus> {
   const filter = filterOf(context, clock());
   if (filter === null) return 2;
-  for await (const page of pagesOf(searchAudit, storage, filter)) {
+  let isEmpty = true;
+  for await (const page of pagesOf(operations.searchAudit, storage, filter)) {
+    isEmpty = false;
     if (await context.print(page.map(jsonLine).join("")) === false) return 1;
   }
+  if (isEmpty) await sayUnknownNames(operations, storage, { filter, say: context.say });
   return 0;
 }
 

@@ -81,6 +81,27 @@ Deno.test("audit: what was called is found by tool, path, outcome and time while
   assert.equal((await audit(place, "verify", "--head", head)).code, 0);
   assert.equal((await audit(place, "export", "--tool", "file_move")).stdout.trim().split("\n").length, 1);
 
+  for (
+    const [args, said] of [
+      [["--tool", "file_raed"], /^hint: no recent line has --tool file_raed; did you mean file_read\?$/m],
+      [["--tool", "move"], /--tool move; did you mean file_move\?/],
+      [["--user", "Owner"], /--user Owner; did you mean owner\?/],
+      [["--client", "portculis-cli"], /--client portculis-cli; did you mean portcullis-cli\?/],
+      [["--outcome", "tool_eror"], /--outcome tool_eror; did you mean tool_error\?/],
+      [["--tool", "zzz\u001b\n"], /--tool zzz\?\?; recorded are file_write, file_move, file_read$/m],
+      [["--tool", "file_raed", "--user", "ownr"], /--user ownr; did you mean owner\?\n.*--tool file_raed/],
+    ] as const
+  ) {
+    for (const action of ["list", "export"]) {
+      const { code, stderr } = await audit(place, action, ...args);
+      assert.equal(code, 0);
+      assert.match(stderr, said);
+    }
+  }
+  for (const args of [["--tool", "file_read"], ["--outcome", "failed", "--tool", "file_move"], ["--until", "1h"]]) {
+    assert.doesNotMatch((await audit(place, "list", ...args)).stderr, /hint/);
+  }
+
   const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
   database.exec("UPDATE entry SET value = replace(value, 'notes/b.md', 'notes/x.md') WHERE key LIKE 'audit!%'");
   database.close();
