@@ -81,24 +81,6 @@ export function createStartScreen(program: Program): Screen | null {
   return places.length === 0 ? null : places;
 }
 
-/** The same for the last characters. */
-export function createEndScreen(program: Program): Screen | null {
-  const first = new Set(closureOf(program, [program.start], anywhere));
-  if (holdsMatch(program, [...first])) return null;
-  const characters = program.inst.flatMap((instruction, index) =>
-    isCharacter(program, index) ? [{ index, next: closureOf(program, [instruction.out], anywhere) }] : []
-  );
-  const places: Place[] = [];
-  let level = characters.filter(({ next }) => holdsMatch(program, next));
-  for (let count = 0; count < maxScreenedCharacters; count++) {
-    const indexes = new Set(level.map(({ index }) => index));
-    places.unshift(placeOf(program, [...indexes]));
-    if (level.some(({ index }) => first.has(index))) break; // a match may begin here
-    level = characters.filter(({ next }) => next.some((index) => indexes.has(index)));
-  }
-  return places;
-}
-
 /** The character which is the rarest, by a rough measure, of those that every match holds. */
 export function createHeldScreen(program: Program): Screen | null {
   const rated = program.inst.flatMap((_, index) => {

@@ -2,7 +2,6 @@
  * Finds lines that a regular expression matches, in UTF-8 bytes (see byte_text.ts): a deterministic automaton, built of
  * RE2's program as far as the text needs it, that takes one step a byte. It is exact until it has too many states.
  */
-import { endOfLine } from "./byte_text.ts";
 
 // Runs an automaton over bytes: the next state for each state and byte, a state being the offset of its row.
 
@@ -38,63 +37,6 @@ function runAutomaton(
     state = reached;
   }
   return -1 - state;
-}
-
-interface Halves {
-  readonly from: number;
-  /** Where a line starts. */
-  readonly middle: number;
-  readonly to: number;
-  readonly first: number;
-  readonly next: Int32Array;
-  readonly advance: Advance;
-}
-
-/** The same for two halves at once: a step waits for the one before it, and not for the other half's. */
-function runHalves(characters: string, { from, middle, to, first, next, advance }: Halves): number {
-  const step = (state: number, at: number): number => {
-    const reached = next[state | characters.charCodeAt(at)] ?? isMatch;
-    return reached === unknown ? advance(state, characters, at) : reached;
-  };
-  const at: Place = { first: from, second: middle, firstState: first, secondState: first };
-  for (;;) {
-    runBoth(characters, at, middle, to, next);
-    if (at.first >= middle || at.second >= to) break;
-    at.firstState = step(at.firstState, at.first);
-    if (at.firstState === isMatch) return at.first;
-    at.first++;
-    const reached = step(at.secondState, at.second);
-    if (reached === isMatch) break;
-    at.secondState = reached;
-    at.second++;
-  }
-  const found = runAutomaton(characters, at.first, middle, at.firstState, next, advance);
-  return found >= 0 ? found : runAutomaton(characters, at.second, to, at.secondState, next, advance);
-}
-
-/** Where two halves have come to. */
-interface Place {
-  first: number;
-  second: number;
-  firstState: number;
-  secondState: number;
-}
-
-function runBoth(characters: string, place: Place, middle: number, to: number, next: Int32Array): void {
-  let { first, second, firstState, secondState } = place;
-  while (first < middle && second < to) {
-    const one = next[firstState | characters.charCodeAt(first)] ?? isMatch;
-    const other = next[secondState | characters.charCodeAt(second)] ?? isMatch;
-    if (one <= 0 || other <= 0) break;
-    firstState = one;
-    secondState = other;
-    first++;
-    second++;
-  }
-  place.first = first;
-  place.second = second;
-  place.firstState = firstState;
-  place.secondState = secondState;
 }
 
 function toState(found: number): number {
@@ -256,8 +198,6 @@ const maxStates = 256;
 const maxStateInstructions = 20_000;
 /** Characters beyond ASCII whose kind is remembered. */
 const maxKnownCharacters = 4_096;
-/** Shorter texts are not worth two halves. */
-const minHalvedBytes = 1_024;
 const rowLength = 256;
 const newline = 10;
 const firstByteBeyond = 0xc2;
@@ -349,10 +289,7 @@ export function createLineAutomaton(program: Program): LineAutomaton {
     },
     find(characters, from, to) {
       if (isAlwaysMatch || isLost) return from < to ? from : -1;
-      const middle = to - from < minHalvedBytes ? to : endOfLine(characters, (from + to) >> 1) + 1;
-      const found = middle >= to
-        ? runAutomaton(characters, from, to, first, next, advance)
-        : runHalves(characters, { from, middle, to, first, next, advance });
+      const found = runAutomaton(characters, from, to, first, next, advance);
       if (found >= 0) return found;
       const isUnfinished = to > from && characters.charCodeAt(to - 1) !== newline;
       return isUnfinished && advance(toState(found), "", 0) === isMatch ? to - 1 : -1;

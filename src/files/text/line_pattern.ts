@@ -6,7 +6,6 @@ import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import {
   createCaselessScreen,
-  createEndScreen,
   createHeldScreen,
   createStartScreen,
   createTextScreen,
@@ -54,6 +53,8 @@ export interface LinePattern {
   readonly screens: readonly RegExp[];
   /** Begins the search of a line that is longer than a step. */
   searchLong(): LongLineSearch;
+  /** Of plain text: whether a line that was searched may have it but for its case. */
+  readonly hasOtherCase: boolean;
 }
 
 /** What a caller searches for. */
@@ -99,22 +100,26 @@ export async function createLinePattern(query: LineQuery): Promise<Result<LinePa
   const findCandidate: LinePattern["findCandidate"] = (characters, from, to) =>
     findByScreen(screen, characters, from, to);
   const next = createFormsFinder(forms, isPlain ? "" : "iu");
-  const find: LinePattern["find"] = (line) => next(line, 0)?.start ?? -1;
-  const searchLong: LinePattern["searchLong"] = () => searchLongText(findCandidate, find);
+  let hasOtherCase = false;
+  const find: LinePattern["find"] = (line) => {
+    const match = next(line, 0);
+    hasOtherCase ||= match === null; // the screen has found it in small or capital letters
+    return match?.start ?? -1;
+  };
   const screens = screen === null ? [] : [screen];
   const literals = isPlain ? forms.map(toByteCharacters) : null;
-  const stepCharacters = maxStepCharacters;
   return success({
-    ...{
-      findCandidate,
-      find,
-      next,
-      isExpression: false,
-      literals,
-      stepCharacters,
-      seesReturns,
-      screens,
-      searchLong,
+    findCandidate,
+    find,
+    next,
+    isExpression: false,
+    literals,
+    stepCharacters: maxStepCharacters,
+    seesReturns,
+    screens,
+    searchLong: () => searchLongText(findCandidate, find),
+    get hasOtherCase() {
+      return screen === null || hasOtherCase || /[^\0-\x7f]/.test(text);
     },
   });
 }
@@ -143,7 +148,6 @@ async function createExpressionPattern(
     const possible = [
       required === null ? null : createTextScreen(required),
       createStartScreen(program),
-      createEndScreen(program),
       required === null ? createHeldScreen(program) : null,
     ];
     const known = possible.filter((screen) => screen !== null);
@@ -168,6 +172,7 @@ async function createExpressionPattern(
       seesReturns,
       screens,
       searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
+      hasOtherCase: true,
     });
   } catch (error) {
     if (!(error instanceof RE2JSException)) throw error;
@@ -250,15 +255,17 @@ export function filterLines(pattern: LinePattern, { all, without, ignoreCase }: 
     const composed = hasForms ? text.normalize("NFC") : text;
     return ignoreCase ? composed.toLowerCase() : composed;
   };
-  const [needed, refused] = [all, without].map((texts) => texts.map((text) => createTextFinder(fold(text)))) as [
-    ReturnType<typeof createTextFinder>[],
-    ReturnType<typeof createTextFinder>[],
-  ];
+  const holds = (text: string): (line: string) => boolean => {
+    const find = createTextFinder(fold(text));
+    return (line) => find(line, 0) !== -1;
+  };
+  const [needed, refused] = [all.map(holds), without.map(holds)];
   return {
     ...pattern,
+    hasOtherCase: true,
     find(line) {
       const text = fold(line);
-      const isWanted = needed.every((find) => find(text, 0) !== -1) && refused.every((find) => find(text, 0) === -1);
+      const isWanted = needed.every((isIn) => isIn(text)) && !refused.some((isIn) => isIn(text));
       return isWanted ? pattern.find(line) : -1;
     },
     searchLong: () => ({

@@ -121,19 +121,10 @@ export function searchFile(
   buffer: SearchBuffer,
   search: FileSearch,
 ): Eventually<Result<FileSearched, PassedOver>> {
-  const read = readHead(workspace, path, buffer);
+  const read = workspace.readInto(path, buffer.head, 0);
   return read instanceof Promise
     ? read.then((later) => searchHead(workspace, path, buffer, search, later))
     : searchHead(workspace, path, buffer, search, read);
-}
-
-/** Reads what fits into the head. */
-function readHead(workspace: Workspace, path: WorkspacePath, { head }: SearchBuffer): Eventually<Outcome<ReadPart>> {
-  const count = workspace.readSmall?.(path, head) ?? null;
-  if (count === null || count > Math.min(head.length, workspace.limits.maxFileBytes)) {
-    return workspace.readInto(path, head, 0);
-  }
-  return success({ lengthBytes: count, sizeBytes: count });
 }
 
 /** Searches the whole of a file that the head holds, else all its pieces, unless the head shows that it is binary. */

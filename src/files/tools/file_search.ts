@@ -191,7 +191,9 @@ export function fileSearchTool(
         return outcome;
       }
       const notices = isFile ? [] : patterns.notices();
-      const relaxed = request.query === undefined ? null : relaxedQuery(request.query, request);
+      const relaxed = request.query === undefined
+        ? null
+        : relaxedQuery(request.query, { ...request, mayHaveOtherCase: pattern?.hasOtherCase !== false });
       const almost = relaxed === null ? null : await createLinePattern(relaxed);
       if (almost?.ok) {
         const ignored = isFile || request.include_ignored ? undefined : await createIgnored(workspace, path);

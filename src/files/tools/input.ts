@@ -106,7 +106,7 @@ export async function linkedWrite(
   return answerOf(
     path,
     link.value,
-    `PUT ${showName(path.text)} (curl -T FILE URL, in parts with Content-Range; or a person opens it in a browser)`,
+    `PUT ${showName(path.text)} (curl -T FILE URL, or a person opens it in a browser)`,
     {},
   );
 }

@@ -44,16 +44,17 @@ function remedy(words: string): Notice {
 /** The query but for what slips: case, straight and curly quotes, dashes, whole words; `null` where it has none of these. */
 export function relaxedQuery(
   query: string,
-  { regex, ignore_case: ignoreCase, whole_word: wholeWord }: {
+  { regex, ignore_case: ignoreCase, whole_word: wholeWord, mayHaveOtherCase }: {
     readonly regex: boolean;
     readonly ignore_case: boolean;
     readonly whole_word: boolean;
+    readonly mayHaveOtherCase: boolean;
   },
 ): LineQuery | null {
   if (regex) return null;
   const text = query.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
     .replace(/['‘’‚′]/g, "['‘’‚′]").replace(/["“”„″]/g, '["“”„″]').replace(/[-‐‑‒–—−]/g, "[-‐‑‒–—−]");
   const hasSigns = /['‘’‚′"“”„″‐‑‒–—−-]/.test(query);
-  const hasCase = !ignoreCase && query.toLowerCase() !== query.toUpperCase();
+  const hasCase = !ignoreCase && mayHaveOtherCase && query.toLowerCase() !== query.toUpperCase();
   return hasSigns || hasCase || wholeWord ? { text, isRegularExpression: true, ignoreCase: true } : null;
 }
