@@ -57,10 +57,6 @@ export async function measureRaces(
     const part = await workspace.readInto(at("d/f"), piece, 0);
     return part.ok ? judgeBytes(piece.subarray(0, part.value.lengthBytes)) : "refused";
   });
-  await measure("read a small file", () => {
-    const count = workspace.readSmall?.(at("d/f"), piece) ?? null;
-    return count === null ? "refused" : judgeBytes(piece.subarray(0, count));
-  });
   await measure("list", async () => {
     const listing = await workspace.list(at("d"));
     const hasSecret = listing.ok && listing.value.entries.some(({ name }) => name === "SECRET-NAME");

@@ -177,10 +177,6 @@ Deno.test("file_search ends with the turn in which its caller goes away", () =>
         if (caller.signal.aborted) afterwards++;
         return workspace.readInto(...request);
       },
-      readSmall(...request: Parameters<NonNullable<typeof workspace.readSmall>>) {
-        if (caller.signal.aborted) afterwards++;
-        return workspace.readSmall?.(...request) ?? null;
-      },
     };
     const search = fileSearchTool(counting);
     const context = { ...quietCaller, principal: principalOf("owner"), signal: caller.signal, progress: () => {} };
@@ -189,6 +185,32 @@ Deno.test("file_search ends with the turn in which its caller goes away", () =>
     assert.ok(outcome.ok && caller.signal.aborted);
     assert.ok(outcome.structuredContent?.["next_cursor"] !== undefined);
     assert.ok(afterwards <= 1, `${afterwards} further reads`);
+  }));
+
+Deno.test("file_search tells of another case where a query finds nothing, and reads files again only for that", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    for (let n = 0; n < 50; n++) Deno.writeTextFileSync(`${root}/${n}`, "abc\n");
+    let reads = 0;
+    const counting = {
+      ...workspace,
+      readInto(...request: Parameters<typeof workspace.readInto>) {
+        reads++;
+        return workspace.readInto(...request);
+      },
+    };
+    const search = fileSearchTool(counting);
+    const rows: readonly (readonly [string, number, RegExp])[] = [
+      ["needle", 50, /nothing found/],
+      ["ABC", 51, /but for case, .* it is at \d+:1/],
+      ["n-dle", 100, /nothing found/],
+      ["É", 100, /nothing found/],
+    ];
+    for (const [query, times, words] of rows) {
+      reads = 0;
+      const { text } = await answerOf(search, { query });
+      assert.match(text, words, query);
+      assert.equal(reads, times, query);
+    }
   }));
 
 Deno.test("file_search shows names or counts instead of lines, the last hits, and the newest files first", () =>

@@ -188,17 +188,6 @@ function testWorkspace(name: string, open: OpenWorkspace): void {
     { limits: { maxReadBytes: 4 } },
   );
 
-  test("readSmall() reads what readInto() does, or leaves it to that", async (workspace) => {
-    await fillFile(workspace, "f", "0123456789");
-    await workspace.makeDirectory(at("d"));
-    const buffer = new Uint8Array(11);
-    const read = (name: string, room: number): number | null =>
-      workspace.readSmall?.(at(name), buffer.subarray(0, room)) ?? null;
-    const whole = read("f", 11);
-    if (whole !== null) assert.equal(decode(buffer.subarray(0, whole)), "0123456789");
-    assert.deepEqual([read("f", 10), read("d", 11), read("none", 11)], [null, null, null]);
-  });
-
   test("readInto() reads what is too long for one synchronous read", async (workspace) => {
     const content = Uint8Array.from({ length: 900_000 }, (_, index) => index % 251);
     value(await workspace.write(at("f"), content));

@@ -7,7 +7,7 @@ export const methods = Object.create(null) as Descriptor;
 const innerOf = new WeakMap<object, Descriptor>();
 
 /** The same roots, with descriptors whose methods a test may replace. */
-export function replaceable({ open, statusOf, readWhole }: KernelRoots): KernelRoots {
+export function replaceable({ open, statusOf }: KernelRoots): KernelRoots {
   const wrap = (value: unknown): unknown => {
     if (!(value instanceof kernelClass)) return value;
     const outer = Object.create(methods);
@@ -33,6 +33,5 @@ export function replaceable({ open, statusOf, readWhole }: KernelRoots): KernelR
   return {
     open: (path) => wrap(open(path)) as Descriptor,
     statusOf,
-    readWhole: (directory, path, buffer) => readWhole(unwrap(directory) as Descriptor, path, buffer),
   };
 }

@@ -3,7 +3,7 @@
  * confines names (kernel/), and by paths that are checked before and after (checked/).
  */
 import { failure } from "../../lib/result.ts";
-import type { ListedName, WholeRead } from "../kernel/descriptor.ts";
+import type { ListedName } from "../kernel/descriptor.ts";
 import type { OnEntryChange } from "../kernel/directory_watch.ts";
 import type { WorkspaceRefusal } from "../workspace/port.ts";
 
@@ -133,8 +133,6 @@ export interface DiskAccess {
   openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
   /** The same for a directory; the root is looked at. */
   listPlain?(path: string): DiskListing | null;
-  /** The same for a small file that is read at once, the root having been seen. */
-  readPlain?(path: string, buffer: Uint8Array): WholeRead | null;
   /** Tells of changes in a directory until the returned function is called. Absent where there is no such call. */
   watch?(path: string, onChange: OnEntryChange): () => void;
   close(): void;

@@ -60,7 +60,6 @@ export function createKernelAccess(roots: KernelRoots, path: string): DiskAccess
       listing[Symbol.dispose]();
       return null;
     },
-    readPlain: (relative, buffer) => roots.readWhole(descriptor, relative, buffer as Uint8Array<ArrayBuffer>),
     watch(path, onChange) {
       if (!isThere()) throw Object.assign(new Error("another directory is in its place"), { code: "ESTALE" });
       return withOpened(descriptor.open(path, "directory"), (directory) => directory.watch(onChange));

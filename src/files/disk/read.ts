@@ -22,12 +22,11 @@ import type {
 /** The operations of the port that change nothing. */
 export function readingOf(
   disk: Disk,
-): Pick<Workspace, "read" | "readInto" | "readSmall" | "stat" | "trueNames" | "list"> {
+): Pick<Workspace, "read" | "readInto" | "stat" | "trueNames" | "list"> {
   const { settle } = disk.innerLinks;
   return {
     read: (path, range, known) => settle(() => read(disk, path, range, known)),
     readInto: (path, buffer, offset) => settle(() => readInto(disk, path, buffer, offset)),
-    readSmall: (path, buffer) => readSmall(disk, path, buffer),
     stat: (path) => stat(disk, path),
     trueNames: (path) => trueNames(disk, path),
     list: (path, options) => list(disk, path, options),
@@ -328,12 +327,6 @@ function openPlain(
 /** The same of a directory. */
 function listPlain(disk: Disk, path: WorkspacePath): DiskListing | null {
   return isPlain(disk, path) ? disk.access.listPlain?.(path.text) ?? null : null;
-}
-
-/** Reads a small file at once where {@link openPlain} may open it, the root having been seen; `null` where it cannot. */
-function readSmall(disk: Disk, path: WorkspacePath, buffer: Uint8Array): number | null {
-  const read = isPlain(disk, path) ? disk.access.readPlain?.(path.text, buffer) ?? null : null;
-  return read === null || read.nlink > 1 ? null : read.sizeBytes;
 }
 
 function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {

@@ -4,8 +4,8 @@
  * followed, and other mounts never entered. A descriptor cannot be made from a number, and does not tell its own.
  */
 import { createDirectoryWatch, type OnEntryChange } from "./directory_watch.ts";
-import { type EntryStatus, statusAt, statusBytes, statusOfOpen, statusOfPath } from "./entry_status.ts";
-import { type Architecture, dirent, errorOf, file, KernelError, type Libc, openat2, openFlags, statx } from "./libc.ts";
+import { type EntryStatus, statusAt, statusOfOpen, statusOfPath } from "./entry_status.ts";
+import { type Architecture, dirent, errorOf, file, KernelError, type Libc, openat2, openFlags } from "./libc.ts";
 import {
   cName,
   cNames,
@@ -74,20 +74,12 @@ export interface Descriptor {
   close(): void;
 }
 
-/** A regular file that was read whole. */
-export interface WholeRead {
-  readonly sizeBytes: number;
-  readonly nlink: number;
-}
-
 /** Where descriptors begin. */
 export interface KernelRoots {
   /** Opens the directory at `path`, wherever it leads; everything else is opened below it. */
   open(path: string): Descriptor;
   /** What is at `path`, a link itself; `null` when there is nothing. */
   statusOf(path: string): EntryStatus | null;
-  /** Reads the regular file at `path` below a directory; `null` where the buffer has no room left, or anything failed. */
-  readWhole(directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>): WholeRead | null;
 }
 
 const { AT_FDCWD, AT_REMOVEDIR, LOCK_EX, LOCK_NB, LOCK_UN, RENAME_EXCHANGE, RENAME_NOREPLACE } = file;
@@ -305,7 +297,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
       );
     },
     statusOf: (path) => statusOfPath(libc, path),
-    readWhole: createWholeRead(libc, hows.read, numberOf),
   });
 }
 
@@ -368,37 +359,5 @@ function createOpenHows(architecture: Architecture): {
       create_lock: openHow(flags.O_WRONLY | flags.O_CREAT | flags.O_NONBLOCK | noFollow, 0o600, confined),
     },
     rootHow: openHow(flags.O_PATH | flags.O_DIRECTORY, 0, 0),
-  };
-}
-
-// Reads small files in one go: a search opens thousands, and no object need stand for each while it is open.
-
-const { AT_EMPTY_PATH } = file;
-const { S_IFMT, S_IFREG, STATX_BASIC_STATS } = statx;
-const noPath = new Uint8Array(1);
-const words = new Uint32Array(statusBytes.buffer);
-const halves = new Uint16Array(statusBytes.buffer);
-
-/** `how` opens to read; `numberOf` gives a directory's number. */
-function createWholeRead(
-  libc: Libc,
-  how: BigUint64Array<ArrayBuffer>,
-  numberOf: (directory: Descriptor) => number,
-): (directory: Descriptor, path: string, buffer: Uint8Array<ArrayBuffer>) => WholeRead | null {
-  return (directory, path, buffer) => {
-    if (path.length >= pathMax) return null;
-    const room = lengthOf(buffer);
-    const number = libc.openat2(SYS_openat2, numberOf(directory), cPath(path), how, openHowBytes);
-    if (number < 0) return null;
-    try {
-      if (libc.statx(number, noPath, AT_EMPTY_PATH, STATX_BASIC_STATS, statusBytes) !== 0) return null;
-      if (((halves[statx.stx_mode >> 1] ?? 0) & S_IFMT) !== S_IFREG) return null;
-      const count = libc.pread(number, buffer, toBigInt(room), 0n);
-      // what fills the buffer may go on
-      if (count === room || count !== words[statx.stx_size >> 2]) return null;
-      return { sizeBytes: count, nlink: words[statx.stx_nlink >> 2] ?? 0 };
-    } finally {
-      libc.close(number);
-    }
   };
 }

@@ -11,7 +11,7 @@ const { freeze } = Object;
 const noPath = new Uint8Array(1);
 
 /** The words of a `struct statx`; reused from call to call. */
-export const statusBytes = new Uint8Array(statx.bytes);
+const statusBytes = new Uint8Array(statx.bytes);
 const words = new Uint32Array(statusBytes.buffer);
 const halves = new Uint16Array(statusBytes.buffer);
 

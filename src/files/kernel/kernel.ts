@@ -73,7 +73,6 @@ export function confineRoots(roots: KernelRoots, directory: string): KernelRoots
     open: (path) => path === directory ? roots.open(path) : within(path, (base, name) => base.open(name, "directory")),
     statusOf: (path): EntryStatus | null =>
       path === directory ? roots.statusOf(path) : within(path, (base, name) => base.statusOf(name)),
-    readWhole: roots.readWhole,
   });
 }
 

@@ -213,8 +213,6 @@ export interface Workspace {
    * no memory, hash or version; whether the workspace itself was replaced is only seen when a directory is listed.
    */
   readInto(path: WorkspacePath, buffer: Uint8Array, offsetBytes: number): Eventually<Outcome<ReadPart>>;
-  /** The same of a whole file, at once: its size, or `null` where it has to be read as above, for whatever reason. */
-  readonly readSmall?: (path: WorkspacePath, buffer: Uint8Array) => number | null;
   /** What is at the path. */
   stat(path: WorkspacePath): Eventually<Outcome<EntryInfo>>;
   /** The path's names without links before its end: with a link at its end followed, and kept. */
