@@ -1,14 +1,32 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
+import * as z from "zod";
 import { equalInConstantTime, hashSecret, randomSecret } from "../lib/random_secret.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
-import { browserSessions, knownBrowsers, unchanged } from "./records.ts";
+import { defineRecordFamily, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Limits } from "./context.ts";
 import type { DeadEnd } from "./error_page.ts";
 import { readForm } from "./request_body.ts";
+
+// Signed-in browsers. A session may spare the passphrase, never the consent.
+
+const browserSessionSchema = z.lazy(() =>
+  z.object({
+    userId: z.string(),
+    /** The account's credential hash at sign-in: a changed passphrase ends the session. */
+    credentialHash: z.string(),
+    signedInAt: z.number(),
+  })
+);
+
+/** `["browser_session", SHA-256 of the cookie]`, expiring. */
+const browserSessions = defineRecordFamily("browser_session", browserSessionSchema);
+
+/** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */
+const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object({ signedInAt: z.number() })));
 
 // The cookies: some tie pages to the browser they were sent to, one is the signed-in session.
 

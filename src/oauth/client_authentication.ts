@@ -1,11 +1,12 @@
 /** Client authentication at the token, revocation and introspection endpoints (RFC 6749 §2.3, OAuth 2.1 §2.4). */
+import * as z from "zod";
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "@panva/jose";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import { type Client, usedAssertions } from "./records.ts";
+import { type Client, defineRecordFamily } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash } from "../lib/random_secret.ts";
@@ -82,6 +83,9 @@ export const assertionAlgorithms: readonly string[] = [
   "RS384",
   "RS512",
 ];
+
+/** `["used_assertion", SHA-256 of client and jti]`, expiring. */
+const usedAssertions = defineRecordFamily("used_assertion", z.lazy(() => z.object({ clientId: z.string() })));
 
 /** Why an assertion is refused. */
 type AssertionProblem = "invalid_client_assertion" | "replayed_client_assertion";

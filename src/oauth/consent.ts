@@ -1,4 +1,5 @@
 /** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
+import * as z from "zod";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
 import {
   findPending,
@@ -15,8 +16,6 @@ import { showConsent } from "./consent_page.ts";
 import { html, pageResponse } from "../lib/page.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {
-  answeredRequests,
-  approvedRequestLifetimeSeconds,
   authorizationCodeLifetimeSeconds,
   authorizationCodes,
   type AuthorizationRequest,
@@ -24,10 +23,11 @@ import {
   clients,
   clientStillThere,
   conflict,
+  defineRecordFamily,
   retryOnConflict,
   unchanged,
   unusedClientId,
-  unusedClients,
+  waitingListOf,
 } from "./records.ts";
 import { usesServicenow } from "../lib/scopes.ts";
 import type { Clock } from "../lib/time.ts";
@@ -107,6 +107,24 @@ async function visitInstance(
   const { url } = await servicenow.instance.begin({ browser: browserHash, purpose });
   return goToInstancePage(url);
 }
+
+const answeredRequestSchema = z.lazy(() =>
+  z.object({
+    /** SHA-256 of the cookie of the browser that decided. */
+    browserHash: z.string(),
+    /** SHA-256 of the decision as it was posted. */
+    decisionHash: z.string(),
+    redirectUri: z.string(),
+    state: z.string().nullable(),
+    isAllowed: z.boolean(),
+  })
+);
+
+/** `["answered_request", SHA-256 of the handle]`, expiring. */
+const answeredRequests = defineRecordFamily("answered_request", answeredRequestSchema);
+
+/** From consent on, where the person links an account first: twice what the visit to the instance may take. */
+const approvedRequestLifetimeSeconds = 1_200;
 
 // * A decision that a browser sends twice: by a double click, a held Enter key, or its own retry. It shows the answer to
 // the second, so that has to be the same redirect. The code in it is derived, not stored; it can still be redeemed once.
@@ -338,6 +356,6 @@ function approve(
         ? [clients.put(client.id, { ...client, usedAt: now }, snapshotUntil)]
         : []),
     ],
-    deletes: isFirstUse ? [unusedClients.key(...unusedClientId(client))] : [],
+    deletes: isFirstUse ? [waitingListOf(client).key(...unusedClientId(client))] : [],
   };
 }

@@ -1,4 +1,7 @@
-/** A family of stored records: one key prefix, one schema that everything read is parsed with. */
+/**
+ * Stored records: each family has one key prefix, and one schema that everything read is parsed with. Families with one
+ * user stand beside it; here are those that several share.
+ */
 import * as z from "zod";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
@@ -26,7 +29,7 @@ interface RecordFamily<T> {
 }
 
 /** Describes a family by its key prefix and schema. */
-function defineRecordFamily<Schema extends z.ZodType>(
+export function defineRecordFamily<Schema extends z.ZodType>(
   name: string,
   schema: Schema,
 ): RecordFamily<z.output<Schema>> {
@@ -72,23 +75,6 @@ export async function retryOnConflict<T>(attempt: () => Promise<T | typeof confl
   }
   throw new Error(`Storage contention: ${maxAttempts} attempts of one change were overtaken`);
 }
-
-// Authorization requests that were answered a moment ago: a browser that sends a decision twice gets its answer twice.
-
-const answeredRequestSchema = z.lazy(() =>
-  z.object({
-    /** SHA-256 of the cookie of the browser that decided. */
-    browserHash: z.string(),
-    /** SHA-256 of the decision as it was posted. */
-    decisionHash: z.string(),
-    redirectUri: z.string(),
-    state: z.string().nullable(),
-    isAllowed: z.boolean(),
-  })
-);
-
-/** `["answered_request", SHA-256 of the handle]`, expiring. */
-export const answeredRequests = defineRecordFamily("answered_request", answeredRequestSchema);
 
 // Authorization codes. A redeemed one stays as a mark until its grant ends, so that a replay is noticed.
 
@@ -145,23 +131,6 @@ export const authorizationRequests = defineRecordFamily("authorization_request",
 /** From the first page to the decision. */
 export const authorizationRequestLifetimeSeconds = 600;
 
-/** From consent on, where the person links an account first: twice what the visit to the instance may take. */
-export const approvedRequestLifetimeSeconds = 1_200;
-
-// Signed-in browsers. A session may spare the passphrase, never the consent.
-
-const browserSessionSchema = z.lazy(() =>
-  z.object({
-    userId: z.string(),
-    /** The account's credential hash at sign-in: a changed passphrase ends the session. */
-    credentialHash: z.string(),
-    signedInAt: z.number(),
-  })
-);
-
-/** `["browser_session", SHA-256 of the cookie]`, expiring. */
-export const browserSessions = defineRecordFamily("browser_session", browserSessionSchema);
-
 // OAuth clients: registered by themselves (RFC 7591) or made by the operator.
 
 const clientSchema = z.lazy(() =>
@@ -206,7 +175,7 @@ export type Client = z.output<typeof clientSchema>;
 export const clients = defineRecordFamily("client", clientSchema);
 
 /** `["unused_client", registration time, id]`: the unused clients, oldest first. */
-export const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
+const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
 
 /** `["held_client", registration time, id]`: those that ask for access in their own name, oldest first. */
 export const heldClients = defineRecordFamily("held_client", z.lazy(() => z.object({ clientId: z.string() })));
@@ -310,39 +279,11 @@ export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant
 
 // Marks: that something happened once, kept for as long as it matters.
 
-/** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */
-export const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object({ signedInAt: z.number() })));
-
 /** `["revoked_token", jti]`, expiring. */
 export const revokedTokens = defineRecordFamily("revoked_token", z.lazy(() => z.object({ revokedAt: z.number() })));
 
 /** `["sign_in_link", SHA-256 of the code]`, expiring. */
 export const signInLinks = defineRecordFamily("sign_in_link", z.lazy(() => z.object({ userId: z.string() })));
-
-/** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
-export const invitations = defineRecordFamily(
-  "invitation",
-  z.lazy(() =>
-    z.object({
-      /** The SHA-256 again, for lists. */
-      id: z.string().optional(),
-      /** Milliseconds since the epoch. */
-      expiresAt: z.number().optional(),
-      userId: z.string(),
-      kind: z.enum(["new", "reset"]),
-      /** The administrator who made it. */
-      by: z.string().optional(),
-      /** Of the user when a reset was made: any later one, or disabling, ends it. */
-      epoch: z.string().optional(),
-    })
-  ),
-);
-
-/** `["used_link", SHA-256 of the code]`, expiring: whose passphrase was chosen with this link a moment ago. */
-export const usedLinks = defineRecordFamily("used_link", z.lazy(() => z.object({ userId: z.string() })));
-
-/** `["used_assertion", SHA-256 of client and jti]`, expiring. */
-export const usedAssertions = defineRecordFamily("used_assertion", z.lazy(() => z.object({ clientId: z.string() })));
 
 // Access tokens made at the command line, by a user who can read the data directory anyway.
 
@@ -373,58 +314,6 @@ const setUpCodeSchema = z.lazy(() => z.object({ codeHash: z.string(), seed: z.st
 
 /** `["set_up_code", "current"]`, expiring. */
 export const setUpCodes = defineRecordFamily("set_up_code", setUpCodeSchema);
-
-// Attempts to sign in that failed or are being checked, counted for the throttle.
-
-/** Attempts that count together. */
-export interface SignInAttempts {
-  readonly failures: number;
-  /** The next attempt may begin then. In milliseconds of the agreed clock, as `lastAt`. */
-  readonly notBefore: number;
-  readonly lastAt: number;
-}
-
-/** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
-export const signInAttempts = defineRecordFamily(
-  "sign_in_attempts",
-  z.lazy(() => z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() })),
-);
-
-// Keys that sign access tokens. The private half is sealed under the installation's master key.
-
-const signingKeySchema = z.lazy(() =>
-  z.object({
-    kid: z.string(),
-    /** RFC 8037 §2: an Ed25519 public key as a JWK, without `d`. */
-    publicJwk: z.object({ kty: z.literal("OKP"), crv: z.literal("Ed25519"), x: z.string() }),
-    sealedPrivateJwk: z.string(),
-    createdAt: z.number(),
-  })
-);
-
-export type SigningKey = z.output<typeof signingKeySchema>;
-
-/** `["signing_key", kid]`; a retired one expires when the last token that it signed has ended. */
-export const signingKeys = defineRecordFamily("signing_key", signingKeySchema);
-
-const currentSigningKeySchema = z.lazy(() =>
-  z.object({
-    kid: z.string(),
-    /** A key that is published already, and from when on it signs instead. */
-    next: z.object({ kid: z.string(), signsFrom: z.number() }).optional(),
-  })
-);
-
-/** Which key signs, and from when on another does. */
-type CurrentSigningKey = z.output<typeof currentSigningKeySchema>;
-
-/** `["current_signing_key", "kid"]`: which key signs. */
-export const currentSigningKey = defineRecordFamily("current_signing_key", currentSigningKeySchema);
-
-/** The key that signs at a moment. Every instance comes to the same by its clock, and nothing has to be written then. */
-export function signingKidAt({ kid, next }: CurrentSigningKey, now: number): string {
-  return next !== undefined && next.signsFrom <= now ? next.kid : kid;
-}
 
 // Users, who may sign in.
 

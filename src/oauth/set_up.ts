@@ -3,6 +3,7 @@
  * start, whose link the console prints: it makes the owner. `/invitation` is for those whom an administrator invited, or
  * whose passphrase is reset.
  */
+import * as z from "zod";
 import { type Browser, type Browsers, readBrowserForm } from "./browser_sessions.ts";
 import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
@@ -11,7 +12,7 @@ import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
-import { invitations, ownerId, setUpCodes, signInLinks, unchanged, usedLinks, users } from "./records.ts";
+import { defineRecordFamily, ownerId, setUpCodes, signInLinks, type Stored, unchanged, users } from "./records.ts";
 import {
   type Account,
   addUser,
@@ -23,6 +24,27 @@ import {
 } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
+
+const invitationSchema = z.lazy(() =>
+  z.object({
+    /** The SHA-256 again, for lists. */
+    id: z.string().optional(),
+    /** Milliseconds since the epoch. */
+    expiresAt: z.number().optional(),
+    userId: z.string(),
+    kind: z.enum(["new", "reset"]),
+    /** The administrator who made it. */
+    by: z.string().optional(),
+    /** Of the user when a reset was made: any later one, or disabling, ends it. */
+    epoch: z.string().optional(),
+  })
+);
+
+/** `["invitation", SHA-256 of the code]`, expiring: its holder chooses the passphrase of this user. */
+const invitations = defineRecordFamily("invitation", invitationSchema);
+
+/** `["used_link", SHA-256 of the code]`, expiring: whose passphrase was chosen with this link a moment ago. */
+const usedLinks = defineRecordFamily("used_link", z.lazy(() => z.object({ userId: z.string() })));
 
 interface SetUpOptions extends InteractionOptions {
   readonly resource: string;
@@ -242,7 +264,7 @@ function readyPage({ issuer, resource, hasConsole, servicenow }: SetUpOptions, u
 /** How long the link of an invitation works. */
 const lifetimeMs = 3 * 86_400_000;
 
-type Invitation = Exclude<Awaited<ReturnType<typeof invitations.read>>, null>;
+type Invitation = Stored<z.output<typeof invitationSchema>>;
 
 /** Makes the code of a link: for a name that is free (`new`), or for a user who is there (`reset`). */
 export async function invite(

@@ -1,14 +1,14 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
+import * as z from "zod";
 import type { Admission } from "../lib/join_next.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import {
   conflict,
+  defineRecordFamily,
   noPassphrase,
   ownerId,
   retryOnConflict,
-  type SignInAttempts,
-  signInAttempts,
   type Stored,
   unchanged,
 } from "./records.ts";
@@ -48,6 +48,20 @@ export interface PasswordThrottle {
    */
   succeed(address: string, known: boolean): Promise<void>;
 }
+
+/** Attempts that count together. */
+interface SignInAttempts {
+  readonly failures: number;
+  /** The next attempt may begin then. In milliseconds of the agreed clock, as `lastAt`. */
+  readonly notBefore: number;
+  readonly lastAt: number;
+}
+
+/** `["sign_in_attempts", HMAC of an address or a browser]`, and `["sign_in_attempts", "everyone"]`, expiring. */
+const signInAttempts = defineRecordFamily(
+  "sign_in_attempts",
+  z.lazy(() => z.object({ failures: z.number(), notBefore: z.number(), lastAt: z.number() })),
+);
 
 interface Bucket {
   readonly id: string;
