@@ -1,7 +1,7 @@
 /**
  * Bundles the program into a directory, the same bytes for the same sources wherever it runs: the program itself, its
  * commands, the module of the server's worker, and the pieces of all, which are loaded when they are used. The commit is
- * written into one of them. Uncommitted changes leave the commit out: such a file is no commit's.
+ * written into one of them.
  */
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -100,12 +100,25 @@ async function numberPieces({ entries }: Part, place: string): Promise<ReadonlyM
   return numbers;
 }
 
-/** The commit that is checked out, or what PORTCULLIS_COMMIT says where there is no repository; `null` when it would be a lie. */
+/** The commit that is checked out, with a digest of what was changed since; what PORTCULLIS_COMMIT says where there is no repository. */
 export async function commitOfSources(): Promise<string | null> {
   const given = Deno.env.get("PORTCULLIS_COMMIT");
   if (given) return /^[0-9a-f]{7,40}$/.test(given) ? given.slice(0, 12) : null;
-  const status = await git(["status", "--porcelain", "--untracked-files=no"]);
-  return status === "" ? await git(["rev-parse", "--short=12", "HEAD"]) : null;
+  const commit = await git(["rev-parse", "--short=12", "HEAD"]);
+  const changes = await git([
+    "diff",
+    "--no-ext-diff",
+    "--binary",
+    "HEAD",
+    "--",
+    "main.ts",
+    "deno.json",
+    "deno.lock",
+    "src",
+  ]);
+  if (commit === null || changes === null || changes === "") return commit;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(changes)));
+  return `${commit}, changed: ${digest.toHex().slice(0, 12)}`;
 }
 
 async function git(args: readonly string[]): Promise<string | null> {

@@ -4,33 +4,43 @@ import manifest from "../../deno.json" with { type: "json" };
 /** Semantic version, for `--version`, `serverInfo` and `/health`. */
 export const version: string = manifest.version;
 
-/** `deno task compile` writes the commit over this text; it stays as it is when the program runs from source. */
+/** scripts/bundle.ts writes the commit over this text, with a digest of what was changed since. */
 const stamp = "@PORTCULLIS_COMMIT@";
 
-const builtCommit = /^[0-9a-f]{7,40}$/.exec(stamp)?.[0];
+const builtCommit = /^[0-9a-f]{7,40}(?:, changed: [0-9a-f]{12})?$/.exec(stamp)?.[0];
 
 /**
- * The version with the commit: that of a built program, or the one that is checked out. Where git may run, changes of the
- * sources since are told by a digest, so that two states never call themselves alike.
+ * The version, the form in which the program runs, and what it was made from, for example `0.1.0 (program, 5bd64f4582b1)`.
+ * From source, a digest of the files follows: two states never call themselves alike.
  */
 export async function describeVersion(root: URL = new URL("../../", import.meta.url)): Promise<string> {
-  if (builtCommit !== undefined) return `${version} (${builtCommit})`;
+  const isSource = import.meta.url.endsWith("/src/lib/version.ts");
+  if (!isSource) return `${version} (${[formOfBuild(), builtCommit].filter(Boolean).join(", ")})`;
   const mayRead = Deno.permissions.querySync({ name: "read", path: root }).state === "granted";
-  if (!mayRead || !import.meta.url.endsWith("/src/lib/version.ts")) return version; // a bundle without a stamp
-  const commit = checkedOutCommit(root);
-  if (commit === null) return version;
-  const changes = await changesSince(root);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", changes)).toHex();
-  return `${version} (${commit.slice(0, 12)}${changes.length === 0 ? "" : `, changed: ${digest.slice(0, 12)}`})`;
+  const commit = mayRead ? checkedOutCommit(root)?.slice(0, 12) : null;
+  const files = mayRead ? `files ${await digestOfSources(root)}` : null;
+  return `${version} (${["from source", commit, files].filter(Boolean).join(", ")})`;
 }
 
-/** Nothing, too, where git is not there or may not run. */
-async function changesSince(root: URL): Promise<Uint8Array<ArrayBuffer>> {
-  const none = new Uint8Array(0);
-  if (Deno.permissions.querySync({ name: "run", command: "git" }).state !== "granted") return none;
-  const args = ["diff", "--no-ext-diff", "--binary", "HEAD", "--", "main.ts", "deno.json", "deno.lock", "src"];
-  return await new Deno.Command("git", { args, cwd: root, stderr: "null" }).output()
-    .then(({ success, stdout }) => success ? stdout : none, () => none);
+function formOfBuild(): string {
+  if (!Deno.build.standalone) return import.meta.url.includes("/node_modules/") ? "npm" : "bundle";
+  return Deno.env.get("container") ? "container" : "program";
+}
+
+async function digestOfSources(root: URL): Promise<string> {
+  const parts: Uint8Array[] = [];
+  const read = (path: string): void => {
+    const bytes = Deno.readFileSync(new URL(path, root));
+    parts.push(new TextEncoder().encode(`${path} ${bytes.byteLength}\n`), bytes);
+  };
+  const walk = (directory: string): void => {
+    const entries = [...Deno.readDirSync(new URL(directory, root))].sort((a, b) => a.name < b.name ? -1 : 1);
+    for (const { name, isDirectory } of entries) isDirectory ? walk(`${directory}${name}/`) : read(`${directory}${name}`);
+  };
+  for (const path of ["main.ts", "deno.json", "deno.lock"]) read(path);
+  walk("src/");
+  const digest = await crypto.subtle.digest("SHA-256", await new Blob(parts as BlobPart[]).arrayBuffer());
+  return new Uint8Array(digest).toHex().slice(0, 12);
 }
 
 /** As git's files have it, those of another work tree included (gitrepository-layout). */

@@ -48,10 +48,13 @@ async function git(cwd: URL, ...args: string[]): Promise<string | null> {
 
 Deno.test("--version from source names the commit, in each way to ask", async () => {
   const commit = await git(new URL("../..", import.meta.url), "rev-parse", "HEAD");
-  const expected = `portcullis ${version}${commit === null ? "" : ` (${commit.slice(0, 12)})`}\n`;
-  for (const args of [["--version"], ["version"], ["token", "--version"]]) {
-    assert.equal((await runCommand(args)).stdout, expected, "run without the right to start git");
-  }
+  const from = ["from source", commit?.slice(0, 12), "files "].filter((each) => each !== undefined).join(", ");
+  const said = new Set<string>();
+  for (const args of [["--version"], ["version"], ["token", "--version"]]) said.add((await runCommand(args)).stdout);
+  const [line = ""] = said;
+  assert.equal(said.size, 1);
+  assert.ok(line.startsWith(`portcullis ${version} (${from}`), line);
+  assert.match(line, /, files [0-9a-f]{12}\)\n$/);
 });
 
 const hasGit = await git(new URL(import.meta.url.replace(/[^/]*$/, "")), "--version") !== null;
@@ -69,23 +72,27 @@ Deno.test({
       for (const file of ["main.ts", "deno.json", "deno.lock", "src/a.ts"]) {
         await Deno.writeTextFile(new URL(file, root), file);
       }
-      assert.equal(await said(root), "", "no repository");
+      const files = /, (files [0-9a-f]{12})\)$/.exec(await said(root))?.[1];
+      assert.equal(await said(root), ` (from source, ${files})`, "no repository");
       await git(root, "init", "-q");
       await git(root, "add", ".");
       await git(root, "commit", "-qm", "a");
-      const commit = ` (${(await git(root, "rev-parse", "HEAD"))?.slice(0, 12)})`;
-      assert.equal(await said(root), commit, "a loose head");
+      const at = ` (from source, ${(await git(root, "rev-parse", "HEAD"))?.slice(0, 12)}, ${files})`;
+      assert.equal(await said(root), at, "a loose head");
       await git(root, "pack-refs", "--all");
-      assert.equal(await said(root), commit, "a packed head");
+      assert.equal(await said(root), at, "a packed head");
       await git(root, "worktree", "add", "-q", "../other");
-      assert.equal(await said(new URL("../other/", root)), commit, "another work tree");
+      assert.equal(await said(new URL("../other/", root)), at, "another work tree");
       await git(root, "checkout", "-q", "--detach");
-      assert.equal(await said(root), commit, "a detached head");
-      await Deno.writeTextFile(new URL("src/a.ts", root), "one");
-      const one = await said(root);
-      await Deno.writeTextFile(new URL("src/a.ts", root), "two");
-      assert.match(one, /^ \([0-9a-f]{12}, changed: [0-9a-f]{12}\)$/);
-      assert.notEqual(one, await said(root));
+      assert.equal(await said(root), at, "a detached head");
+      const states = new Set([at]);
+      for (const contents of ["one", "two"]) {
+        await Deno.writeTextFile(new URL("src/a.ts", root), contents);
+        states.add(await said(root));
+      }
+      await Deno.rename(new URL("src/a.ts", root), new URL("src/b.ts", root));
+      states.add(await said(root));
+      assert.equal(states.size, 4, "two states never call themselves alike");
     } finally {
       await Deno.remove(directory, { recursive: true });
     }

@@ -122,7 +122,10 @@ Deno.test("--help and --version answer on standard output; an unknown command is
   for (const word of ["serve", "token", "doctor", "hash-password", "help COMMAND", "config --all"]) {
     assert.ok(help.stdout.includes(word), word);
   }
-  assert.match((await runCommand(["--version"])).stdout, /^portcullis \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n$/);
+  assert.match(
+    (await runCommand(["--version"])).stdout,
+    /^portcullis \d+\.\d+\.\d+ \((from source|bundle|npm|program|container)(, [0-9a-f]{12})?(, (files|changed:) [0-9a-f]{12})?\)\n$/,
+  );
   const unknown = await runCommand(["server"]);
   assert.equal(unknown.code, 2);
   assert.match(unknown.stderr, /^error: there is no command "server"; did you mean serve\?\nhint: /);
