@@ -13,6 +13,9 @@ export interface Start {
   readonly isOnPath: (name: string) => boolean;
 }
 
+/** What npm knows the program as. */
+export const npmPackageName = "portcullis-mcp";
+
 let known: string | null = null;
 
 /** For a worker, which does not see how the program was started: what the main thread says. */
@@ -27,7 +30,7 @@ export function programName(): string {
 
 /** {@link programName}, of a start. */
 export function nameFor(start: Start): string {
-  const source = start.standalone ? [] : ["run", "-A", shownSource(start)];
+  const source = start.standalone || isNpmPackage(start) ? [] : ["run", "-A", shownSource(start)];
   return [...programWords(start), ...source].map(shellWord).join(" ");
 }
 
@@ -69,6 +72,7 @@ function programWords(start: Start): readonly string[] {
     const engine = env("container") === "podman" ? "podman" : "docker";
     return [engine, "exec", "-it", env("HOSTNAME") ?? "CONTAINER", "portcullis"];
   }
+  if (isNpmPackage(start)) return isOnPath(npmPackageName) && !isFromNpx(execPath) ? [npmPackageName] : ["npx", "-y", npmPackageName];
   if (isFromNpx(execPath)) return ["npx", "-y", `deno@${Deno.version.deno}`];
   const name = standalone ? execPath.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "") : "deno";
   return [isOnPath(name) ? name : execPath];
@@ -77,6 +81,11 @@ function programWords(start: Start): readonly string[] {
 /** The image sets `container`, as podman does. */
 function isInContainer({ standalone, env }: Start): boolean {
   return standalone && Boolean(env("container"));
+}
+
+/** Whether the launcher of the npm package started the program. */
+function isNpmPackage({ mainModule }: Start): boolean {
+  return mainModule.includes(`/node_modules/${npmPackageName}/`);
 }
 
 /** npx may clear the cache in which it keeps what it runs. */

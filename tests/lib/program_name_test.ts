@@ -26,6 +26,9 @@ function start(
 
 const npx = `npx -y deno@${Deno.version.deno}`;
 const cache = "/home/anna/.npm/_npx/2ec91f97b62d82de/node_modules/deno/deno";
+const npmCache = "/home/anna/.npm/_npx/2ec91f97b62d82de";
+const globalDeno = "/usr/lib/node_modules/deno/deno";
+const inPackage = (place: string): string => `file://${place}/node_modules/portcullis-mcp/bundle/main.js`;
 const installed = "/usr/local/bin/portcullis";
 const compiled = { standalone: true, execPath: installed, path: ["portcullis"] };
 const container = { HOSTNAME: "4f2a91c07b1e", container: "oci" };
@@ -53,6 +56,21 @@ const forms: Readonly<Record<string, readonly [start: Start, typed: string, forC
     start({ mainModule: "file:///home/anna/portcullis/dist/bundle/portcullis.js" }),
     "deno run -A dist/bundle/portcullis.js",
     "/usr/bin/deno",
+  ],
+  "the npm package by npx": [
+    start({ execPath: cache, mainModule: inPackage(npmCache), path: ["portcullis-mcp"] }),
+    "npx -y portcullis-mcp",
+    "npx --prefer-offline -y portcullis-mcp",
+  ],
+  "the npm package, installed": [
+    start({ execPath: globalDeno, mainModule: inPackage("/usr/lib"), path: ["portcullis-mcp"] }),
+    "portcullis-mcp",
+    globalDeno,
+  ],
+  "the npm package, beside the PATH": [
+    start({ execPath: globalDeno, mainModule: inPackage("/usr/lib"), path: [] }),
+    "npx -y portcullis-mcp",
+    globalDeno,
   ],
   compiled: [start(compiled), "portcullis", installed],
   "compiled, beside the PATH": [start({ ...compiled, path: [] }), installed, installed],
