@@ -12,7 +12,7 @@ COPY deno.json deno.lock main.ts ./
 COPY scripts scripts
 COPY src src
 RUN case "$TARGETARCH" in arm64) target=aarch64 ;; *) target=x86_64 ;; esac \
-  && PORTCULLIS_COMMIT="$COMMIT" deno task compile --target "$target-unknown-linux-gnu" --out /out \
+  && PORTCULLIS_COMMIT="$COMMIT" deno task compile --checked --target "$target-unknown-linux-gnu" --out /out \
   && mv "/out/portcullis-$target-unknown-linux-gnu" /out/portcullis \
   && deno install --frozen && deno task release notices /out/THIRD_PARTY_NOTICES.txt \
   && mkdir -p /out/volumes && mkdir -m 0700 /out/volumes/data /out/volumes/workspace

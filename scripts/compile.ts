@@ -1,7 +1,7 @@
 /**
- * `deno task compile [--target T | --target all] [--out DIRECTORY]`: bundles the program and compiles the bundle, for
- * this machine or for others, with the permissions that it needs and no others. COMPILE_DENO names another Deno to
- * compile with, DENORT_DIR a directory of base binaries by target, which are not downloaded then.
+ * `deno task compile [--target T | --target all] [--out DIRECTORY] [--checked]`: bundles the program and compiles the
+ * bundle, for this machine or for others, with the permissions that it needs and no others. Deno downloads a base binary
+ * for each; `--checked` downloads them first and compares their checksums. COMPILE_DENO names another Deno to compile with.
  */
 import { join, relative } from "node:path";
 import process from "node:process";
@@ -67,7 +67,6 @@ export async function compileProgram(
         ...namedModules.flatMap((name) => ["--include", join(bundle, name)]),
         ...["--output", path, join(bundle, programName)],
       ],
-      env: baseBinaryOf(target),
       stdout: "null",
     }).output();
     if (!success) throw new Error(`deno compile: ${new TextDecoder().decode(stderr)}`);
@@ -76,17 +75,12 @@ export async function compileProgram(
   return paths;
 }
 
-function baseBinaryOf(target: string | null): Record<string, string> {
-  const directory = process.env["DENORT_DIR"];
-  if (!directory || target === null) return {};
-  return { DENORT_BIN: join(directory, target, target.includes("windows") ? "denort.exe" : "denort") };
-}
-
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       target: { type: "string", multiple: true, default: [] },
       out: { type: "string", default: join(root, "dist") },
+      checked: { type: "boolean", default: false },
     },
   });
   const asked = values.target.includes("all") ? targets : values.target;
@@ -95,6 +89,7 @@ if (import.meta.main) {
     process.stderr.write(`error: unknown target ${unknown.join(", ")}\nhint: all, or ${targets.join(", ")}\n`);
     process.exit(2);
   }
+  if (values.checked) await (await import("./release/base_binaries.ts")).downloadBaseBinaries(asked);
   for (const path of await compileProgram(values.out, asked.length === 0 ? [null] : asked)) {
     const { size } = await Deno.stat(path);
     process.stdout.write(`${relative(process.cwd(), path)}  ${(size / 1e6).toFixed(1)} MB\n`);

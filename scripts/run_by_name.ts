@@ -1,6 +1,6 @@
 /**
- * The programs behind `deno task bench [NAME]`, `deno task soak [NAME]` and `deno task release NAME`: runs the one that is
- * named, with the arguments that follow, and ends as it does. A task with a first entry `""` has a default.
+ * The programs behind `deno task bench [NAME]`, `deno task soak [NAME]` and `deno task release VERSION`: runs the one that is
+ * named, with the arguments that follow, and ends as it does. The entry `""` is for no name, a flag or a version.
  */
 import { fileURLToPath } from "node:url";
 import process from "node:process";
@@ -34,11 +34,9 @@ export const programs: Readonly<Record<string, Readonly<Record<string, readonly 
     hostile: [...ofTests, "tests/hostile_load/hostile_load.ts"],
   },
   release: {
+    "": ["scripts/release/release.ts"],
     "base-binary": ["scripts/fetch_base_binary.ts"],
-    downloads: ["scripts/release/fetch_downloads.ts"],
-    files: ["scripts/release/release_files.ts"],
     notices: ["scripts/release/notices.ts"],
-    pins: ["scripts/release/require_pins.ts"],
   },
 };
 
@@ -47,7 +45,7 @@ export function commandOf(task: string, args: readonly string[]): readonly strin
   const named = programs[task] ?? {};
   const [first = "", ...rest] = args;
   const isNamed = first !== "" && Object.hasOwn(named, first);
-  if (!isNamed && first !== "" && !first.startsWith("-")) return null;
+  if (!isNamed && !/^(?:$|-|\d)/.test(first)) return null;
   const program = named[isNamed ? first : ""];
   return program === undefined ? null : ["run", "--allow-all", ...program, ...(isNamed ? rest : args)];
 }

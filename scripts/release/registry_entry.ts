@@ -1,4 +1,5 @@
-/** The entry for the MCP registry (server.json, schema of 2025-12-11): the container image and the MCPB bundles. */
+/** The entry for the MCP registry (server.json, schema of 2025-12-11): the npm package, the container image, the MCPB bundles. */
+import { npmPackageName } from "../../src/lib/program_name.ts";
 
 /** What an entry says. */
 export interface RegistryEntryOptions {
@@ -28,6 +29,13 @@ export function registryEntry(
     version,
     repository: { url, source: "github" },
     packages: [
+      {
+        registryType: "npm",
+        identifier: npmPackageName,
+        version,
+        transport: { type: "stdio" },
+        packageArguments: [{ type: "positional", value: "stdio" }],
+      },
       {
         registryType: "oci",
         identifier: `ghcr.io/${repository.toLowerCase()}:${version}`,

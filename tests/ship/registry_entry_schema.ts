@@ -32,10 +32,11 @@ const argument = z.union([positional, named]);
 
 /** A version, and no range of versions. */
 const version = z.string().min(1).max(255).regex(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
-/** Both kinds of package name their version in the identifier; the validator refuses a field for it. */
+/** Images and bundles name their version in the identifier, and the validator refuses a field for it; npm packages need one. */
 const packaged = z.strictObject({
-  registryType: z.enum(["oci", "mcpb"]),
+  registryType: z.enum(["npm", "oci", "mcpb"]),
   identifier: z.string(),
+  version: version.optional(),
   fileSha256: z.string().regex(/^[a-f0-9]{64}$/).optional(),
   runtimeHint: z.string().optional(),
   transport: z.strictObject({ type: z.literal("stdio") }),
@@ -43,7 +44,8 @@ const packaged = z.strictObject({
   packageArguments: z.array(argument).optional(),
 })
   .refine(({ registryType, fileSha256 }) => registryType !== "mcpb" || fileSha256 !== undefined, "needs a digest")
-  .refine(({ registryType, fileSha256 }) => registryType !== "oci" || fileSha256 === undefined, "takes no digest")
+  .refine(({ registryType, fileSha256 }) => registryType === "mcpb" || fileSha256 === undefined, "takes no digest")
+  .refine((each) => (each.registryType === "npm") === (each.version !== undefined), "needs a version exactly for npm")
   .refine(
     ({ registryType, identifier }) =>
       registryType !== "mcpb" || /^https:\/\/github\.com\/[^/]+\/[^/]+\/releases\/download\/.+mcp/.test(identifier),

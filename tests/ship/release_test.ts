@@ -9,13 +9,21 @@ import { bundleManifest } from "../../scripts/release/mcpb.ts";
 import { registryName } from "../../scripts/release/registry_entry.ts";
 import { makeReleaseFiles } from "../../scripts/release/release_files.ts";
 import { zip } from "../../scripts/release/zip.ts";
+import { npmPackageName } from "../../src/lib/program_name.ts";
 import { registryEntrySchema } from "./registry_entry_schema.ts";
 import { needsPrograms } from "../fixtures/skipped_unless.ts";
+
+const { version }: { readonly version: string } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
 
 async function release(): Promise<{ dist: string; files: string[] }> {
   const dist = await Deno.makeTempDir({ prefix: "portcullis-release-" });
   for (const target of targets) await Deno.writeTextFile(`${dist}/${binaryName(target)}`, `program for ${target}`);
-  return { dist, files: await makeReleaseFiles({ dist, repository: "Someone/portcullis", denoVersion: "2.9.6" }) };
+  await Deno.mkdir(`${dist}/bundle/src`, { recursive: true });
+  for (const name of ["main.js", "src/piece.js"]) await Deno.writeTextFile(`${dist}/bundle/${name}`, name);
+  return {
+    dist,
+    files: await makeReleaseFiles({ dist, version, repository: "Someone/portcullis", denoVersion: "2.9.6" }),
+  };
 }
 
 Deno.test("a release has an archive and a bundle for each program, a bill of materials, the registry entry and checksums of what is attached", async () => {
@@ -59,15 +67,15 @@ Deno.test("the registry entry keeps the registry's rules: its name, its lengths,
     const broken of [
       { ...entry, name: "portcullis" },
       { ...entry, description: "x".repeat(101) },
-      { ...entry, packages: [{ ...entry.packages[1], fileSha256: undefined }] },
-      { ...entry, packages: [{ ...entry.packages[0], version: entry.version }] },
+      { ...entry, packages: [{ ...entry.packages[2], fileSha256: undefined }] },
       { ...entry, packages: [{ ...entry.packages[1], version: entry.version }] },
-      { ...entry, packages: [{ ...entry.packages[1], identifier: "https://example.com/portcullis.mcpb" }] },
+      { ...entry, packages: [{ ...entry.packages[2], version: entry.version }] },
+      { ...entry, packages: [{ ...entry.packages[2], identifier: "https://example.com/portcullis.mcpb" }] },
     ]
   ) assert.ok(!registryEntrySchema.safeParse(broken).success);
-  const { version } = JSON.parse(await Deno.readTextFile(`${root}deno.json`));
   assert.equal(entry.version, version);
-  const [image, ...bundles] = entry.packages;
+  const [npm, image, ...bundles] = entry.packages;
+  assert.deepEqual([npm.identifier, npm.version], [npmPackageName, version]);
   assert.equal(image.identifier, `ghcr.io/someone/portcullis:${version}`);
   assert.equal(bundles.length, targets.length);
   for (const bundle of bundles) {

@@ -4,9 +4,14 @@ import { createHash } from "node:crypto";
 import { parse } from "yaml";
 import { root } from "../../scripts/bundle.ts";
 import { targets } from "../../scripts/compile.ts";
-import { downloadPinned, pinnedDownloads } from "../../scripts/release/pinned_download.ts";
-import { registryName } from "../../scripts/release/registry_entry.ts";
-import { unpinnedActions, unpinnedImages } from "../../scripts/release/require_pins.ts";
+import {
+  downloadChecked,
+  pinDownloads,
+  readPins,
+  unpinnedActions,
+  unpinnedImages,
+} from "../../scripts/release/pins.ts";
+import { steps } from "../../scripts/release/release.ts";
 import { settings } from "../../src/app/config/settings.ts";
 
 const read = (path: string): Promise<string> => Deno.readTextFile(`${root}${path}`);
@@ -26,11 +31,6 @@ Deno.test("the workflows run tasks and scripts that are there", async () => {
   const named = Array.from(workflow.matchAll(/deno task ([\w-]+)/g), ([, task]) => task ?? "");
   assert.ok(named.length >= 2);
   for (const task of named) assert.ok(task in tasks, task);
-});
-
-Deno.test("the image's label is the name in the registry, which compares them", async () => {
-  const label = /io\.modelcontextprotocol\.server\.name=(.*)/.exec(await read(".github/workflows/release.yml"))?.[1];
-  assert.equal(label?.replace("${{ github.repository }}", "Someone/portcullis"), registryName("Someone/portcullis"));
 });
 
 Deno.test("everything that the image is made of is in its context", async () => {
@@ -85,27 +85,42 @@ Deno.test("the workflows name every action by a commit, and leave no token in a 
   }
 });
 
-Deno.test("release.yml: jobs that may write wait for approval, check out no source, and run nothing that was built", async () => {
+Deno.test("release.yml: jobs that may write wait for approval, have one script of the sources, and run nothing that was built", async () => {
   const jobs = Object.entries(await jobsOf("release.yml"));
   const writing = jobs.filter(([, { permissions = {} }]) => Object.values(permissions).includes("write"));
-  assert.deepEqual(writing.map(([name]) => name), ["publish-image", "publish-programs", "registry"]);
+  assert.deepEqual(writing.map(([name]) => name), ["publish-image", "publish-programs", "publish-npm", "registry"]);
   for (const [name, { environment, steps }] of writing) {
     assert.equal(environment, "release", name);
-    for (const { uses = "", run = "" } of steps) {
-      assert.doesNotMatch(uses, /checkout|setup-deno|setup-node|buildx|build-push/, name);
-      assert.doesNotMatch(run, /\b(deno|npm|npx|node|docker build|curl|wget)\b/, name);
+    for (const { uses = "", run = "", with: options } of steps) {
+      assert.doesNotMatch(uses, /setup-deno|buildx|build-push/, name);
+      if (uses.includes("actions/checkout")) {
+        assert.equal(options?.["sparse-checkout"], "scripts/release/publish.sh", name);
+      }
+      assert.doesNotMatch(run, /(?:^|[\s;|&(])(deno|npm|npx|node|docker|wget)\s/, name);
+      if (/\bcurl\b/.test(run)) assert.match(run, /sha256sum --check --strict <<<"[0-9a-f]{64} {2}/, name);
     }
   }
 });
 
-Deno.test("release.yml: the release is published after its image, and the registry hears of both last", async () => {
+Deno.test("release.yml: each upload waits for what it names: the image, the release, the npm package, the registry", async () => {
   const jobs = await jobsOf("release.yml");
-  assert.ok(jobs["publish-programs"]?.needs?.includes("publish-image"));
-  assert.ok(jobs["registry"]?.needs?.includes("publish-programs"));
+  const order = ["publish-image", "publish-programs", "publish-npm", "registry"];
+  for (const [index, name] of order.slice(1).entries()) {
+    assert.ok(jobs[name]?.needs?.includes(order[index] ?? ""), name);
+  }
   for (const job of ["programs", "image"]) assert.equal(jobs[job]?.needs, "gate");
 });
 
-Deno.test("what a release takes from elsewhere: unpinned actions and images are found, and every download is listed", () => {
+Deno.test("release.yml runs every step of the release script, and every step of the one that uploads", async () => {
+  const workflow = await read(".github/workflows/release.yml");
+  const only = Array.from(workflow.matchAll(/--only (\S+)/g), ([, names = ""]) => names.split(",")).flat();
+  assert.deepEqual(only, Object.keys(steps));
+  const uploads = Array.from(workflow.matchAll(/publish\.sh (\w+)$/gm), ([, name]) => name);
+  const cases = (await read("scripts/release/publish.sh")).matchAll(/^ {2}(\w+)\)$/gm);
+  assert.deepEqual(uploads, Array.from(cases, ([, name]) => name));
+});
+
+Deno.test("what a release takes from elsewhere: unpinned actions and images are found, and every download is listed", async () => {
   assert.deepEqual(unpinnedActions("  - uses: a/b@v1\n  - uses: ./own\n  - uses: c/d@" + "0".repeat(40)), ["a/b@v1"]);
   const images = "ARG BUILD_IMAGE=docker.io/a/b:1\n    image: docker.io/c:latest\n    image: portcullis\n" +
     "    image: ${D:-docker.io/d:1}\n        sbom: generator=docker/scanner:1\n";
@@ -116,35 +131,100 @@ Deno.test("what a release takes from elsewhere: unpinned actions and images are 
     "docker/scanner:1",
   ]);
   assert.deepEqual(unpinnedImages(`ARG BUILD_IMAGE=docker.io/a/b:1@sha256:${"0".repeat(64)}\n`), []);
-  for (const target of targets) assert.ok(`denort-${target}.zip` in pinnedDownloads, target);
+  const { downloads } = await readPins();
+  assert.deepEqual(Object.keys(downloads).sort(), targets.map((target) => `denort-${target}.zip`).sort());
+  for (const [name, { url, sha256, checksumUrl = "" }] of Object.entries(downloads)) {
+    assert.ok(url.endsWith(name) && checksumUrl.includes(name), name);
+    assert.notEqual(new URL(url).host, new URL(checksumUrl).host, "the second source is another host");
+    assert.match(sha256 ?? "0".repeat(64), /^[0-9a-f]{64}$/);
+  }
 });
 
 Deno.test("every image that is built from, built with or started is named by digest", async () => {
-  for (const file of ["Dockerfile", "compose.yaml", "compose.postgres.yaml", ".github/workflows/release.yml"]) {
+  for (
+    const file of [
+      "Dockerfile",
+      "compose.yaml",
+      "compose.postgres.yaml",
+      ".github/workflows/release.yml",
+      "scripts/release/release.ts",
+    ]
+  ) {
     assert.deepEqual(unpinnedImages(await read(file)), [], file);
   }
-  const gate = (await jobsOf("release.yml"))["gate"];
-  assert.ok(gate?.steps.some(({ run }) => run === "deno task release pins"), "the release asks for all pins");
 });
 
-Deno.test("a download of a release is kept only if it has the pinned digest", async () => {
-  const directory = await Deno.makeTempDir({ prefix: "portcullis-downloads-" });
-  const contents = "as it was published";
-  await using server = Deno.serve(
-    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    ({ url }) => url.endsWith("/gone") ? new Response("", { status: 404 }) : new Response(contents),
-  );
-  const address = `http://127.0.0.1:${server.addr.port}/file`;
-  try {
-    const sha256 = createHash("sha256").update(contents).digest("hex");
-    const path = await downloadPinned("file", { url: address, sha256 }, directory);
-    assert.equal(await Deno.readTextFile(path), contents);
-    const other = { url: address, sha256: "0".repeat(64) };
-    await assert.rejects(downloadPinned("other", other, directory), /not the pinned/);
-    await assert.rejects(downloadPinned("other", { url: address, sha256: null }, directory), /no digest/);
-    await assert.rejects(downloadPinned("other", { url: `${address}/gone`, sha256 }, directory), /404/);
-    assert.deepEqual(Array.from(Deno.readDirSync(directory), ({ name }) => name), ["file"]);
-  } finally {
-    await Deno.remove(directory, { recursive: true });
-  }
+Deno.test("a download of a release is kept only if it has the pinned digest, or the one that a second source says", async () => {
+  await using place = await downloadPlace();
+  const { directory, address, sha256 } = place;
+  const url = `${address}/file`;
+  const path = await downloadChecked("file", { url, sha256 }, directory);
+  assert.equal(await Deno.readTextFile(path), contents);
+  const second = { url, sha256: null, checksumUrl: `${address}/file.sha256sum` };
+  assert.equal(await Deno.readTextFile(await downloadChecked("second", second, directory)), contents);
+  const refused: readonly (readonly [Parameters<typeof downloadChecked>[1], RegExp])[] = [
+    [{ url, sha256: "0".repeat(64) }, /not the one pinned/],
+    [{ url, sha256: null }, /neither a digest nor a checksumUrl/],
+    [{ url: `${address}/gone`, sha256 }, /404/],
+    [{ ...second, url: `${address}/other` }, /not the one that .*sha256sum says/],
+    [{ ...second, checksumUrl: `${address}/file` }, /does not say one SHA-256/],
+    [{ ...second, checksumUrl: `${address}/two.sha256sum` }, /does not say one SHA-256/],
+    [{ ...second, checksumUrl: `${address}/gone` }, /404/],
+  ];
+  for (const [pin, reason] of refused) await assert.rejects(downloadChecked("other", pin, directory), reason);
+  assert.deepEqual(Array.from(Deno.readDirSync(directory), ({ name }) => name).sort(), ["file", "second"]);
 });
+
+Deno.test("release --pin writes the digest that both sources have, keeps those that are pinned, and stops at a difference", async () => {
+  await using place = await downloadPlace();
+  const { directory, address, sha256 } = place;
+  const file = `${directory}/pins.json`;
+  const pin = (name: string, of = name) => ({
+    url: `${address}/${name}`,
+    checksumUrl: `${address}/${of}.sha256sum`,
+    sha256: null,
+  });
+  const pinned = { url: `${address}/gone`, sha256: "1".repeat(64) };
+  const write = (downloads: object): Promise<void> =>
+    Deno.writeTextFile(file, JSON.stringify({ esbuild: { a: 1 }, downloads }));
+  await write({ pinned, file: pin("file"), windows: pin("windows") });
+  assert.deepEqual(await pinDownloads(file), ["file", "windows"]);
+  const { esbuild, downloads } = JSON.parse(await Deno.readTextFile(file));
+  assert.deepEqual(esbuild, { a: 1 }, "the rest stays");
+  assert.deepEqual([downloads.pinned, downloads.file.sha256, downloads.windows.sha256], [pinned, sha256, sha256]);
+  assert.deepEqual(await pinDownloads(file), [], "nothing is left to pin");
+  await write({ file: pin("file"), other: pin("other", "file"), last: pin("file") });
+  await assert.rejects(pinDownloads(file), /other has the SHA-256/);
+  const after = JSON.parse(await Deno.readTextFile(file)).downloads;
+  assert.deepEqual([after.file.sha256, after.other.sha256, after.last.sha256], [sha256, null, null]);
+});
+
+const contents = "as it was published";
+
+/** A host that publishes a file and its checksum: `windows.sha256sum` as PowerShell prints one. */
+async function downloadPlace() {
+  const directory = await Deno.makeTempDir({ prefix: "portcullis-downloads-" });
+  const sha256 = createHash("sha256").update(contents).digest("hex");
+  const answers: Readonly<Record<string, string>> = {
+    "/file": contents,
+    "/windows": contents,
+    "/other": "something else",
+    "/file.sha256sum": `${sha256}  file\n`,
+    "/windows.sha256sum":
+      `\r\nAlgorithm : SHA256\r\nHash      : ${sha256.toUpperCase()}\r\nPath      : D:\\a\\windows\r\n`,
+    "/two.sha256sum": `${sha256}  file\n${"0".repeat(64)}  other\n`,
+  };
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => {} }, ({ url }) => {
+    const answer = answers[new URL(url).pathname];
+    return answer === undefined ? new Response("", { status: 404 }) : new Response(answer);
+  });
+  return {
+    directory,
+    sha256,
+    address: `http://127.0.0.1:${server.addr.port}`,
+    async [Symbol.asyncDispose](): Promise<void> {
+      await server.shutdown();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}

@@ -15,7 +15,13 @@ Deno.test("a task that chooses by name passes the arguments on, and refuses a na
   assert.deepEqual(commandOf("soak", ["--minutes", "10"])?.slice(-3), ["tests/soak/soak.ts", "--minutes", "10"]);
   assert.deepEqual(commandOf("soak", ["fleet", "--seeds", "5"])?.slice(-2), ["--seeds", "5"]);
   for (const args of [["no-such-name"], ["constructor"]]) assert.equal(commandOf("bench", args), null);
-  assert.equal(commandOf("release", []), null, "a release has no default");
+  assert.deepEqual(commandOf("release", ["1.2.3", "--only", "pins"])?.slice(-4), [
+    "scripts/release/release.ts",
+    "1.2.3",
+    "--only",
+    "pins",
+  ]);
+  assert.equal(commandOf("release", ["no-such-name"]), null);
   for (const named of Object.values(programs)) {
     for (const command of Object.values(named)) assert.ok(await Deno.stat(`${root}${command.at(-1)}`));
   }

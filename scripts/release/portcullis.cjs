@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+// Starts Portcullis with the Deno that npm installed beside it. Nothing runs at installation.
+"use strict";
+const { spawn } = require("node:child_process");
+const { join } = require("node:path");
+
+function findDeno() {
+  try {
+    return require("deno/install_api.cjs").runInstall(); // the path of the executable, which it unpacks once if need be
+  } catch (error) {
+    console.error(`error: npm installed no Deno for ${process.platform} ${process.arch}: ${error.message}`);
+    console.error("hint: Portcullis needs 64-bit Linux with glibc, macOS or Windows, and npm's optional dependencies.");
+    process.exit(1);
+  }
+}
+
+const deno = findDeno();
+const args = [
+  "run",
+  ...require("./package.json").denoFlags,
+  join(__dirname, "bundle", "main.js"),
+  ...process.argv.slice(2),
+];
+const env = { ...process.env, DENO_NO_UPDATE_CHECK: "1" };
+
+// Node 22.15 and later become the server; earlier ones wait beside it.
+if (process.platform !== "win32" && typeof process.execve === "function") process.execve(deno, [deno, ...args], env);
+
+const server = spawn(deno, args, { stdio: "inherit", env });
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => server.kill(signal));
+server.on("error", (error) => {
+  console.error(`error: ${deno} could not be started: ${error.message}`);
+  process.exit(1);
+});
+server.on("exit", (code, signal) => {
+  if (signal === null) process.exit(code);
+  process.removeAllListeners(signal);
+  process.kill(process.pid, signal);
+});
