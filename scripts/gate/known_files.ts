@@ -13,6 +13,7 @@ export interface LongFile {
 export const longFiles: readonly LongFile[] = [
   { path: "tests/ship/forms_test.ts", seconds: 70, why: "the core of the end-to-end suite on every form" },
   { path: "tests/browser/", seconds: 10, why: "Chromium, some minutes of it" },
+  { path: "tests/ship/release_dry_run_test.ts", seconds: 60, why: "makes, publishes and installs a release" },
   { path: "tests/workspace/kill_test.ts", seconds: 42, why: "kills 300 writers" },
   { path: "tests/servicenow/jobs/", seconds: 32, why: "a load of forty jobs of a service desk" },
   { path: "tests/end_to_end/hostile_cases_test.ts", seconds: 30, why: "hostile calls of every kind" },

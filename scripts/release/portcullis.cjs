@@ -23,16 +23,24 @@ const args = [
 ];
 const env = { ...process.env, DENO_NO_UPDATE_CHECK: "1" };
 
-// Node 22.15 and later become the server; earlier ones wait beside it.
-if (process.platform !== "win32" && typeof process.execve === "function") process.execve(deno, [deno, ...args], env);
+// npx passes no signal on: where it is killed, the shell between goes, and this process gets another parent.
+const isFromNpx = process.env.npm_command === "exec";
+
+// Node 22.15 and later become the server; earlier ones wait beside it, as all do under npx.
+if (!isFromNpx && process.platform !== "win32" && typeof process.execve === "function") {
+  process.execve(deno, [deno, ...args], env);
+}
 
 const server = spawn(deno, args, { stdio: "inherit", env });
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => server.kill(signal));
+const parent = process.ppid;
+const watch = isFromNpx && setInterval(() => process.ppid === parent || server.kill("SIGTERM"), 500);
 server.on("error", (error) => {
   console.error(`error: ${deno} could not be started: ${error.message}`);
   process.exit(1);
 });
 server.on("exit", (code, signal) => {
+  clearInterval(watch);
   if (signal === null) process.exit(code);
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);

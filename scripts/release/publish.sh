@@ -30,7 +30,7 @@ case "${1:-}" in
   npm)
     arguments=(--access public --registry "${NPM_REGISTRY:-https://registry.npmjs.org/}")
     [ -z "${GITHUB_ACTIONS:-}" ] || arguments+=(--provenance)
-    npm publish "${arguments[@]}" "npm/portcullis-mcp-$VERSION.tgz"
+    npm publish "${arguments[@]}" "./npm/portcullis-mcp-$VERSION.tgz" # a path without its dot would name a repository
     ;;
   registry)
     mcp-publisher publish

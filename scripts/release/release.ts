@@ -58,6 +58,7 @@ async function prepare({ version, repository }: Release): Promise<void> {
   await change("deno.json", (text) => text.replace(/^ {2}"version": ".*"/m, `  "version": "${version}"`));
   await change("CHANGELOG.md", (text) => datedChangelog(text, version, date));
   await change("README.md", (text) => readmeWithInstall(text, repository));
+  await change("docs/install.md", (text) => text.replaceAll("OWNER/NAME", repository));
   if (changed.length === 0) return;
   if (process.env["CI"]) throw new Refusal(`${changed.join(", ")} do not say ${version}: run this step before the tag`);
   await run("git", ["commit", "--quiet", "--message", `release: ${version}`, "--", ...changed]);
