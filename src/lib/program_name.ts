@@ -72,7 +72,9 @@ function programWords(start: Start): readonly string[] {
     const engine = env("container") === "podman" ? "podman" : "docker";
     return [engine, "exec", "-it", env("HOSTNAME") ?? "CONTAINER", "portcullis"];
   }
-  if (isNpmPackage(start)) return isOnPath(npmPackageName) && !isFromNpx(execPath) ? [npmPackageName] : ["npx", "-y", npmPackageName];
+  if (isNpmPackage(start)) {
+    return isOnPath(npmPackageName) && !isFromNpx(execPath) ? [npmPackageName] : ["npx", "-y", npmPackageName];
+  }
   if (isFromNpx(execPath)) return ["npx", "-y", `deno@${Deno.version.deno}`];
   const name = standalone ? execPath.replace(/^.*[/\\]/, "").replace(/\.exe$/i, "") : "deno";
   return [isOnPath(name) ? name : execPath];

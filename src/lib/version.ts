@@ -35,7 +35,9 @@ async function digestOfSources(root: URL): Promise<string> {
   };
   const walk = (directory: string): void => {
     const entries = [...Deno.readDirSync(new URL(directory, root))].sort((a, b) => a.name < b.name ? -1 : 1);
-    for (const { name, isDirectory } of entries) isDirectory ? walk(`${directory}${name}/`) : read(`${directory}${name}`);
+    for (const { name, isDirectory } of entries) {
+      isDirectory ? walk(`${directory}${name}/`) : read(`${directory}${name}`);
+    }
   };
   for (const path of ["main.ts", "deno.json", "deno.lock"]) read(path);
   walk("src/");
