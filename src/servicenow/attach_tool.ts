@@ -23,7 +23,9 @@ import {
   type WorkspaceSource,
 } from "../files/mod.ts";
 import { counted } from "./failure.ts";
-import { type AttachmentContent, maxSentBytes, type ServicenowRecords } from "./port.ts";
+import type { AttachmentContent } from "./answers.ts";
+import { maxSentBytes } from "./record_files.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
 import {
   callerOf,
   defineWritingTool,

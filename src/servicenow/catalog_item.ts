@@ -6,7 +6,7 @@ import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import { displayValue, isStoredSysId, oneLine, plainText, storedValue, wordsOf } from "./field_values.ts";
 import { maxReplyBytes } from "./transport.ts";
-import type { CatalogItem, ItemAnswers, ItemQuestion, RecordFields } from "./port.ts";
+import type { CatalogItem, ItemAnswers, ItemQuestion, RecordFields } from "./answers.ts";
 import { askJson } from "./calls.ts";
 import { type GivenValue, linesAfterText } from "./resolve_values.ts";
 import { closestWord } from "../lib/closest_word.ts";

@@ -2,7 +2,7 @@
 import { knownTable } from "./tables.ts";
 import { isSecretField } from "./table_access.ts";
 import { cutText, displayValue, plainText, storedValue } from "./field_values.ts";
-import type { ChangeReport, FieldChange, RecordFields } from "./port.ts";
+import type { ChangeReport, FieldChange, RecordFields } from "./answers.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
 

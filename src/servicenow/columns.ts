@@ -11,7 +11,7 @@ import { closestWord } from "../lib/closest_word.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { storedValue } from "./field_values.ts";
-import type { RecordFields } from "./port.ts";
+import type { RecordFields } from "./answers.ts";
 import { askJson } from "./calls.ts";
 
 // Columns of the base system, for people who may not read the dictionary.

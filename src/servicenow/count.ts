@@ -3,10 +3,18 @@ import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { MeanTime, RecordCount, RecordCountRequest, RecordFields } from "./port.ts";
+import type { MeanTime, RecordFields } from "./answers.ts";
 import { datesOf, wallClock } from "./dates.ts";
 import { storedValue } from "./field_values.ts";
-import { ignoredCondition, readSelection, select, type Selection, shownValue, withConditions } from "./search.ts";
+import {
+  ignoredCondition,
+  readSelection,
+  type RecordsWanted,
+  select,
+  type Selection,
+  shownValue,
+  withConditions,
+} from "./search.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
 import { askJson } from "./calls.ts";
@@ -14,6 +22,28 @@ import { askJson } from "./calls.ts";
 const rowsPerRequest = 2_000;
 const maxRows = 10_000;
 const statistics = z.object({ stats: z.object({ count: z.coerce.number().int().nonnegative() }) });
+
+/** Which records to count, and by which fields. */
+interface RecordCountRequest extends RecordsWanted {
+  /** A field; a date `by day`, `by week` or `by month`. */
+  readonly groupBy?: string | undefined;
+  /** Two dates of each record, by a comma: the mean time between them is told. */
+  readonly meanTime?: readonly string[] | undefined;
+}
+
+/** How many records there are, in all and by group. */
+interface RecordCount {
+  readonly table: string;
+  readonly understood: readonly string[];
+  /** Records that the person may see. */
+  readonly count: number;
+  /** Whether all were counted. */
+  readonly isWhole: boolean;
+  /** The instance's own count where not all were counted. It may include records that the person may not see. */
+  readonly instanceCount?: number | null;
+  readonly groups: readonly { readonly name: string; readonly size: number; readonly mean: MeanTime | null }[] | null;
+  readonly mean: MeanTime | null;
+}
 
 /** `unit`: the days, weeks or months of a date. */
 interface GroupField {

@@ -2,7 +2,7 @@
 import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { displayValue, storedValue } from "./field_values.ts";
-import type { RecordFields } from "./port.ts";
+import type { RecordFields } from "./answers.ts";
 
 /** From the first moment to the last, in UTC as the instance stores it. */
 interface Span {

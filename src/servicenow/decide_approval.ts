@@ -3,7 +3,7 @@ import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, oneLine, plainText, storedValue } from "./field_values.ts";
-import { type ApprovalRequest, type ChangeReport, maxTextCharacters, type RecordFields } from "./port.ts";
+import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
 import { columnNamed } from "./columns_by_name.ts";
 import { delegatorsOf, findRecord } from "./find_record.ts";
 import { shownValue } from "./search.ts";
@@ -12,6 +12,13 @@ import { columnsOf } from "./columns.ts";
 
 const table = "sysapproval_approver";
 const maxApprovals = 10;
+
+/** A decision on an approval; `dryRun`: say what would be sent, and send nothing. */
+interface ApprovalRequest extends RecordName {
+  readonly dryRun: boolean;
+  readonly decision: "approve" | "reject";
+  readonly comment?: string | undefined;
+}
 
 /** An approval that the person may decide on. */
 interface Waiting {

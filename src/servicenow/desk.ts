@@ -2,7 +2,7 @@
 import { type Result, success } from "../lib/result.ts";
 import { createPersonCache, createSeenVersions, createTableApi, type DeskParts, type Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import type { DescribedField, Desk, TableDescription } from "./port.ts";
+import type { DescribedField, TableDescription } from "./answers.ts";
 import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
@@ -77,7 +77,7 @@ interface DeskOptions {
   readonly jobMs?: number;
 }
 
-export function createDesk(options: DeskOptions): Desk {
+export function createDesk(options: DeskOptions) {
   const { links, elapsed, jobMs: limitMs = jobMs } = options;
   const parts: DeskParts = {
     ...options,

@@ -1,6 +1,6 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
 import * as z from "zod";
-import type { FieldValue, RecordFields } from "./port.ts";
+import type { FieldValue, RecordFields } from "./answers.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { counted, type ServicenowFailure } from "./failure.ts";
 import type { TableDefinition } from "./tables.ts";

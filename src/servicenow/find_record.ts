@@ -4,7 +4,7 @@ import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
-import type { RecordFields, RecordName } from "./port.ts";
+import type { RecordFields, RecordName } from "./answers.ts";
 import { datesOf } from "./dates.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";
 

@@ -3,7 +3,7 @@ import { type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
-import type { JournalEntry, RecordFields, RecordView, RecordViewRequest } from "./port.ts";
+import type { JournalEntry, RecordFields, RecordName, RecordView } from "./answers.ts";
 import { readAnswers } from "./catalog_item.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { listFiles } from "./record_files.ts";
@@ -46,6 +46,13 @@ async function readJournal(
 }
 
 const maxIncluded = 8;
+
+/** Which record to show, with which fields and related records. */
+interface RecordViewRequest extends RecordName {
+  /** Without them, those that hold something of interest; `*` is all. */
+  readonly fields?: readonly string[] | undefined;
+  readonly include?: readonly string[];
+}
 
 /** One request without `include`, where the table is known from the number. */
 export async function getRecord(

@@ -17,7 +17,6 @@ import type { ServicenowLinks } from "./links.ts";
 import type { InstanceClient, TokenEndpoint } from "./token_endpoint.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import type { Linking } from "./port.ts";
 
 interface LinkFlowOptions {
   readonly instance: ServicenowInstance;
@@ -141,12 +140,14 @@ export function createLinking(
     readonly linkUrl: string;
     readonly linkMs?: number;
   },
-): Linking {
+) {
   const isLinked = async (subject: string): Promise<boolean> => (await links.status(subject)).state === "linked";
   return {
+    /** The page where a person does it. */
     url,
     isLinked,
-    async whenLinked(subject, signal) {
+    /** Resolves when the person has linked an account, when `signal` aborts, or when waiting has taken too long. */
+    async whenLinked(subject: string, signal: AbortSignal): Promise<void> {
       const done = Promise.withResolvers<void>();
       const giveUp = AbortSignal.any([signal, AbortSignal.timeout(linkMs)]);
       const watch = watchEntries(storage, [linkKey(subject)], async () => {

@@ -3,8 +3,7 @@
 export { tableNameOf, tableOfNumber } from "./tables.ts";
 
 export { listOf } from "./outcome_tool.ts";
-export type { ServicenowRecords } from "./port.ts";
-export type { Servicenow } from "./servicenow.ts";
+export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
 export { relatedTables, tablesOfKind } from "./tables.ts";
 
 export type { Fetch, Transport, UpstreamRequest } from "./transport.ts";

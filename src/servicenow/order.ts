@@ -5,7 +5,7 @@ import { type GivenValue, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { plainText, storedValue } from "./field_values.ts";
-import type { Cart, CatalogItem, OrderReport, OrderRequest, RecordFields } from "./port.ts";
+import type { CatalogItem, OrderReport, RecordFields } from "./answers.ts";
 import { linkTo, shownValue } from "./search.ts";
 import { readItem, resolveAnswers } from "./catalog_item.ts";
 import { resolveReference } from "./find_record.ts";
@@ -26,6 +26,15 @@ const cartLine = z.object({ item_name: text, name: text, quantity: text, price: 
 
 const notOrdered = { made: null, cart: null, cost: "", items: [], total: "", approvers: [] } as const;
 const unknownCart: Cart = { lines: [], total: "" };
+
+type Cart = NonNullable<OrderReport["cart"]>;
+/** What to order, and the answers by question. */
+interface OrderRequest extends Pick<OrderReport, "action" | "quantity" | "dryRun"> {
+  /** Name, sys_id or link of the item; not needed for the cart as a whole. */
+  readonly item?: string | undefined;
+  /** `name=value` lines, or a JSON object; `requested_for` names another person. */
+  readonly answers?: string | undefined;
+}
 
 type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 

@@ -9,10 +9,10 @@ import {
   type MeanTime,
   type RecordView,
   type RelatedRecords,
-  type ServicenowRecords,
   type ShownRecord,
   type TableDescription,
-} from "./port.ts";
+} from "./answers.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
 import { clamped, defineTool, otherNames, type Tool } from "../mcp/mod.ts";
 import { showName } from "../files/mod.ts";
 import { counted } from "./failure.ts";
@@ -28,7 +28,6 @@ import {
   listOf,
   maxListedRecords,
   optionalTable,
-  present,
   recordNames,
   toFailureOutcome,
   tooManyRecords,
@@ -271,13 +270,11 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       const search = {
         table: input.table,
         limit,
-        ...present({
-          words: given(input.words),
-          where: whereOf(input),
-          fields: listOf(input.fields),
-          orderBy: order === undefined || descending !== true ? order : `-${order}`,
-          cursor: given(input.cursor) ?? (offset === undefined ? undefined : String(offset)),
-        }),
+        words: given(input.words),
+        where: whereOf(input),
+        fields: listOf(input.fields),
+        orderBy: order === undefined || descending !== true ? order : `-${order}`,
+        cursor: given(input.cursor) ?? (offset === undefined ? undefined : String(offset)),
       };
       const page = await servicenow.desk.search(search, callerOf(context));
       if (!page.ok) return toFailureOutcome(servicenow, page.error);
@@ -323,12 +320,10 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     async run(input, context) {
       const request = {
         table: input.table,
-        ...present({
-          words: given(input.words),
-          where: whereOf(input),
-          groupBy: given(input.group_by),
-          meanTime: listOf(input.mean_time),
-        }),
+        words: given(input.words),
+        where: whereOf(input),
+        groupBy: given(input.group_by),
+        meanTime: listOf(input.mean_time),
       };
       const found = await servicenow.desk.count(request, callerOf(context));
       if (!found.ok) return toFailureOutcome(servicenow, found.error);

@@ -3,15 +3,7 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { counted, invalidInput, type ServicenowFailure } from "./failure.ts";
-import {
-  type Attachment,
-  type AttachmentContent,
-  type AttachReport,
-  type AttachRequest,
-  type FileRequest,
-  maxFetchedBytes,
-  maxSentBytes,
-} from "./port.ts";
+import type { Attachment, AttachmentContent, RecordName } from "./answers.ts";
 import { hasFixedFields } from "./table_access.ts";
 import { displayValue, oneLine, parseSysId } from "./field_values.ts";
 import { CutFile } from "./transport.ts";
@@ -19,6 +11,10 @@ import { findRecord, type FoundRecord } from "./find_record.ts";
 import { nameOf } from "./search.ts";
 import { askJson } from "./calls.ts";
 
+/** A file that is fetched. It is written as it arrives. */
+const maxFetchedBytes = 67_108_864;
+/** A file that is sent, which is held in memory: a second try with a new token needs it again. */
+export const maxSentBytes = 16_777_216;
 const maxListed = 100;
 const filesNotRead = "files of people and groups are not read here";
 const tooLarge = (limitBytes: number) => failure({ reason: "too_large", limitBytes } as const);
@@ -79,7 +75,7 @@ async function fetchFile(
 /** The file of a record that `name` means; without a name, its only file. */
 export async function fetchNamedFile(
   parts: DeskParts,
-  { name, ...record }: FileRequest,
+  { name, ...record }: RecordName & { readonly name: string | undefined },
   person: Person,
 ): Answer<AttachmentContent> {
   const found = await findRecord(parts, record, person, { fields: [] });
@@ -97,6 +93,24 @@ export async function fetchNamedFile(
   return among.length === 0
     ? invalidInput("the record has no attachment that the user may see")
     : invalidInput(`name one of its attachments: ${among.join("; ")}`);
+}
+
+/** A file to attach to a record. */
+interface AttachRequest extends RecordName {
+  /** `null` asks only whether the record may get one. */
+  readonly file: {
+    readonly fileName: string;
+    readonly contentType: string;
+    readonly bytes: Uint8Array<ArrayBuffer>;
+  } | null;
+}
+
+/** The number or name of the record, what it is about, and the attachment that was made. */
+interface AttachReport {
+  readonly record: string;
+  readonly title: string;
+  /** `null` where none was sent. */
+  readonly file: Attachment | null;
 }
 
 export async function attachFile(

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { type Result, success } from "../lib/result.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
-import type { RecordFields, RelatedRecords, ShownRecord } from "./port.ts";
+import type { RecordFields, RelatedRecords, ShownRecord } from "./answers.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
 import { displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";

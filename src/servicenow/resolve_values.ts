@@ -1,7 +1,7 @@
 /** Values in people's words become what the instance stores. What cannot be resolved is refused before anything is sent. */
 import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { maxTextCharacters, type RecordFields } from "./port.ts";
+import { maxTextCharacters, type RecordFields } from "./answers.ts";
 import { isPlatformField } from "./table_access.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";

@@ -5,7 +5,7 @@
 import * as z from "zod";
 import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
 import type { FailureWords, ServicenowFailure } from "./failure.ts";
-import type { FoundRecord, RecordReader, ServicenowRecords } from "./port.ts";
+import type { RecordFields } from "./answers.ts";
 import { type RecordKind, recordKinds, tables } from "./tables.ts";
 import { parseRecordId, type RecordId, recordSchema, storedValue, toRecordText } from "./field_values.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -13,6 +13,19 @@ import { personFields } from "./table_access.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
 import { createTableApi, readableForm } from "./table_api.ts";
+
+/** A record and the page where a user finds it. */
+interface FoundRecord {
+  readonly sysId: string;
+  /** The fields that this user may see. Catalog items have nested ones. */
+  readonly fields: RecordFields | Readonly<Record<string, unknown>>;
+  readonly selfLink: string;
+}
+
+interface RecordsToRead {
+  readonly reader: ReturnType<typeof createRecordReader>;
+  describe(failure: ServicenowFailure): FailureWords;
+}
 
 const scheme = "servicenow://";
 const scope = "servicenow:read";
@@ -25,7 +38,7 @@ const described: Readonly<Record<RecordKind, { readonly title: string; readonly 
   catalog: { title: "Catalog item", description: "Service catalog item by sys_id" },
 };
 
-export function servicenowResources(servicenow: Pick<ServicenowRecords, "reader" | "describe">): ResourceFamily {
+export function servicenowResources(servicenow: RecordsToRead): ResourceFamily {
   const { reader, describe } = servicenow;
 
   const readText = async (uri: string, { principal: { subject, scopes }, signal }: ToolContext): Promise<string> => {
@@ -86,7 +99,7 @@ const catalogItem = z.record(z.string(), z.unknown());
 
 export function createRecordReader(
   { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
-): RecordReader {
+) {
   const tableApi = createTableApi({ callAs, instance, maxRecordBytes: maxReplyBytes }); // shown whole
 
   const readTable = async (table: string, id: RecordId, caller: Caller): Answer => {
@@ -111,7 +124,8 @@ export function createRecordReader(
   };
 
   return {
-    async read(kind, text, caller) {
+    /** `text` is a sys_id or a number, checked before any call. */
+    async read(kind: RecordKind, text: string, caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>> {
       const id = parseRecordId(tables[kind], text);
       if (!id.ok) return id;
       const { table, pagePath } = tables[kind];
@@ -120,7 +134,7 @@ export function createRecordReader(
       if (!found.ok) return found;
       return success({ ...found.value, selfLink: instance.origin + pagePath(found.value.sysId) });
     },
-    async me(caller) {
+    async me(caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>> {
       const form = { ...readableForm, sysparm_fields: personFields.join(",") };
       let sysId = "";
       const answer = await callAs(caller, (account) => {

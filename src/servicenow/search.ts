@@ -4,14 +4,7 @@ import { type Result, success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, type Person, type ReadingPlace, readOn } from "./table_api.ts";
 import { invalidInput, type ServicenowFailure } from "./failure.ts";
-import {
-  maxSearchResults,
-  type RecordFields,
-  type RecordPage,
-  type RecordSearch,
-  type ShownField,
-  type ShownRecord,
-} from "./port.ts";
+import { maxSearchResults, type RecordFields, type ShownRecord } from "./answers.ts";
 import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
 import { columnNamed, findColumn } from "./columns_by_name.ts";
@@ -43,7 +36,7 @@ export interface Selection {
 /** Words and conditions become one query. */
 export async function select(
   parts: DeskParts,
-  { table: named, words, where }: Pick<RecordSearch, "table" | "words" | "where">,
+  { table: named, words, where }: RecordsWanted,
   person: Person,
 ): Promise<Result<Selection, ServicenowFailure>> {
   const { access } = parts;
@@ -94,7 +87,7 @@ export async function select(
 }
 
 /** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
-export async function withConditions<Search extends Pick<RecordSearch, "table" | "words" | "where">>(
+export async function withConditions<Search extends RecordsWanted>(
   parts: DeskParts,
   search: Search,
   person: Person,
@@ -197,7 +190,7 @@ export function toShownRecord(
     Object.keys(record).filter((name) => !noise.test(name)).toSorted((a, b) =>
       Number(last.test(a)) - Number(last.test(b))
     );
-  const fields: ShownField[] = [];
+  const fields: ShownRecord["fields"][number][] = [];
   for (const name of new Set(shown)) {
     if (!mayShowField(table, name)) continue;
     if (name.includes(".") && !mayShowField(table, name.split(".").at(-1) ?? "")) continue;
@@ -239,6 +232,38 @@ export function linkTo(origin: string, table: string, sysId: string): string {
   return `${origin}/${table}.do?sys_id=${sysId}`;
 }
 
+/** Which records, in people's words. All of it has to hold. */
+export interface RecordsWanted {
+  readonly table: string;
+  /** Each word has to be in one of the fields with text. */
+  readonly words?: string | undefined;
+  /** Conditions, one a line. */
+  readonly where?: string | undefined;
+}
+
+interface RecordSearch extends RecordsWanted {
+  /** The usual ones when absent. */
+  readonly fields?: readonly string[] | undefined;
+  readonly orderBy?: string | undefined;
+  readonly limit: number;
+  /** From the page before. */
+  readonly cursor?: string | undefined;
+}
+
+/** One page of a search, in the order that was asked for. */
+interface RecordPage {
+  readonly table: string;
+  readonly records: readonly ShownRecord[];
+  /** The conditions as they were understood. */
+  readonly understood: readonly string[];
+  /** Where the next page starts; `null` on the last one. */
+  readonly cursor: string | null;
+  /** Of a name that none has: the nearest. */
+  readonly hint?: string;
+  /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
+  readonly total: number | null;
+}
+
 // Articles by relevance, from the Knowledge API: published ones that the person may read.
 
 const article = z.object({
@@ -259,8 +284,8 @@ async function searchArticles(
   const words = parseWords(search.words);
   if (!words.ok) return words;
   // The API finds what has some of the words: the filter asks for each.
-  const named = { table: "kb_knowledge", words: isLoose ? undefined : search.words };
-  const narrowed = await select(parts, { ...named, ...(where === undefined ? {} : { where }) }, person);
+  const wanted = { table: "kb_knowledge", words: isLoose ? undefined : search.words, where };
+  const narrowed = await select(parts, wanted, person);
   if (!narrowed.ok) return narrowed;
   const { query: filter, understood } = narrowed.value;
   const parsed = await askJson(parts.callAs, person, {

@@ -7,14 +7,13 @@ import type { Storage } from "../storage/mod.ts";
 import { createTableAccess } from "./table_access.ts";
 import { defaultTables } from "./tables.ts";
 import { createCallAs } from "./calls.ts";
-import { describeFailure } from "./failure.ts";
+import { describeFailure, type ServicenowFailure } from "./failure.ts";
 import { createDesk } from "./desk.ts";
 import { createFetchOnce, createSend, createTransport, type Fetch, parseInstance } from "./transport.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
-import { askWhoAmI, createServicenowLinks, type ServicenowLinks } from "./links.ts";
-import type { ServicenowRecords } from "./port.ts";
+import { askWhoAmI, createServicenowLinks } from "./links.ts";
 import { createRecordReader } from "./resources.ts";
 import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoint.ts";
 
@@ -51,15 +50,13 @@ export interface ServicenowOptions {
   readonly admit: (subject: string) => Admission | Promise<Admission>;
 }
 
-export interface Servicenow extends ServicenowRecords {
-  readonly links: ServicenowLinks;
-  readonly signIn: InstanceSignIn;
-  /** Gives back what it holds open; it is not used afterwards. */
-  close(): void;
-}
+export type Servicenow = ReturnType<typeof createServicenow>;
+
+/** What tools and resources may do with an instance: every call in the caller's own name, under their rights. */
+export type ServicenowRecords = Pick<Servicenow, "reader" | "desk" | "linking" | "describe">;
 
 /** Puts it together. Throws `TypeError` for an address that configuration should have refused. */
-export function createServicenow(options: ServicenowOptions): Servicenow {
+export function createServicenow(options: ServicenowOptions) {
   const { elapsed = systemTimers.elapsed } = options;
   const { client, linkUrl, storage, secrets, clock, random, log, times, admit } = options;
   const parsed = parseInstance(options.instance, { allowLoopbackHttp: options.allowLoopbackHttp ?? false });
@@ -74,28 +71,30 @@ export function createServicenow(options: ServicenowOptions): Servicenow {
   const callAs = createCallAs({ links, send, admit, clock: elapsed, ...times });
   const reader = createRecordReader({ callAs, instance });
   const access = createTableAccess(options.tables ?? defaultTables);
+  const signIn: InstanceSignIn = {
+    origin: instance.origin,
+    status: links.status,
+    health: links.health,
+    unlink: links.unlink,
+    ...createLinkFlow({
+      instance,
+      client,
+      storage,
+      secrets,
+      links,
+      tokenEndpoint,
+      whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
+      clock,
+    }),
+  };
   return {
     links,
-    signIn: {
-      origin: instance.origin,
-      status: links.status,
-      health: links.health,
-      unlink: links.unlink,
-      ...createLinkFlow({
-        instance,
-        client,
-        storage,
-        secrets,
-        links,
-        tokenEndpoint,
-        whoAmI: (accessToken, signal) => askWhoAmI({ transport, clock }, accessToken, signal),
-        clock,
-      }),
-    },
+    signIn,
     reader,
     linking: createLinking({ links, storage, log, linkUrl, ...times }),
     desk: createDesk({ callAs, instance, links, access, clock, elapsed, ...times }),
-    describe: (failure) => describeFailure(failure, linkUrl),
+    describe: (failure: ServicenowFailure) => describeFailure(failure, linkUrl),
+    /** Gives back what it holds open; it is not used afterwards. */
     close: () => fetchOnce.close(),
   };
 }

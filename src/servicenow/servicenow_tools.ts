@@ -1,6 +1,6 @@
 /** The ServiceNow tools that an installation offers. */
 import type { Tool, ToolContext } from "../mcp/mod.ts";
-import type { Linking, ServicenowRecords } from "./port.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
 import {
   servicenowAddNoteTool,
   servicenowApproveTool,
@@ -45,7 +45,7 @@ export function servicenowTools(
  * A person who has linked no account is asked to, before the tool does anything, where the client can open a page for
  * them. The call goes on once they have; other clients get the tool's refusal, which names the page.
  */
-function askToLink(tool: Tool, linking: Linking): Tool {
+function askToLink(tool: Tool, linking: ServicenowRecords["linking"]): Tool {
   const run: Tool["run"] = async (input, context) => {
     if (!await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
     return await tool.run(input, context);
@@ -56,7 +56,7 @@ function askToLink(tool: Tool, linking: Linking): Tool {
   };
 }
 
-async function waitForLink(linking: Linking, context: ToolContext): Promise<void> {
+async function waitForLink(linking: ServicenowRecords["linking"], context: ToolContext): Promise<void> {
   const stop = new AbortController();
   const signal = AbortSignal.any([context.signal, context.answerNow, stop.signal]);
   const message = "Link your ServiceNow account: the agent acts there as you, with your rights only.";

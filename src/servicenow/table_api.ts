@@ -5,7 +5,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { isStoredSysId, recordSchema, storedValue } from "./field_values.ts";
-import type { RecordFields } from "./port.ts";
+import type { RecordFields } from "./answers.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time.ts";
 import type { InstanceAccount } from "./link_store.ts";

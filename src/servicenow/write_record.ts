@@ -1,14 +1,7 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
 import type { DeskParts, Person } from "./table_api.ts";
 import { oneLine, storedValue } from "./field_values.ts";
-import {
-  type ChangeReport,
-  type CreateRequest,
-  maxTextCharacters,
-  type NoteRequest,
-  type RecordFields,
-  type UpdateRequest,
-} from "./port.ts";
+import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
 import { choicesOfColumn, listChoices } from "./choices.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
 import { type GivenValue, parseValueLines, type ResolvedValue, resolveValues } from "./resolve_values.ts";
@@ -71,6 +64,15 @@ async function choicesOfMissing(
 }
 
 type Answer = Promise<Result<ChangeReport, ServicenowFailure>>;
+
+/** `dryRun`: say what would be sent, and send nothing. */
+interface UpdateRequest extends RecordName {
+  readonly dryRun: boolean;
+  /** `name=value` lines, or a JSON object. */
+  readonly values: string;
+  /** The version that the caller has seen. */
+  readonly ifVersion?: string | undefined;
+}
 
 export async function updateRecord(
   parts: DeskParts,
@@ -180,7 +182,11 @@ const copied = ["short_description", "description", "cmdb_ci", "business_service
 
 export async function createRecord(
   parts: DeskParts,
-  { table: named, values: text, from, dryRun }: CreateRequest,
+  { table: named, values: text, from, dryRun }: Pick<UpdateRequest, "dryRun" | "values"> & {
+    readonly table: string;
+    /** A record that the new one comes from. */
+    readonly from?: string | undefined;
+  },
   person: Person,
 ): Answer {
   const table = parts.access.writable(named);
@@ -267,7 +273,11 @@ const fields = { team: "work_notes", caller: "comments" } as const;
 
 export async function addNote(
   parts: DeskParts,
-  { id, table, audience, text, dryRun }: NoteRequest,
+  { id, table, audience, text, dryRun }: RecordName & {
+    readonly dryRun: boolean;
+    readonly audience: "team" | "caller";
+    readonly text: string;
+  },
   person: Person,
 ): Promise<Result<ChangeReport, ServicenowFailure>> {
   if (text.trim() === "") return invalidInput("text must not be empty");

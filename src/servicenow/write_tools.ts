@@ -5,7 +5,8 @@ import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 import { shortened } from "./change_report.ts";
 import type { ServicenowFailure } from "./failure.ts";
 import { oneLine } from "./field_values.ts";
-import type { ChangeReport, FieldChange, OrderReport, ServicenowRecords } from "./port.ts";
+import type { ChangeReport, FieldChange, OrderReport } from "./answers.ts";
+import type { ServicenowRecords } from "./servicenow.ts";
 import {
   callerOf,
   defineWritingTool,

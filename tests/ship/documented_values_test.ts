@@ -56,8 +56,8 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ],
   ["servicenow", "sent up to three times within 14 seconds", "servicenow/transport.ts", "maxReadAttempts = 3"],
   ["servicenow", "a tool ends within 24", "servicenow/desk.ts", "jobMs = 24_000"],
-  ["servicenow", "has at most 64 MiB", "servicenow/port.ts", "maxFetchedBytes = 67_108_864"],
-  ["servicenow", "has at most 16 MiB", "servicenow/port.ts", "maxSentBytes = 16_777_216"],
+  ["servicenow", "has at most 64 MiB", "servicenow/record_files.ts", "maxFetchedBytes = 67_108_864"],
+  ["servicenow", "has at most 16 MiB", "servicenow/record_files.ts", "maxSentBytes = 16_777_216"],
   ["servicenow", "up to 10,000; beyond that", "servicenow/count.ts", "maxRows = 10_000"],
   ["servicenow", "a `Retry-After` of up to 3 seconds", "servicenow/transport.ts", "maxRetryAfterSeconds = 3"],
   [
