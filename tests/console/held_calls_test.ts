@@ -32,7 +32,7 @@ Deno.test("an approval begins with what the call would do, in one line", async (
   await desk.call("file_write", { filename: "new.txt", content: "two\n" });
   const { html } = await desk.page("decisions");
   assert.match(html, /<p><strong>Deletes old\.txt \([^<]*<\/strong>/);
-  assert.match(html, /<p><strong>new\.txt \(a new file\):<\/strong><\/p><pre class="difference"/);
+  assert.match(html, /<p><strong>Writes new\.txt \(a new file\):<\/strong><\/p><pre class="difference"/);
   assert.doesNotMatch(html, /[Dd]ry run/);
 });
 

@@ -122,7 +122,7 @@ th { font-weight: 600; white-space: nowrap; }
 .row label { display: block; font-size: .875rem; font-weight: 600; white-space: nowrap; }
 .row input, .row select, .row button { height: 2.6rem; }
 td .row { align-items: start; margin: 0; }
-.scroll + p, .scroll + form { margin-top: 1rem; }
+.scroll + p, .scroll + form, form + p { margin-top: 1rem; }
 .row input, .row select, textarea {
   display: block; max-width: 100%; padding: .45rem .6rem; font: inherit; font-weight: 400; color: inherit; background: var(--card);
   border: 1px solid var(--field); border-radius: .5rem;

@@ -139,7 +139,7 @@ const badOutcome = /refused|denied|failed|error|cancelled|stopped|unavailable|sc
 export function outcomeBadge(outcome: string | null, code: string | null): Html {
   if (outcome === null) return html``;
   const kind = badOutcome.test(outcome) ? "warn" : "good";
-  const what = failures[outcome] ?? outcome;
+  const what = code?.startsWith("denied_by_") ? "refused" : failures[outcome] ?? outcome;
   const why = errorCodes[code ?? ""] ?? code?.replace(/^-\d+$/, "error $&") ?? outcome;
   return html`<span class="badge ${kind}">${plainName(what)}</span>${
     why !== what && html`

@@ -54,8 +54,13 @@ export async function previewWrite(source: WorkspaceSource, input: WriteInput, c
     if (!parsed.ok) continue; // the call is refused for it
     const path = await inStoredForm(workspace, parsed.value);
     const { text: before, what } = await stateOf(workspace, path);
-    const after = (file.mode ?? mode) === "append" ? before + file.content : file.content;
-    blocks.push(`${showName(path.text)} (${what}):\n${showText(await differenceOf(before, after))}`);
+    const appends = (file.mode ?? mode) === "append";
+    const after = appends ? before + file.content : file.content;
+    blocks.push(
+      `${appends ? "Appends to" : "Writes"} ${showName(path.text)} (${what}):\n${
+        showText(await differenceOf(before, after))
+      }`,
+    );
   }
   return blocks.join("\n");
 }
