@@ -8,6 +8,7 @@ Deno.test("outcomeBadge() says what an error's number means", () => {
     ["protocol_error", "-32601", "failed unknown method"],
     ["protocol_error", "-32042", "failed error -32042"],
     ["tool_error", "not_found", "failed not found"],
+    ["tool_error", "denied_by_person", "refused denied by person"],
     ["refused", "revoked_token", "refused revoked token"],
     ["ok", null, "ok"],
   ] as const;
