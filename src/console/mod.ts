@@ -1,6 +1,7 @@
 /** What other parts use of console. */
 export { createDecisions, type Decisions } from "./approvals/decisions.ts";
-export { type FindStates, gateResources, gateTool } from "./approvals/gate.ts";
+export { type FindStates, gateTool } from "./approvals/gate.ts";
+export { gateResources } from "./approvals/gate_resources.ts";
 export { type FindTrueNames, judgeByNames, type PlaceReader } from "./approvals/places.ts";
 export { createRuleStore, type JudgedCall, type Rule, type RuleStore } from "./approvals/rule.ts";
 export { type AttemptRecorder, createAttemptRecorder } from "./connections/recorder.ts";

@@ -1,15 +1,7 @@
 /** Steps in memory and in the storage: bounded, shared, and without secrets. */
 import assert from "node:assert/strict";
 import { createAttemptRecorder } from "../../src/console/connections/recorder.ts";
-import {
-  agentFamily,
-  type NewStep,
-  openStepLog,
-  readStoredSteps,
-  shownHost,
-  shownName,
-  shownPath,
-} from "../../src/console/connections/step.ts";
+import { type NewStep, openStepLog, readStoredSteps } from "../../src/console/connections/step.ts";
 import type { Storage } from "../../src/storage/port.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { virtualTimers } from "../fixtures/virtual_timers.ts";
@@ -114,26 +106,39 @@ Deno.test("an entry that cannot be read hides no other", async () => {
 });
 
 Deno.test("nothing that a stranger writes is kept but plain names, hosts and paths", () => {
-  assert.equal(agentFamily("claude-code/2.1.0 (cli)"), "claude-code/2.1.0");
-  assert.equal(agentFamily("Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko)"), "browser");
-  assert.equal(agentFamily(null), "none");
-  for (
-    const agent of [
-      "<script>alert(1)</script>",
-      "eyJhbGciOiJFZERTQSIsInR5cCI6ImF0K2p3dCJ9.eyJhIjoxfQ.c2ln",
-      "\u202Egnp",
-      "a".repeat(500),
-    ]
-  ) {
-    assert.equal(agentFamily(agent), "other", agent);
-  }
-  assert.equal(shownName("a\u0007b\n\u202Ec"), "a b c");
-  assert.equal(shownName("x".repeat(1_000))?.length, 60);
-  assert.equal(shownHost("Example.com:8443"), "example.com:8443");
-  assert.equal(shownHost("<b>"), null);
-  assert.equal(shownPath("/api/mcp"), "/api/mcp");
+  const steps: NewStep[] = [];
+  const recorder = createAttemptRecorder({
+    note: (each) => steps.push(each),
+    isOwnHost: () => true,
+    scheme: "https:",
+    isOpen: true,
+    isDiskFull: () => Promise.resolve(false),
+  });
+  const seen = (headers: Readonly<Record<string, string>>, path = "/mcp"): NewStep | undefined => {
+    const request = new Request(`https://a.example${path}`, { method: "POST", headers });
+    if (path === "/mcp") recorder.noteStranger(request, { address: "::1" }, { status: 200, reason: null });
+    else recorder.noteForeign(request, { address: "::1" }, "unknown_host");
+    return steps.at(-1);
+  };
+  const agents = [
+    ["claude-code/2.1.0 (cli)", "claude-code/2.1.0"],
+    ["Mozilla/5.0 (X11) AppleWebKit/537.36 (KHTML, like Gecko)", "browser"],
+    ["", "none"],
+    ["<script>alert(1)</script>", "other"],
+    ["eyJhbGciOiJFZERTQSIsInR5cCI6ImF0K2p3dCJ9.eyJhIjoxfQ.c2ln", "other"],
+    ["\u00ADgnp", "other"],
+    ["a".repeat(500), "other"],
+  ] as const;
+  for (const [agent, kept] of agents) assert.equal(seen({ "user-agent": agent })?.agent, kept, agent);
+  const caller = { clientId: "c", subject: "ada", grantId: "g" };
+  const named = (name: string): string | null | undefined => (recorder.noteName(caller, name), steps.at(-1)?.name);
+  assert.equal(named("a\u0007b\n\u202Ec"), "a b c");
+  assert.equal(named("x".repeat(1_000))?.length, 60);
+  assert.equal(seen({ "x-forwarded-host": "Example.com:8443" })?.host, "example.com:8443");
+  assert.equal(seen({ "x-forwarded-host": "<b>" })?.host, null);
+  assert.equal(seen({}, "/api/mcp")?.path, "/api/mcp");
   for (const path of ["/pct_SECRETSECRET", "/mcp/eyJhbGciOiJFZERTQSIsInR5cCI6ImF0K2p3dCJ9", "/%0a"]) {
-    assert.equal(shownPath(path), "(another path)", path);
+    assert.equal(seen({}, path)?.path, "(another path)", path);
   }
 });
 

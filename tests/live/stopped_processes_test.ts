@@ -14,7 +14,7 @@ async function withSwitches(
 ): Promise<void> {
   const storage = openSqliteStorage({ path: `${dataDir}/portcullis.db`, clock: Date.now });
   const log = { write: () => {}, flush() {} };
-  const switches = createCallSwitches({ storage, clock: Date.now, log, onChange: () => {} });
+  const switches = createCallSwitches({ storage, clock: Date.now, log }, () => {});
   try {
     await use(switches);
   } finally {

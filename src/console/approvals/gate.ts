@@ -2,77 +2,38 @@
  * The gate in front of the tools: a call that a rule holds waits for a person, who decides on a page of this server.
  * No answer of a client approves anything.
  */
-import type { Resource, ResourceFamily, ResourceOutcome, Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
-import { isObject } from "../../lib/json.ts";
-import { ask, hasPlace, isStricter, type NotHeld, waitForDecision, type WaitOptions } from "./hold.ts";
-import { type HeldCall, heldCallId, takeHeldCall } from "./decisions.ts";
+import {
+  type HeldCall,
+  heldCallId,
+  heldCallKey,
+  heldMs,
+  listHeldCalls,
+  putHeldCall,
+  readHeldCall,
+  type StoredHeldCall,
+  takeHeldCall,
+} from "./decisions.ts";
+import { askingRules, decidingRule, type JudgedCall, type Rule, type RuleStore } from "./rule.ts";
 import {
   type FindTrueNames,
   judgeByNames,
   namesBehindLinks,
   needsTrueNames,
+  placeFor,
   type PlaceReader,
   placesOf,
   withTrueNames,
 } from "./places.ts";
-import { askingRules, decidingRule, type JudgedCall, type Rule, type RuleStore } from "./rule.ts";
+import { type Clock, leastReadingMs, type Timers } from "../../lib/time.ts";
+import type { Log } from "../../lib/log.ts";
+import type { Storage } from "../../storage/mod.ts";
+import { showExactly, showName } from "../../files/mod.ts";
+import { watchEntries } from "../../lib/stored_entries.ts";
+import type { Tool, ToolContext, ToolOutcome } from "../../mcp/mod.ts";
+import { isObject } from "../../lib/json.ts";
 import { digestOf } from "../../lib/secrets.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { suggestible } from "../../lib/suggestible.ts";
-import type { Clock } from "../../lib/time.ts";
-import { showName } from "../../files/mod.ts";
-
-// What a call would do, before it does it.
-
-/** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
-const ownWords = /^Dry run, nothing sent\. |\n\(dry run: [^()\n]*\)$/g;
-
-interface Effect {
-  /** For the person who decides. */
-  readonly text: string;
-  readonly madeFrom?: string | undefined;
-}
-
-/**
- * What the call would do, a failure too: the tool's own preview, or what it answers with `dry_run`; else its arguments.
- * The caller learns nothing of it.
- */
-async function effectOf(tool: Tool, input: never, context: ToolContext): Promise<Effect> {
-  const hasDryRun = isObject(input) && Object.hasOwn(input, "dry_run");
-  if (tool.preview === undefined && !hasDryRun) return { text: JSON.stringify(input, null, 2) };
-  const quiet = contextWith(context, quietly);
-  const outcome = tool.preview === undefined
-    ? await tool.run({ ...input as Record<string, unknown>, dry_run: true } as never, quiet)
-    : await tool.preview(input, quiet);
-  if (typeof outcome === "string") return { text: outcome };
-  const texts = (content: Extract<ToolOutcome, { ok: true }>["content"]) =>
-    content.flatMap((block) => block.type === "text" ? [block.text] : []);
-  if (outcome.ok) {
-    return { text: texts(outcome.content).join("\n\n").replaceAll(ownWords, ""), madeFrom: outcome.madeFrom };
-  }
-  return { text: [`This call would fail: ${outcome.message}`, ...texts(outcome.partial?.content ?? [])].join("\n") };
-}
-
-/** Of a dry run the caller hears nothing, and is asked nothing. */
-const quietly: Partial<ToolContext> = {
-  progress() {},
-  log() {},
-  noteChange() {},
-  release() {},
-  handOut: () => Promise.resolve(),
-  supports: () => false,
-};
-
-/** The context with other members in place of its own. */
-function contextWith(context: ToolContext, members: Partial<ToolContext>): ToolContext {
-  return new Proxy(context, {
-    get(target, name) {
-      if (Object.hasOwn(members, name)) return Reflect.get(members, name);
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-}
 
 /** What is at the paths of a call: each for people, and with a version that differs whenever it does. */
 export type FindStates = (
@@ -80,18 +41,28 @@ export type FindStates = (
   places: { readonly paths: readonly string[]; readonly targets: ReadonlySet<string> },
 ) => Promise<readonly { readonly words: string; readonly version: string }[]>;
 
-interface HoldOptions extends WaitOptions {
+interface GateOptions {
   readonly rules: RuleStore;
+  readonly storage: Storage;
   readonly clock: Clock;
+  readonly timers: Timers;
+  readonly log: Log;
   readonly placeReader: PlaceReader;
   readonly findTrueNames: FindTrueNames;
   readonly findStates: FindStates;
+  /** Where people decide; `null` where the console is off: no call can be approved. */
+  readonly pageUrl: string | null;
+  /** What a client calls itself. */
+  nameOfClient(clientId: string): string;
   /** Whether the caller still has the access with which the call began. */
   isLive(principal: Principal): Promise<boolean>;
+  /** For tests; otherwise the constants of these names. */
+  readonly patienceMs?: number;
+  readonly leastReadingMs?: number;
 }
 
-/** `pageUrl` is `null` where the console is off: no call can be approved. */
-type GateOptions = Omit<HoldOptions, "pageUrl"> & { readonly pageUrl: string | null };
+type HoldOptions = GateOptions & { readonly pageUrl: string };
+type AskOptions = Pick<GateOptions, "storage" | "clock" | "log" | "nameOfClient">;
 
 /** The tool behind the gate. Without rules a call costs a look at the length of a list. */
 export function gateTool(tool: Tool, options: GateOptions): Tool {
@@ -126,7 +97,7 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
 /** What the same tool may be asked for without a decision. */
 function suggestibleTo(
   { call, context: { principal } }: Pick<Held, "call" | "context">,
-  { rules, clock, findTrueNames: find }: Pick<GateOptions, "rules" | "clock" | "findTrueNames">,
+  { rules, clock, findTrueNames: find }: GateOptions,
 ) {
   const isOpen = (rule: Rule | null): boolean => rule === null || rule.verdict === "allow";
   const about = (place: string, paths: readonly string[]): JudgedCall => ({ ...call, places: [place], paths });
@@ -139,7 +110,7 @@ function suggestibleTo(
 
 function resolveNames(
   { call, context }: Pick<Held, "call" | "context">,
-  { rules, clock, findTrueNames }: Pick<GateOptions, "rules" | "clock" | "findTrueNames">,
+  { rules, clock, findTrueNames }: GateOptions,
 ): Promise<JudgedCall> {
   const { principal } = context;
   return withTrueNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
@@ -151,21 +122,6 @@ interface Held {
   readonly call: JudgedCall & ReturnType<typeof placesOf>;
   readonly rule: Rule;
 }
-
-function denied(): ToolOutcome {
-  return {
-    ok: false,
-    code: "denied_by_rule",
-    message: "The owner of this server does not allow this call. Do not try to reach the same by another way.",
-  };
-}
-
-const noPage: ToolOutcome = {
-  ok: false,
-  code: "no_approval_page",
-  message: "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
-    "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
-};
 
 /** Waits for a decision, then runs the call once, if it would still do what was approved. */
 async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolOutcome> {
@@ -223,12 +179,256 @@ async function describe(tool: Tool, held: Held, options: HoldOptions): Promise<D
   return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
 }
 
+// What a call would do, before it does it.
+
+/** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
+const ownWords = /^Dry run, nothing sent\. |\n\(dry run: [^()\n]*\)$/g;
+
+interface Effect {
+  /** For the person who decides. */
+  readonly text: string;
+  readonly madeFrom?: string | undefined;
+}
+
+/**
+ * What the call would do, a failure too: the tool's own preview, or what it answers with `dry_run`; else its arguments.
+ * The caller learns nothing of it.
+ */
+async function effectOf(tool: Tool, input: never, context: ToolContext): Promise<Effect> {
+  const hasDryRun = isObject(input) && Object.hasOwn(input, "dry_run");
+  if (tool.preview === undefined && !hasDryRun) return { text: JSON.stringify(input, null, 2) };
+  const quiet = contextWith(context, quietly);
+  const outcome = tool.preview === undefined
+    ? await tool.run({ ...input as Record<string, unknown>, dry_run: true } as never, quiet)
+    : await tool.preview(input, quiet);
+  if (typeof outcome === "string") return { text: outcome };
+  const texts = (content: Extract<ToolOutcome, { ok: true }>["content"]) =>
+    content.flatMap((block) => block.type === "text" ? [block.text] : []);
+  if (outcome.ok) {
+    return { text: texts(outcome.content).join("\n\n").replaceAll(ownWords, ""), madeFrom: outcome.madeFrom };
+  }
+  return { text: [`This call would fail: ${outcome.message}`, ...texts(outcome.partial?.content ?? [])].join("\n") };
+}
+
+/** Of a dry run the caller hears nothing, and is asked nothing. */
+const quietly: Partial<ToolContext> = {
+  progress() {},
+  log() {},
+  noteChange() {},
+  release() {},
+  handOut: () => Promise.resolve(),
+  supports: () => false,
+};
+
+/** The context with other members in place of its own. */
+function contextWith(context: ToolContext, members: Partial<ToolContext>): ToolContext {
+  return new Proxy(context, {
+    get(target, name) {
+      if (Object.hasOwn(members, name)) return Reflect.get(members, name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
 /** Where a rule decides, the tool does not ask the client's person once more. */
 function withoutQuestions(context: ToolContext): ToolContext {
   return contextWith(context, {
     supports: (ability) => ability !== "elicitation" && context.supports(ability),
   });
 }
+
+// The wait for a decision, as long as the client waits.
+
+/** How long a client is kept waiting: less than the 60 seconds after which most give up. */
+const patienceMs = 45_000;
+
+const progressEveryMs = 5_000;
+
+const maxNameCharacters = 200;
+
+interface WaitingCall {
+  readonly id: string;
+  readonly tool: string;
+  /** The call once it is stored; or why it is not. The caller waits from the beginning, however long that takes. */
+  readonly asking: Promise<StoredHeldCall | NotHeld>;
+}
+
+/** The decided call; `null` where the client is told to come again, or has gone. */
+async function waitForDecision(
+  { id, tool, asking }: WaitingCall,
+  context: ToolContext,
+  options: HoldOptions,
+): Promise<StoredHeldCall | NotHeld | null> {
+  const { storage, timers, log, pageUrl } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<StoredHeldCall | NotHeld | null>();
+  let isAsked = false;
+  const watch = watchEntries(storage, [heldCallKey(id)], async () => {
+    if (!isAsked) return; // what is stored is an earlier call's
+    const now = await readHeldCall(storage, id);
+    if (now === null || now.call.state !== "waiting") resolve(now);
+  }, { log, timers });
+  const giveUp = (): void => resolve(null);
+  await context.handOut();
+  const waitMs = context.supports("tasks") ? heldMs : options.patienceMs ?? patienceMs;
+  const stopWaiting = timers.after(waitMs, giveUp);
+  const startedAt = timers.elapsed();
+  const url = `${pageUrl}?call=${id}`;
+  const message = `Waiting for approval at ${url}`;
+  const tell = (): void => context.progress({ progress: (timers.elapsed() - startedAt) / 1_000, message });
+  const stopTelling = timers.every(progressEveryMs, tell);
+  const signals = [context.signal, context.answerNow];
+  for (const signal of signals) {
+    if (signal.aborted) giveUp();
+    signal.addEventListener("abort", giveUp, { once: true });
+  }
+  tell();
+  asking.then((asked) => {
+    if (typeof asked === "string" || asked.call.state !== "waiting") return resolve(asked);
+    isAsked = true;
+    watch.look();
+  }, reject);
+  if (context.supports("url_elicitation")) {
+    const client = cutMiddle(showExactly(options.nameOfClient(context.principal.clientId)), maxNameCharacters);
+    const words = `Decide whether ${client} may use ${tool}.`;
+    const page = { method: "elicitation/create", params: { mode: "url", message: words, url } } as const;
+    // Opening the page is all that the client can say yes to: the decision is made there.
+    context.ask({ approval: page }).then((answers) => {
+      const isRead = timers.elapsed() - startedAt >= (options.leastReadingMs ?? leastReadingMs);
+      if (isRead && answers.ok && answers.value.approval.action !== "accept") giveUp();
+    }, reject);
+  }
+  try {
+    return await promise;
+  } finally {
+    watch.stop();
+    stopWaiting();
+    stopTelling();
+    for (const signal of signals) signal.removeEventListener("abort", giveUp);
+  }
+}
+
+// The call in front of people: stored with what it would do, where there is a place for it.
+
+const maxArgumentCharacters = 20_000;
+
+const maxEffectCharacters = 50_000;
+
+const maxShownPlaces = 20;
+
+const maxPlaceCharacters = 200;
+
+/** Each time another call, or a person, was quicker. */
+const maxAttempts = 20;
+
+/** Why a call was not stored. */
+type NotHeld = "too_many" | "busy";
+
+interface AskedCall {
+  readonly input: unknown;
+  readonly judged: JudgedCall;
+  readonly rule: Rule;
+  /** All rules that ask about it. */
+  readonly asking?: readonly Rule[];
+  /** What the call would do. */
+  readonly effect: string;
+  /** Of all that the approval is for. */
+  readonly effectDigest: string;
+}
+
+/** The stored call: as it is where it waits or was decided with the same effect, else stored anew. */
+export async function ask(asked: AskedCall, options: AskOptions): Promise<StoredHeldCall | NotHeld> {
+  const { judged, rule } = asked;
+  const { storage, log } = options;
+  const call = toHeldCall(asked, options);
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const found = await readHeldCall(storage, call.id);
+    if (found?.call.state === "denied") return found;
+    if (found?.call.effectDigest === call.effectDigest && !isStricter(rule, found.call)) return found;
+    const place = found === null ? placeFor(judged, await listHeldCalls(storage)) : "free";
+    if (place === "none") return "too_many";
+    const displaced = place === "free" ? null : await readHeldCall(storage, place.id);
+    if (displaced?.call.state === "approved") continue; // meanwhile
+    if (!await putHeldCall(storage, call, { version: found?.version ?? null, displaced })) continue;
+    note(log, found === null ? "waits" : "changed", call);
+    if (displaced !== null) note(log, "displaced", displaced.call);
+    const stored = await readHeldCall(storage, call.id);
+    if (stored !== null) return stored;
+  }
+  return "busy";
+}
+
+/** Whether the call waits already, or may begin to. */
+async function hasPlace(storage: Storage, id: string, judged: JudgedCall): Promise<boolean> {
+  return await readHeldCall(storage, id) !== null || placeFor(judged, await listHeldCalls(storage)) !== "none";
+}
+
+/** Whether the rule wants an administrator where the call was asked of the person. */
+function isStricter(rule: Rule, call: HeldCall): boolean {
+  return rule.verdict === "ask" && rule.approver === "administrator" && call.approver === "person";
+}
+
+function toHeldCall(
+  { input, judged, rule, asking = [], effect, effectDigest }: AskedCall,
+  { clock, nameOfClient }: AskOptions,
+): HeldCall {
+  const { person, clientId, grantId, tool } = judged;
+  const now = clock();
+  return {
+    id: heldCallId(judged, input),
+    person,
+    clientId,
+    clientName: cutMiddle(showExactly(nameOfClient(clientId)), maxPlaceCharacters),
+    grantId,
+    tool,
+    places: judged.places.slice(0, maxShownPlaces).map((place) => cutMiddle(showExactly(place), maxPlaceCharacters)),
+    arguments: shown(JSON.stringify(input, null, 2), maxArgumentCharacters),
+    effect: shown(effect, maxEffectCharacters),
+    effectDigest,
+    approver: rule.approver ?? "person",
+    ruleId: rule.id,
+    otherRuleIds: asking.map(({ id }) => id).filter((id) => id !== rule.id),
+    createdAt: now,
+    expiresAt: now + heldMs,
+    state: "waiting",
+  };
+}
+
+/** Cut before it is looked at letter by letter, and again where that made it longer. */
+function shown(text: string, maxCharacters: number): string {
+  return cutMiddle(showExactly(cutMiddle(text, maxCharacters)), maxCharacters);
+}
+
+/** A text within a bound that says what it leaves out: an approval of a cut text must not look like one of all of it. */
+function cutMiddle(text: string, maxCharacters: number): string {
+  const whole = text.toWellFormed();
+  if (whole.length <= maxCharacters) return whole;
+  const half = Math.floor(maxCharacters / 2);
+  const left = whole.length - 2 * half;
+  return `${whole.slice(0, half)}\n[${left} characters are not shown here]\n${whole.slice(-half)}`.toWellFormed();
+}
+
+function note(log: Log, outcome: "waits" | "changed" | "displaced", call: HeldCall): void {
+  const { id, tool, person, clientId } = call;
+  log.write("audit", "held_call", { outcome, held: id, tool, user: person, client: clientId });
+}
+
+// What the caller is told.
+
+function denied(): ToolOutcome {
+  return {
+    ok: false,
+    code: "denied_by_rule",
+    message: "The owner of this server does not allow this call. Do not try to reach the same by another way.",
+  };
+}
+
+const noPage: ToolOutcome = {
+  ok: false,
+  code: "no_approval_page",
+  message: "Nothing was done. A rule wants a person's approval for this call, and the pages where people approve are " +
+    "switched off on this server (CONSOLE=off). Calling again does not help. Tell the owner.",
+};
 
 function waits(pageUrl: string): ToolOutcome {
   const message = `Nothing was done yet: this call waits for a person's approval at ${pageUrl}. ` +
@@ -252,105 +452,4 @@ function notHeld(why: NotHeld): ToolOutcome {
 function deniedWords({ word }: HeldCall): string {
   const said = word === undefined || word === "" ? "" : ` They say: ${word}`;
   return `A person refused this call. Nothing was done.${said}`;
-}
-
-// Resources behind the same rules: what no tool may read without a person, no resource gives, lists or completes.
-
-/** Times that a page of a list is filled up. */
-const maxRounds = 100;
-
-interface ResourceGateOptions {
-  readonly rules: RuleStore;
-  readonly clock: Clock;
-  /** `null` where the console is off: nothing can be approved. */
-  readonly pageUrl: string | null;
-  /** The tool that reads the same. */
-  readonly tool: string;
-  /** The names of the path or table that an address means. */
-  placeOf(uri: string): readonly string[];
-  /** Whether they are paths of the workspace. */
-  isPath(uri: string): boolean;
-  readonly findTrueNames: FindTrueNames;
-}
-
-/** The family behind the gate. */
-export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
-  const { rules, clock, tool, placeOf, pageUrl, isPath, findTrueNames } = options;
-  const stopping = async (principal: Principal, uri: string): Promise<Rule | null> => {
-    const { subject: person, clientId, grantId } = principal;
-    const names = placeOf(uri);
-    const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
-    const paths = isPath(uri) ? names : [];
-    const call: JudgedCall = { person, clientId, grantId, tool, changes: false, places, otherNames, paths };
-    const rule = await judgeByNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
-    return rule?.verdict === "allow" ? null : rule;
-  };
-  const seen = async <T>(principal: Principal, all: readonly T[], uriOf: (each: T) => string): Promise<T[]> => {
-    if (rules.current.length === 0) return [...all];
-    const open: T[] = [];
-    for (const each of all) if (await stopping(principal, uriOf(each)) === null) open.push(each);
-    return open;
-  };
-  const readIfOpen = async (uri: string, context: ToolContext): Promise<ResourceOutcome> => {
-    const rule = await stopping(context.principal, uri);
-    if (rule === null) return await family.read(uri, context);
-    return {
-      refusal: rule.verdict === "deny" || pageUrl === null
-        ? "The owner of this server does not allow this."
-        : "A person has to approve this. Use a tool, whose calls can wait for them.",
-    };
-  };
-  const uriOf = ({ uri }: Resource): string => uri;
-  const isOpen = async (principal: Principal, uri: string): Promise<boolean> =>
-    rules.current.length === 0 || await stopping(principal, uri) === null;
-  const { listPage, complete, watch } = family;
-  return {
-    ...family,
-    async list(principal) {
-      return await seen(principal, await family.list(principal), uriOf);
-    },
-    ...listPage === undefined ? {} : {
-      async listPage(principal, position, limit) {
-        // a page is filled up: one that is short would say how much is kept back
-        const resources: Resource[] = [];
-        for (let next = position, rounds = 1;; rounds++) {
-          const page = await listPage(principal, next, limit - resources.length);
-          if (page === null) return null;
-          const open = await seen(principal, page.resources, uriOf);
-          resources.push(...open);
-          next = page.next;
-          if (next === undefined) return { resources };
-          const isFull = open.length === page.resources.length || resources.length >= limit;
-          if (isFull || rounds === maxRounds) return { resources, next };
-        }
-      },
-    },
-    ...complete === undefined ? {} : {
-      async complete(template, variable, value, others, principal) {
-        const directory = value.slice(0, value.lastIndexOf("/") + 1);
-        if (!await isOpen(principal, filledIn(template, variable, `${directory}?`))) return [];
-        const values = await complete(template, variable, value, others, principal);
-        return await seen(principal, values, (each) => filledIn(template, variable, each));
-      },
-    },
-    mayWatch: (uri, principal) => isOpen(principal, uri),
-    ...watch === undefined ? {} : {
-      watch: (principal, listener) =>
-        watch(principal, async ({ touches, isListChanged, changed }) => {
-          const open = !isListChanged || changed === undefined ? null : await seen(principal, changed, (uri) => uri);
-          listener({
-            touches: async (uri) => await touches(uri) && await isOpen(principal, uri),
-            isListChanged: isListChanged && open?.length !== 0,
-          });
-        }),
-    },
-    read(uri, context) {
-      return rules.current.length === 0 ? family.read(uri, context) : readIfOpen(uri, context);
-    },
-  };
-}
-
-/** The address that a template (RFC 6570) makes of a value. */
-function filledIn(template: string, variable: string, value: string): string {
-  return template.replace(/\{\+?([a-z_]+)\}/, (whole, name: string) => name === variable ? value : whole);
 }

@@ -4,9 +4,42 @@
  */
 import { isObject, parseJson } from "../../lib/json.ts";
 import { requestHost } from "../../lib/network.ts";
-import { agentFamily, type NewStep, shownHost, shownName, shownPath, type StepKind } from "./step.ts";
+import { browserAgent, type NewStep, type StepKind } from "./step.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
+
+// What is kept of a stranger's words: cut, and only signs that no terminal or page obeys.
+
+const maxNameCharacters = 60;
+const maxHostCharacters = 80;
+const maxUserAgentRead = 300;
+
+/** A name, on one line; `null` where nothing is left. */
+function shownName(name: string | null): string | null {
+  const clean = (name ?? "").slice(0, 4 * maxNameCharacters).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim();
+  return clean === "" ? null : [...clean].slice(0, maxNameCharacters).join("");
+}
+
+/** The product of a User-Agent header: `claude-code/2.1`, `browser`. What could be a secret, or is no product, is "other". */
+function agentFamily(header: string | null): string {
+  const text = (header ?? "").slice(0, maxUserAgentRead).trim();
+  if (text === "") return "none";
+  if (text.includes(doctorAgent)) return doctorAgent;
+  if (/^Mozilla\/5\.0 .*(Gecko|AppleWebKit)/.test(text)) return browserAgent;
+  const [, product, version] = /^([A-Za-z][\w .-]{0,31}?)(\/\d[\d.]{0,11})?(?=[ /(;+]|$)/.exec(text) ?? [];
+  return product === undefined ? "other" : `${product.trim()}${version ?? ""}`;
+}
+
+/** A host with its port, as it is in a URL. */
+function shownHost(host: string | null): string | null {
+  if (host === null || host === "" || host.length > maxHostCharacters) return null;
+  return /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? host.toLowerCase() : null;
+}
+
+/** A path of plain words; anything else could hold a secret. */
+function shownPath(path: string): string {
+  return path === "/" || /^(\/[a-z.][a-z0-9._-]{0,30}){1,4}\/?$/.test(path) ? path : "(another path)";
+}
 
 // What a request says of the way that it came: which step it is, and by which name of the server.
 

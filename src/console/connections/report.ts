@@ -1,6 +1,6 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import { nextTurn } from "../../lib/turns.ts";
-import { browserAgent, isBrowsers, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
+import { browserAgent, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
 import { causesOfSignIn } from "./causes_of_sign_in.ts";
 import { causesWithToken } from "./causes_with_token.ts";
 import type { Cause, Facts } from "./cause.ts";
@@ -145,6 +145,11 @@ function createFinder() {
 }
 
 const discovery: ReadonlySet<string> = new Set(["reached", "handshake", "resource_metadata", "server_metadata"]);
+
+/** Whether people's browsers make such steps, and not the client. */
+function isBrowsers({ kind }: Step): boolean {
+  return kind === "authorization" || kind === "sign_in" || kind === "consent";
+}
 
 function mayPrecedeBrowser(kind: Step["kind"]): boolean {
   return discovery.has(kind) || kind === "registration";

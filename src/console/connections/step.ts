@@ -1,7 +1,6 @@
 /** One step of a client on its way to a connection, as it is kept. No query, code or token is ever in it. */
 import * as z from "zod";
 import { addressKey } from "../../lib/network.ts";
-import { doctorAgent } from "../../lib/endpoint.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
@@ -105,45 +104,8 @@ export function networkOf({ address }: Step): string | null {
   return address === null ? null : addressKey(address);
 }
 
-/** Whether people's browsers make such steps, and not the client. */
-export function isBrowsers({ kind }: Step): boolean {
-  return kind === "authorization" || kind === "sign_in" || kind === "consent";
-}
-
-// What is kept of a stranger's words: cut, and only signs that no terminal or page obeys.
-
-const maxNameCharacters = 60;
-const maxHostCharacters = 80;
-const maxUserAgentRead = 300;
 /** What every browser counts as. */
 export const browserAgent = "browser";
-
-/** A name, on one line; `null` where nothing is left. */
-export function shownName(name: string | null): string | null {
-  const clean = (name ?? "").slice(0, 4 * maxNameCharacters).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim();
-  return clean === "" ? null : [...clean].slice(0, maxNameCharacters).join("");
-}
-
-/** The product of a User-Agent header: `claude-code/2.1`, `browser`. What could be a secret, or is no product, is "other". */
-export function agentFamily(header: string | null): string {
-  const text = (header ?? "").slice(0, maxUserAgentRead).trim();
-  if (text === "") return "none";
-  if (text.includes(doctorAgent)) return doctorAgent;
-  if (/^Mozilla\/5\.0 .*(Gecko|AppleWebKit)/.test(text)) return browserAgent;
-  const [, product, version] = /^([A-Za-z][\w .-]{0,31}?)(\/\d[\d.]{0,11})?(?=[ /(;+]|$)/.exec(text) ?? [];
-  return product === undefined ? "other" : `${product.trim()}${version ?? ""}`;
-}
-
-/** A host with its port, as it is in a URL. */
-export function shownHost(host: string | null): string | null {
-  if (host === null || host === "" || host.length > maxHostCharacters) return null;
-  return /^[A-Za-z0-9.:[\]_-]+$/.test(host) ? host.toLowerCase() : null;
-}
-
-/** A path of plain words; anything else could hold a secret. */
-export function shownPath(path: string): string {
-  return path === "/" || /^(\/[a-z.][a-z0-9._-]{0,30}){1,4}\/?$/.test(path) ? path : "(another path)";
-}
 
 // * The steps of the last day: those of this process in memory, with a copy in the storage, and those that other
 // instances, and this one before its restart, have stored there. Strangers cause them, so everything is bounded, and

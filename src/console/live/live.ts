@@ -5,350 +5,9 @@ import { isObject } from "../../lib/json.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../../lib/time.ts";
 import type { CallWatch, WatchedCall } from "../../mcp/mod.ts";
 import type { Log } from "../../lib/log.ts";
-import type { Principal } from "../../lib/principal.ts";
 import { joinNext } from "../../lib/join_next.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
-
-// The calls that run in this process, and those that have just ended. Bounded; nothing of it is stored.
-
-// What instances tell each other of the calls that run there.
-
-const optionalText = z.lazy(() => z.string().nullable());
-
-const instanceReport = z.lazy(() =>
-  z.object({
-    instance: z.string(),
-    calls: z.array(z.object({
-      /** Names it among the calls of all instances. */
-      id: z.string(),
-      instance: z.string(),
-      person: z.string(),
-      client: z.string(),
-      /** The tool; for other requests the method. */
-      tool: z.string(),
-      target: optionalText,
-      /** As JSON, cut short. */
-      arguments: z.string(),
-      /** Milliseconds since the epoch. */
-      since: z.number(),
-    })).readonly(),
-    ended: z.array(z.object({
-      time: z.number(),
-      person: optionalText,
-      client: optionalText,
-      tool: optionalText,
-      target: optionalText,
-      outcome: optionalText,
-      code: optionalText,
-      durationMs: z.number().nullable(),
-    })).readonly(),
-    /** Whether it cancelled the call that the question named. */
-    cancelled: z.boolean(),
-  })
-);
-
-type InstanceReport = z.infer<typeof instanceReport>;
-type LiveCall = Readonly<InstanceReport["calls"][number]>;
-type EndedCall = Readonly<InstanceReport["ended"][number]>;
-
-interface CallTable {
-  /** The oldest first. */
-  list(): readonly LiveCall[];
-  /** The newest first. */
-  ended(): readonly EndedCall[];
-  enter(call: WatchedCall, cancel: () => void): () => void;
-  noteEnd(line: AuditLine): void;
-  /** `false` when no call of this process has the id. */
-  cancel(id: string): boolean;
-  /** Cancels those that fit. */
-  cancelAll(fits: (call: WatchedCall) => boolean): void;
-}
-
-interface Entry {
-  readonly number: number;
-  readonly since: number;
-  readonly call: WatchedCall;
-  readonly cancel: () => void;
-}
-
-const maxListed = 200;
-const maxEnded = 100;
-const maxTextCharacters = 60;
-const maxArgumentCharacters = 300;
-const maxArguments = 12;
-
-function createCallTable({ instance, clock }: { readonly instance: string; readonly clock: Clock }): CallTable {
-  const entries = new Set<Entry>();
-  const ended: AuditLine[] = [];
-  let entered = 0;
-  let nextEnd = 0;
-  const idOf = ({ number }: Entry): string => `${instance}-${number}`;
-  return {
-    list: () =>
-      Array.from(entries).slice(0, maxListed).map((entry) => {
-        const { call: { request: { method, params }, principal, tool, input }, since } = entry;
-        return {
-          id: idOf(entry),
-          instance,
-          person: principal.subject,
-          client: principal.clientId,
-          tool: tool ?? method,
-          target: touchedBy(input === undefined ? params : { arguments: input }),
-          arguments: argumentsInShort(params),
-          since,
-        };
-      }),
-    ended: () =>
-      [...ended.slice(nextEnd), ...ended.slice(0, nextEnd)].reverse().map(
-        ({ time, person, client, tool, target, outcome, code, durationMs }) => ({
-          time,
-          person,
-          client,
-          tool,
-          target,
-          outcome,
-          code,
-          durationMs,
-        }),
-      ),
-    enter(call, cancel) {
-      const entry = { number: ++entered, since: clock(), call, cancel };
-      entries.add(entry);
-      return () => entries.delete(entry);
-    },
-    noteEnd(line) {
-      ended[nextEnd] = line;
-      nextEnd = (nextEnd + 1) % maxEnded;
-    },
-    cancel(id) {
-      for (const entry of entries) {
-        if (idOf(entry) !== id) continue;
-        entry.cancel();
-        return true;
-      }
-      return false;
-    },
-    cancelAll(fits) {
-      for (const { call, cancel } of [...entries]) if (fits(call)) cancel();
-    },
-  };
-}
-
-/** The first arguments, each text cut: enough to recognise a call by, not what a file will hold. */
-export function argumentsInShort(params: unknown): string {
-  const input = isObject(params) ? params["arguments"] ?? params : {};
-  if (!isObject(input)) return "";
-  const names = Object.keys(input).filter((name) => name !== "_meta");
-  const short = Object.fromEntries(names.slice(0, maxArguments).map((name) => [cut(name), inShort(input[name])]));
-  const text = JSON.stringify(short);
-  return text.length > maxArgumentCharacters ? `${text.slice(0, maxArgumentCharacters - 1)}…` : text;
-}
-
-function inShort(value: unknown): unknown {
-  if (typeof value === "string") return cut(value);
-  if (Array.isArray(value)) return `[${value.length}]`;
-  return isObject(value) ? "{…}" : value;
-}
-
-function cut(text: string): string {
-  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters - 1)}…`.toWellFormed() : text;
-}
-
-// * The switches that stop every call, or those of a client. They are stored, so they survive a restart and count for
-// all instances; each instance keeps them in memory and is notified of a change, so that a call pays for one look at a
-// variable.
-
-const switches = z.lazy(() => {
-  const thrown = z.object({ at: z.number(), by: z.string() });
-  return z.object({
-    /** Set: no call runs. */
-    stopped: thrown.nullable(),
-    /** Clients whose calls do not run. */
-    paused: z.array(thrown.extend({ client: z.string() })),
-  });
-});
-
-/** Who stopped what, and when. */
-type SwitchState = z.infer<typeof switches>;
-
-interface CallSwitches {
-  /** As this instance knows it. */
-  readonly state: SwitchState;
-  /** Reads it from the storage: before the first call can come. */
-  load(): Promise<void>;
-  /** Why calls of the principal are stopped; `null` where they are not. */
-  refusal(principal: Pick<Principal, "clientId">): string | null;
-  /** Stops every call of every client, also those that run. `by` is the person. */
-  stopAll(by: string): Promise<void>;
-  resumeAll(by: string): Promise<void>;
-  pauseClient(client: string, by: string): Promise<void>;
-  resumeClient(client: string, by: string): Promise<void>;
-  close(): void;
-}
-
-interface SwitchOptions {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly timers?: Timers | undefined;
-  readonly log: Log;
-  /** Called after each change: calls that run may have to stop. */
-  readonly onChange: () => void;
-}
-
-const key: StorageKey = ["call_switches", "current"];
-/** The oldest go first. */
-const maxPausedClients = 1_000;
-const allOn: SwitchState = { stopped: null, paused: [] };
-const stoppedWords = "An administrator of this server has stopped all calls. Do not repeat the call; tell your user.";
-const pausedWords = "An administrator of this server has paused this client. Do not repeat the call; tell your user.";
-
-export function createCallSwitches({ storage, clock, timers, log, onChange }: SwitchOptions): CallSwitches {
-  let state = allOn;
-  let pausedClients: ReadonlySet<string> = new Set();
-  let isQuiet = true;
-
-  const adopt = (next: SwitchState): void => {
-    state = next;
-    pausedClients = new Set(next.paused.map(({ client }) => client));
-    isQuiet = next.stopped === null && pausedClients.size === 0;
-    onChange();
-  };
-  /** What cannot be read stops what it stopped before. */
-  const parse = (value: unknown): SwitchState => value === undefined ? allOn : switches.safeParse(value).data ?? state;
-  // One look at a time: of two answers the later one could be the older.
-  const load = joinNext(async (): Promise<void> => adopt(parse((await storage.get(key))?.value)));
-  const watch = watchEntries(storage, [key], load, { log, timers });
-  const change = async (next: (before: SwitchState) => SwitchState): Promise<void> => {
-    const changed = await changeEntry(storage, key, (value) => next(parse(value)));
-    if (changed !== null) await load().catch(() => adopt(changed)); // stored, and then the storage was lost
-  };
-  return {
-    get state() {
-      return state;
-    },
-    load,
-    refusal({ clientId }) {
-      if (isQuiet) return null;
-      if (state.stopped !== null) return stoppedWords;
-      return pausedClients.has(clientId) ? pausedWords : null;
-    },
-    async stopAll(by) {
-      await change((before) => ({ ...before, stopped: before.stopped ?? { at: clock(), by } }));
-      log.write("audit", "calls_stopped", { user: by });
-    },
-    async resumeAll(by) {
-      await change((before) => ({ ...before, stopped: null }));
-      log.write("audit", "calls_resumed", { user: by });
-    },
-    async pauseClient(client, by) {
-      await change(({ stopped, paused }) => ({
-        stopped,
-        paused: [...paused.filter((each) => each.client !== client), { client, at: clock(), by }]
-          .slice(-maxPausedClients),
-      }));
-      log.write("audit", "client_paused", { user: by, client });
-    },
-    async resumeClient(client, by) {
-      await change(({ stopped, paused }) => ({ stopped, paused: paused.filter((each) => each.client !== client) }));
-      log.write("audit", "client_resumed", { user: by, client });
-    },
-    close: () => watch.stop(),
-  };
-}
-
-// * Asks the other instances through the storage what runs there, or to cancel a call. Each one that is there writes an
-// answer; after a bounded time the asker goes on with those that came.
-
-interface OtherInstances {
-  /** The reports of the others; `cancel` is the id of a call to cancel. */
-  ask(cancel: string | null): Promise<readonly InstanceReport[]>;
-  close(): void;
-}
-
-interface OtherInstancesOptions {
-  readonly instance: string;
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly timers?: Timers | undefined;
-  readonly log: Log;
-  readonly createId: () => string;
-  /** Answers a question of another instance. */
-  readonly report: (cancel: string | null) => InstanceReport;
-}
-
-const asksKey: StorageKey = ["live_ask", "current"];
-const question = z.lazy(() =>
-  z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
-);
-const questions = z.lazy(() => z.array(question));
-/** How long the asker waits for the slowest instance. */
-const answerMs = 1_400;
-/** How often it waits that long for instances that it does not know; otherwise until those have answered that did. */
-const searchEveryMs = 10_000;
-const lookMs = 100;
-/** Questions and answers are gone after that; some of it is for clocks that are apart. */
-const lifetimeMs = 180_000;
-const maxQuestions = 20;
-const maxInstances = 100;
-
-function createOtherInstances(options: OtherInstancesOptions): OtherInstances {
-  const { instance, storage, clock, timers = systemTimers, log, createId, report } = options;
-  const pause = createPause(timers);
-  const answered = new Set<string>();
-  let known: readonly string[] = [];
-  let searchedAt = -Infinity;
-  const answersKey = (id: string): StorageKey => ["live_answer", id];
-
-  const look = async (): Promise<void> => {
-    const asked = questions.safeParse((await storage.get(asksKey))?.value).data ?? [];
-    const open = asked.filter(({ id, from }) => from !== instance && !answered.has(id));
-    answered.clear();
-    for (const { id } of asked) answered.add(id);
-    for (const { id, cancel } of open) {
-      await storage.commit({
-        puts: [{ key: [...answersKey(id), instance], value: report(cancel), expiresAt: clock() + lifetimeMs }],
-      });
-    }
-  };
-  const watch = watchEntries(storage, [asksKey], look, { log, timers });
-
-  const put = async (asking: z.infer<typeof question>): Promise<void> => {
-    await changeEntry(storage, asksKey, (value) => {
-      const before = questions.safeParse(value).data ?? [];
-      return [...before, asking].slice(-maxQuestions);
-    }, { expiresAt: clock() + lifetimeMs });
-  };
-  return {
-    async ask(cancel) {
-      const id = createId();
-      await put({ id, from: instance, at: clock(), cancel });
-      const begin = timers.elapsed();
-      const isSearch = begin - searchedAt > searchEveryMs;
-      for (;;) {
-        await pause(lookMs);
-        const entries = await storage.list(answersKey(id), { limit: maxInstances });
-        const reports = entries.map(({ value }) => instanceReport.safeParse(value).data).filter((each) =>
-          each !== undefined
-        );
-        const found = reports.map((each) => each.instance);
-        if (timers.elapsed() - begin >= answerMs) {
-          known = found;
-          searchedAt = begin;
-          return reports;
-        }
-        if (
-          cancel !== null
-            ? reports.some(({ cancelled }) => cancelled)
-            : !isSearch && known.every((id) => found.includes(id))
-        ) {
-          return reports;
-        }
-      }
-    },
-    close: () => watch.stop(),
-  };
-}
 
 /** The calls of all instances that answered. */
 interface LiveView {
@@ -390,15 +49,15 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const { log, createId, hasOthers } = options;
   const instance = createId();
   const table = createCallTable({ ...options, instance });
-  const switches = createCallSwitches({
-    ...options,
-    onChange: () => table.cancelAll(({ principal }) => switches.refusal(principal) !== null),
-  });
+  const switches = createCallSwitches(
+    options,
+    () => table.cancelAll(({ principal }) => switches.refusal(principal) !== null),
+  );
   const report = (cancel: string | null): InstanceReport => {
     const cancelled = cancel !== null && table.cancel(cancel);
     return { instance, calls: table.list(), ended: table.ended(), cancelled };
   };
-  const others = hasOthers ? createOtherInstances({ ...options, instance, report }) : null;
+  const others = hasOthers ? createOtherInstances(options, instance, report) : null;
   await switches.load();
   return {
     callWatch: { refusal: switches.refusal, enter: table.enter },
@@ -427,5 +86,287 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       switches.close();
       others?.close();
     },
+  };
+}
+
+// The calls that run in this process, and those that have just ended: bounded, and not stored.
+
+const optionalText = z.lazy(() => z.string().nullable());
+
+const endedCall = z.lazy(() =>
+  z.object({
+    time: z.number(),
+    person: optionalText,
+    client: optionalText,
+    tool: optionalText,
+    target: optionalText,
+    outcome: optionalText,
+    code: optionalText,
+    durationMs: z.number().nullable(),
+  })
+);
+
+const instanceReport = z.lazy(() =>
+  z.object({
+    instance: z.string(),
+    calls: z.array(z.object({
+      /** Names it among the calls of all instances. */
+      id: z.string(),
+      instance: z.string(),
+      person: z.string(),
+      client: z.string(),
+      /** The tool; for other requests the method. */
+      tool: z.string(),
+      target: optionalText,
+      /** As JSON, cut short. */
+      arguments: z.string(),
+      /** Milliseconds since the epoch. */
+      since: z.number(),
+    })).readonly(),
+    ended: z.array(endedCall).readonly(),
+    /** Whether it cancelled the call that the question named. */
+    cancelled: z.boolean(),
+  })
+);
+
+type InstanceReport = z.infer<typeof instanceReport>;
+type LiveCall = Readonly<InstanceReport["calls"][number]>;
+type EndedCall = Readonly<z.infer<typeof endedCall>>;
+
+const maxListed = 200;
+const maxEnded = 100;
+const maxTextCharacters = 60;
+const maxArgumentCharacters = 300;
+const maxArguments = 12;
+
+function createCallTable({ instance, clock }: { readonly instance: string; readonly clock: Clock }) {
+  const running = new Map<
+    string,
+    { readonly call: WatchedCall; readonly since: number; readonly cancel: () => void }
+  >();
+  const ended: AuditLine[] = [];
+  let entered = 0;
+  let nextEnd = 0;
+  return {
+    /** The oldest first. */
+    list: (): readonly LiveCall[] =>
+      Array.from(running).slice(0, maxListed).map(([id, { call, since }]) => {
+        const { request: { method, params }, principal, tool, input } = call;
+        return {
+          id,
+          instance,
+          person: principal.subject,
+          client: principal.clientId,
+          tool: tool ?? method,
+          target: touchedBy(input === undefined ? params : { arguments: input }),
+          arguments: argumentsInShort(params),
+          since,
+        };
+      }),
+    /** The newest first. */
+    ended: (): readonly EndedCall[] =>
+      [...ended.slice(nextEnd), ...ended.slice(0, nextEnd)].reverse().map((line) => endedCall.parse(line)),
+    enter(call: WatchedCall, cancel: () => void): () => void {
+      const id = `${instance}-${++entered}`;
+      running.set(id, { call, since: clock(), cancel });
+      return () => running.delete(id);
+    },
+    noteEnd(line: AuditLine): void {
+      ended[nextEnd] = line;
+      nextEnd = (nextEnd + 1) % maxEnded;
+    },
+    /** `false` when no call of this process has the id. */
+    cancel(id: string): boolean {
+      const call = running.get(id);
+      call?.cancel();
+      return call !== undefined;
+    },
+    cancelAll(fits: (call: WatchedCall) => boolean): void {
+      for (const { call, cancel } of [...running.values()]) if (fits(call)) cancel();
+    },
+  };
+}
+
+/** The first arguments, each text cut: enough to recognise a call by, not what a file will hold. */
+export function argumentsInShort(params: unknown): string {
+  const input = isObject(params) ? params["arguments"] ?? params : {};
+  if (!isObject(input)) return "";
+  const names = Object.keys(input).filter((name) => name !== "_meta");
+  const short = Object.fromEntries(names.slice(0, maxArguments).map((name) => [cut(name), inShort(input[name])]));
+  const text = JSON.stringify(short);
+  return text.length > maxArgumentCharacters ? `${text.slice(0, maxArgumentCharacters - 1)}…` : text;
+}
+
+function inShort(value: unknown): unknown {
+  if (typeof value === "string") return cut(value);
+  if (Array.isArray(value)) return `[${value.length}]`;
+  return isObject(value) ? "{…}" : value;
+}
+
+function cut(text: string): string {
+  return text.length > maxTextCharacters ? `${text.slice(0, maxTextCharacters - 1)}…`.toWellFormed() : text;
+}
+
+// The switches that stop every call, or those of a client. They are stored, so they survive a restart and count for
+// all instances; each instance keeps them in memory and is notified of a change, so that a call pays for one look at a
+// variable.
+
+const switches = z.lazy(() => {
+  const thrown = z.object({ at: z.number(), by: z.string() });
+  return z.object({
+    /** Set: no call runs. */
+    stopped: thrown.nullable(),
+    /** Clients whose calls do not run. */
+    paused: z.array(thrown.extend({ client: z.string() })),
+  });
+});
+
+/** Who stopped what, and when. */
+type SwitchState = z.infer<typeof switches>;
+
+const key: StorageKey = ["call_switches", "current"];
+/** The oldest go first. */
+const maxPausedClients = 1_000;
+const allOn: SwitchState = { stopped: null, paused: [] };
+const stoppedWords = "An administrator of this server has stopped all calls. Do not repeat the call; tell your user.";
+const pausedWords = "An administrator of this server has paused this client. Do not repeat the call; tell your user.";
+
+/** `onChange` is called after each change: calls that run may have to stop. */
+export function createCallSwitches(
+  { storage, clock, timers, log }: Pick<LiveOptions, "storage" | "clock" | "timers" | "log">,
+  onChange: () => void,
+) {
+  let state = allOn;
+  let pausedClients: ReadonlySet<string> = new Set();
+  let isQuiet = true;
+
+  const adopt = (next: SwitchState): void => {
+    state = next;
+    pausedClients = new Set(next.paused.map(({ client }) => client));
+    isQuiet = next.stopped === null && pausedClients.size === 0;
+    onChange();
+  };
+  /** What cannot be read stops what it stopped before. */
+  const parse = (value: unknown): SwitchState => value === undefined ? allOn : switches.safeParse(value).data ?? state;
+  // One look at a time: of two answers the later one could be the older.
+  const load = joinNext(async (): Promise<void> => adopt(parse((await storage.get(key))?.value)));
+  const watch = watchEntries(storage, [key], load, { log, timers });
+  const change = async (next: (before: SwitchState) => SwitchState): Promise<void> => {
+    const changed = await changeEntry(storage, key, (value) => next(parse(value)));
+    if (changed !== null) await load().catch(() => adopt(changed)); // stored, and then the storage was lost
+  };
+  return {
+    get state() {
+      return state;
+    },
+    load,
+    /** Why calls of the principal are stopped; `null` where they are not. */
+    refusal({ clientId }: { readonly clientId: string }): string | null {
+      if (isQuiet) return null;
+      if (state.stopped !== null) return stoppedWords;
+      return pausedClients.has(clientId) ? pausedWords : null;
+    },
+    async stopAll(by: string): Promise<void> {
+      await change((before) => ({ ...before, stopped: before.stopped ?? { at: clock(), by } }));
+      log.write("audit", "calls_stopped", { user: by });
+    },
+    async resumeAll(by: string): Promise<void> {
+      await change((before) => ({ ...before, stopped: null }));
+      log.write("audit", "calls_resumed", { user: by });
+    },
+    async pauseClient(client: string, by: string): Promise<void> {
+      await change(({ stopped, paused }) => ({
+        stopped,
+        paused: [...paused.filter((each) => each.client !== client), { client, at: clock(), by }]
+          .slice(-maxPausedClients),
+      }));
+      log.write("audit", "client_paused", { user: by, client });
+    },
+    async resumeClient(client: string, by: string): Promise<void> {
+      await change(({ stopped, paused }) => ({ stopped, paused: paused.filter((each) => each.client !== client) }));
+      log.write("audit", "client_resumed", { user: by, client });
+    },
+    close: () => watch.stop(),
+  };
+}
+
+// Asks the other instances through the storage what runs there, or to cancel a call. Each one that is there writes an
+// answer; after a bounded time the asker goes on with those that came.
+
+const asksKey: StorageKey = ["live_ask", "current"];
+const question = z.lazy(() =>
+  z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
+);
+const questions = z.lazy(() => z.array(question));
+/** How long the asker waits for the slowest instance. */
+const answerMs = 1_400;
+/** How often it waits that long for instances that it does not know; otherwise until those have answered that did. */
+const searchEveryMs = 10_000;
+const lookMs = 100;
+/** Questions and answers are gone after that; some of it is for clocks that are apart. */
+const lifetimeMs = 180_000;
+const maxQuestions = 20;
+const maxInstances = 100;
+
+/** `report` answers a question of another instance. */
+function createOtherInstances(
+  { storage, clock, timers = systemTimers, log, createId }: LiveOptions,
+  instance: string,
+  report: (cancel: string | null) => InstanceReport,
+) {
+  const pause = createPause(timers);
+  const answered = new Set<string>();
+  let known: readonly string[] = [];
+  let searchedAt = -Infinity;
+  const answersKey = (id: string): StorageKey => ["live_answer", id];
+
+  const look = async (): Promise<void> => {
+    const asked = questions.safeParse((await storage.get(asksKey))?.value).data ?? [];
+    const open = asked.filter(({ id, from }) => from !== instance && !answered.has(id));
+    answered.clear();
+    for (const { id } of asked) answered.add(id);
+    for (const { id, cancel } of open) {
+      await storage.commit({
+        puts: [{ key: [...answersKey(id), instance], value: report(cancel), expiresAt: clock() + lifetimeMs }],
+      });
+    }
+  };
+  const watch = watchEntries(storage, [asksKey], look, { log, timers });
+
+  const put = async (asking: z.infer<typeof question>): Promise<void> => {
+    await changeEntry(storage, asksKey, (value) => {
+      const before = questions.safeParse(value).data ?? [];
+      return [...before, asking].slice(-maxQuestions);
+    }, { expiresAt: clock() + lifetimeMs });
+  };
+  return {
+    /** The reports of the others; `cancel` is the id of a call to cancel. */
+    async ask(cancel: string | null): Promise<readonly InstanceReport[]> {
+      const id = createId();
+      await put({ id, from: instance, at: clock(), cancel });
+      const begin = timers.elapsed();
+      const isSearch = begin - searchedAt > searchEveryMs;
+      for (;;) {
+        await pause(lookMs);
+        const entries = await storage.list(answersKey(id), { limit: maxInstances });
+        const reports = entries.map(({ value }) => instanceReport.safeParse(value).data).filter((each) =>
+          each !== undefined
+        );
+        const found = reports.map((each) => each.instance);
+        if (timers.elapsed() - begin >= answerMs) {
+          known = found;
+          searchedAt = begin;
+          return reports;
+        }
+        if (
+          cancel !== null
+            ? reports.some(({ cancelled }) => cancelled)
+            : !isSearch && known.every((id) => found.includes(id))
+        ) {
+          return reports;
+        }
+      }
+    },
+    close: () => watch.stop(),
   };
 }

@@ -83,11 +83,7 @@ function lengthWords(ms: number): string {
 }
 
 /** A date and a time in UTC. */
-export function moment(time: number): Html {
-  return html`<time datetime="${new Date(time).toISOString()}">${exactly(time)}</time>`;
-}
-
-function exactly(time: number): string {
+export function exactly(time: number): string {
   const iso = new Date(time).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 }

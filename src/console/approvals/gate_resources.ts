@@ -1,0 +1,105 @@
+/** Resources behind the rules: what no tool may read without a person, no resource gives, lists or completes. */
+import type { Resource, ResourceFamily, ResourceOutcome, ToolContext } from "../../mcp/mod.ts";
+import { type FindTrueNames, judgeByNames } from "./places.ts";
+import type { JudgedCall, Rule, RuleStore } from "./rule.ts";
+import type { Principal } from "../../lib/principal.ts";
+import type { Clock } from "../../lib/time.ts";
+
+/** Times that a page of a list is filled up. */
+const maxRounds = 100;
+
+interface ResourceGateOptions {
+  readonly rules: RuleStore;
+  readonly clock: Clock;
+  /** `null` where the console is off: nothing can be approved. */
+  readonly pageUrl: string | null;
+  /** The tool that reads the same. */
+  readonly tool: string;
+  /** The names of the path or table that an address means. */
+  placeOf(uri: string): readonly string[];
+  /** Whether they are paths of the workspace. */
+  isPath(uri: string): boolean;
+  readonly findTrueNames: FindTrueNames;
+}
+
+/** The family behind the gate. */
+export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
+  const { rules, clock, tool, placeOf, pageUrl, isPath, findTrueNames } = options;
+  const stopping = async (principal: Principal, uri: string): Promise<Rule | null> => {
+    const { subject: person, clientId, grantId } = principal;
+    const names = placeOf(uri);
+    const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
+    const paths = isPath(uri) ? names : [];
+    const call: JudgedCall = { person, clientId, grantId, tool, changes: false, places, otherNames, paths };
+    const rule = await judgeByNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
+    return rule?.verdict === "allow" ? null : rule;
+  };
+  const seen = async <T>(principal: Principal, all: readonly T[], uriOf: (each: T) => string): Promise<T[]> => {
+    if (rules.current.length === 0) return [...all];
+    const open: T[] = [];
+    for (const each of all) if (await stopping(principal, uriOf(each)) === null) open.push(each);
+    return open;
+  };
+  const readIfOpen = async (uri: string, context: ToolContext): Promise<ResourceOutcome> => {
+    const rule = await stopping(context.principal, uri);
+    if (rule === null) return await family.read(uri, context);
+    return {
+      refusal: rule.verdict === "deny" || pageUrl === null
+        ? "The owner of this server does not allow this."
+        : "A person has to approve this. Use a tool, whose calls can wait for them.",
+    };
+  };
+  const uriOf = ({ uri }: Resource): string => uri;
+  const isOpen = async (principal: Principal, uri: string): Promise<boolean> =>
+    rules.current.length === 0 || await stopping(principal, uri) === null;
+  const { listPage, complete, watch } = family;
+  return {
+    ...family,
+    async list(principal) {
+      return await seen(principal, await family.list(principal), uriOf);
+    },
+    ...listPage === undefined ? {} : {
+      async listPage(principal, position, limit) {
+        // a page is filled up: one that is short would say how much is kept back
+        const resources: Resource[] = [];
+        for (let next = position, rounds = 1;; rounds++) {
+          const page = await listPage(principal, next, limit - resources.length);
+          if (page === null) return null;
+          const open = await seen(principal, page.resources, uriOf);
+          resources.push(...open);
+          next = page.next;
+          if (next === undefined) return { resources };
+          const isFull = open.length === page.resources.length || resources.length >= limit;
+          if (isFull || rounds === maxRounds) return { resources, next };
+        }
+      },
+    },
+    ...complete === undefined ? {} : {
+      async complete(template, variable, value, others, principal) {
+        const directory = value.slice(0, value.lastIndexOf("/") + 1);
+        if (!await isOpen(principal, filledIn(template, variable, `${directory}?`))) return [];
+        const values = await complete(template, variable, value, others, principal);
+        return await seen(principal, values, (each) => filledIn(template, variable, each));
+      },
+    },
+    mayWatch: (uri, principal) => isOpen(principal, uri),
+    ...watch === undefined ? {} : {
+      watch: (principal, listener) =>
+        watch(principal, async ({ touches, isListChanged, changed }) => {
+          const open = !isListChanged || changed === undefined ? null : await seen(principal, changed, (uri) => uri);
+          listener({
+            touches: async (uri) => await touches(uri) && await isOpen(principal, uri),
+            isListChanged: isListChanged && open?.length !== 0,
+          });
+        }),
+    },
+    read(uri, context) {
+      return rules.current.length === 0 ? family.read(uri, context) : readIfOpen(uri, context);
+    },
+  };
+}
+
+/** The address that a template (RFC 6570) makes of a value. */
+function filledIn(template: string, variable: string, value: string): string {
+  return template.replace(/\{\+?([a-z_]+)\}/, (whole, name: string) => name === variable ? value : whole);
+}
