@@ -334,6 +334,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): Endpoint {
         if (!intake.take(caller, size)) return refuseLoad("Answers of yours wait to be read");
         void peer.answerSent.then(() => intake.release(caller, size));
       }
+      if (answer.kind === "json" && answer.isMalformed && answer.status < 400) {
+        outsiders?.noteRefused(exchange.principal, request, 400);
+      }
       if (answer.kind !== "json") keepHeaders(request); // the call may go on, and ask for one
       const tookMs = startedAt === null ? 0 : elapsed() - startedAt;
       return toResponse(request, watchAnswer(answer, exchange, tookMs));

@@ -266,5 +266,5 @@ async function takeNotification(
 
 function refuseMessage(message: unknown, revision: Revision, text: string): McpAnswer {
   const body = errorText(echoedId(message), rpcErrorCode.invalidRequest, text);
-  return { kind: "json", status: revision.errorStatus(rpcErrorCode.invalidRequest), body };
+  return { kind: "json", status: revision.errorStatus(rpcErrorCode.invalidRequest), body, isMalformed: true };
 }

@@ -187,4 +187,6 @@ export interface JsonAnswer {
   readonly status: number;
   readonly body: string;
   readonly sessionId?: string;
+  /** What was posted is no message of JSON-RPC 2.0. */
+  readonly isMalformed?: true;
 }

@@ -151,7 +151,7 @@ function isLost({ method, headers }: Request, path: string, status: number): boo
   }
   const speaksMcp = headers.get("content-type")?.startsWith("application/json") === true ||
     headers.get("accept")?.includes("text/event-stream") === true && !path.endsWith("/events");
-  return status >= 300 && speaksMcp;
+  return speaksMcp;
 }
 
 function isAddress(host: string): boolean {
@@ -291,7 +291,7 @@ export function createAttemptRecorder(
           const step = {
             ...baseOf(request, peer, "stray"),
             outcome: "refused",
-            reason: `status_${response.status}`,
+            reason: response.status < 400 ? "page_for_people" : `status_${response.status}`,
           } as const;
           note({ ...step, path: shownPath(pathname), ...cameBy(request, server) });
         }

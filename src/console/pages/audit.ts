@@ -3,6 +3,7 @@ import type { AuditFilter, FoundLine, FoundPage } from "../../audit/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import {
   ago,
+  choiceField,
   dataTable,
   differenceBlock,
   duration,
@@ -11,6 +12,7 @@ import {
   personColumn,
   plainName,
   type Section,
+  textField,
   type Visit,
 } from "./section.ts";
 import type { Result } from "../../lib/result.ts";
@@ -87,31 +89,20 @@ function filterOf(visit: Visit): AuditFilter {
 function filterForm(visit: Visit): Html {
   const now = given(visit);
   const field = (name: (typeof filterNames)[number], label: string): Html =>
-    html`
-      <div><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${now[name] ??
-        ""}"
-        maxlength="${maxFilterCharacters}" autocapitalize="none" spellcheck="false" autocomplete="off"></div>
-    `;
-  const choice = (
-    name: (typeof filterNames)[number],
-    label: string,
-    options: readonly (readonly [value: string, words: string])[],
-  ): Html =>
-    html`
-      <div><label for="${name}">${label}</label><select id="${name}" name="${name}">${options.map(([value, words]) =>
-        value === (now[name] ?? "")
-          ? html`<option value="${value}" selected>${words}</option>`
-          : html`<option value="${value}">${words}</option>`
-      )}</select></div>
-    `;
+    textField(name, label, now[name] ?? "", maxFilterCharacters);
   return html`
     <form method="get" action="${visit.href("audit")}" class="row" role="search">
       ${visit.visitor.seesOthers && field("person", "Person")}
       ${field("client", "Client id")}
       ${field("tool", "Tool")}
       ${field("target", "File or record")}
-      ${choice("outcome", "Outcome", [["", "Any"], ...outcomes.map((each) => [each, each] as const)])}
-      ${choice("since", "When", periods.map(([value, words]) => [value, words] as const))}
+      ${choiceField(
+        "outcome",
+        "Outcome",
+        [["", "Any"], ...outcomes.map((each) => [each, each] as const)],
+        now["outcome"],
+      )}
+      ${choiceField("since", "When", periods.map(([value, words]) => [value, words] as const), now["since"])}
       <button type="submit" class="small">Search</button>
     </form>
   `;

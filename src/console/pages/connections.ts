@@ -14,7 +14,6 @@ import {
   ago,
   dataTable,
   type LiveParts,
-  nextLink,
   pageOf,
   personColumn,
   type Section,
@@ -55,7 +54,7 @@ export function connectionsSection(options: ConnectionsOptions): Section {
     const of = visit.visitor.isAdministrator ? visit.query.get("person") : visit.visitor.userId;
     const [access, used] = await Promise.all([administration.access(of), usage()]);
     const page = pageOf(access.grants, visit, {
-      ...{ name: "after", size: rowsShown, falling: true },
+      ...{ section: "connections", name: "after", words: "Used before these", size: rowsShown, falling: true },
       cursorOf: ({ renewedAt, id }) => timeCursor(renewedAt, id),
     });
     const vouching = await administration.vouchingFor(page.shown.map(({ clientId }) => clientId));
@@ -187,19 +186,10 @@ function grantsTable(
     rows,
     whenEmpty: "No client has access.",
   });
-  return html`${table}${
-    nextLink(visit, {
-      ...{ section: "connections", name: "after", next, words: "Used before these", kept: personOf(visit) },
-    })
-  }${
+  return html`${table}${next}${
     isCut && html`<p class="quiet">Not all are shown. Choose a person under
     People to see all of theirs.</p>`
   }`;
-}
-
-function personOf({ query }: Visit): Readonly<Record<string, string>> {
-  const person = query.get("person");
-  return person === null ? {} : { person };
 }
 
 function clientCell({ clientName, redirectHost }: ListedGrant, vouching: Vouching): Html {
@@ -236,7 +226,7 @@ function scopesCell(scopes: readonly string[], toolListTokens: Lists["toolListTo
 
 function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit: Visit): Html {
   const { shown, next } = pageOf(tokens, visit, {
-    ...{ name: "tokens", size: rowsShown, falling: true },
+    ...{ section: "connections", name: "tokens", words: "Made before these", size: rowsShown, falling: true },
     cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
   });
   const rows = shown.map((token) => {
@@ -268,10 +258,7 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
     rows,
     whenEmpty: withCode("None. Create one with `portcullis token create`."),
   });
-  const words = "Made before these";
-  return html`${table}${
-    nextLink(visit, { section: "connections", name: "tokens", next, words, kept: personOf(visit) })
-  }`;
+  return html`${table}${next}`;
 }
 
 // ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended it.

@@ -1,7 +1,7 @@
 /** Approvals: calls that wait for a person, each with what it would do. */
 import type { Decisions, Extent, HeldCall } from "../approvals/decisions.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { ago, differenceBlock, nextLink, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
+import { ago, differenceBlock, pageOf, type Section, timeCursor, type Visit } from "./section.ts";
 import { actFields } from "./frame.ts";
 
 const extents: readonly Extent[] = ["once", "hour", "always"];
@@ -20,7 +20,8 @@ export function decisionsSection(decisions: Decisions): Section {
     const chosen = waiting.find(({ id }) => id === visit.query.get("call"));
     const others = waiting.filter((call) => call !== chosen);
     const { shown, next } = pageOf(others, visit, {
-      ...{ name: "after", size: callsShown, maxWeight: charactersShown, weigh: weightOf },
+      ...{ section: "decisions", name: "after", words: "Asked after these", size: callsShown },
+      ...{ maxWeight: charactersShown, weigh: weightOf },
       cursorOf: ({ createdAt, id }) => timeCursor(createdAt, id),
     });
     if (waiting.length === 0) return html`<p class="quiet">No call waits for you.</p>`;
@@ -28,7 +29,7 @@ export function decisionsSection(decisions: Decisions): Section {
       ${waiting.length > callsShown && html`<p class="quiet">${waiting.length} calls wait, the oldest first.</p>`}
       ${chosen !== undefined && heldCallItem(chosen, visit)}
       ${shown.map((call) => heldCallItem(call, visit))}
-      ${nextLink(visit, { section: "decisions", name: "after", next, words: "Asked after these" })}
+      ${next}
     `;
   };
   return {

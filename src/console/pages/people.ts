@@ -2,7 +2,7 @@
 import type { Administration, UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actButton, actFields } from "./frame.ts";
-import { type Act, ago, dataTable, nextLink, pageOf, type Section, type Visit } from "./section.ts";
+import { type Act, ago, dataTable, pageOf, type Section, textField, type Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
 
@@ -62,7 +62,7 @@ export function peopleSection(
     forAdministrators: true,
     async show(visit) {
       const { shown, next } = pageOf(await administration.users(), visit, {
-        ...{ name: "after", size: peopleShown },
+        ...{ section: "people", name: "after", words: "Further people", size: peopleShown },
         cursorOf: ({ id }) => id,
       });
       const rows = shown.map((user) => [
@@ -78,7 +78,7 @@ export function peopleSection(
           rows,
           whenEmpty: "No one yet.",
         })}
-        ${nextLink(visit, { section: "people", name: "after", next, words: "Further people" })}
+        ${next}
         ${!signInIsElsewhere && inviteForm(visit)}
         ${!signInIsElsewhere && pendingTable(await administration.invitations(), visit)}
       `;
@@ -129,17 +129,16 @@ function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInI
   </div>`;
 }
 
+const maxNameCharacters = 32;
+
 function inviteForm(visit: Visit): Html {
+  const typed = visit.query.get("act") === "invite" ? visit.query.get("user") ?? "" : "";
   return html`
     <h2>Invite a person</h2>
     <p class="quiet">They choose their own passphrase.</p>
     <form method="post" action="${visit.href("people")}" class="row">
       ${actFields(visit.visitor, "invite")}
-      <div><label for="user">User name</label>
-        <input type="text" id="user" name="user" value="${visit.query.get("act") === "invite"
-          ? visit.query.get("user") ?? ""
-          : ""}" required maxlength="32" autocapitalize="none" spellcheck="false"
-          autocomplete="off"></div>
+      ${textField("user", "User name", typed, maxNameCharacters, true)}
       <button type="submit" class="small">Create invite link</button>
     </form>
   `;

@@ -13,7 +13,7 @@ import {
 import { type Html, html } from "../../lib/page.ts";
 import { randomId } from "../../lib/random_secret.ts";
 import { actButton, actFields } from "./frame.ts";
-import { type Act, type Section, timeOfDay, type Visit } from "./section.ts";
+import { type Act, choiceField, type Section, textField, timeOfDay, type Visit } from "./section.ts";
 
 interface RulesOptions {
   readonly rules: RuleStore;
@@ -180,29 +180,18 @@ function ruleForm(
     readonly tools: readonly string[];
   },
 ): Html {
-  const option = (value: string, words: string): Html => html`<option value="${value}">${words}</option>`;
+  const named = (names: readonly string[]) => names.map((name) => [name, name] as const);
+  const choice = (name: string, label: string, choices: readonly (readonly [value: string, words: string])[]): Html =>
+    choiceField(name, label, choices, visit.query.get(name) ?? "");
   return html`
     <form method="post" action="${visit.href("rules")}" class="row">
       ${actFields(visit.visitor, "add")}
-      <div><label for="verdict">What happens</label><select id="verdict" name="verdict">${verdicts.map((each) =>
-        option(each, verdictNames[each])
-      )}</select></div>
-      <div><label for="tool">Tool</label><select id="tool" name="tool">${option("", "Any tool")}${option(
-        everyChange,
-        "Every tool that changes something",
-      )}${tools.map((name) => option(name, name))}</select></div>
-      <div><label for="place">Directory, file or table</label><input type="text" id="place" name="place"
-        maxlength="200" autocapitalize="none" spellcheck="false" autocomplete="off"></div>
-      <div><label for="person">Person</label><select id="person" name="person">${option("", "Anyone")}${people.map((
-        name,
-      ) => option(name, name))}</select></div>
-      <div><label for="client">Client</label><select id="client" name="client">${option("", "Any client")}${clients.map(
-        ({ id, name }) => option(id, name),
-      )}</select></div>
-      <div><label for="approver">Approver</label><select id="approver" name="approver">${option(
-        "",
-        "The person it acts for",
-      )}${option("administrator", "An administrator")}</select></div>
+      ${choice("verdict", "What happens", verdicts.map((each) => [each, verdictNames[each]] as const))}
+      ${choice("tool", "Tool", [["", "Any tool"], [everyChange, "Every tool that changes something"], ...named(tools)])}
+      ${textField("place", "Directory, file or table", visit.query.get("place") ?? "", maxRuleTextCharacters)}
+      ${choice("person", "Person", [["", "Anyone"], ...named(people)])}
+      ${choice("client", "Client", [["", "Any client"], ...clients.map(({ id, name }) => [id, name] as const)])}
+      ${choice("approver", "Approver", [["", "The person it acts for"], ["administrator", "An administrator"]])}
       <button type="submit" name="trial" value="yes" class="small plain">Test on the last 24 hours</button>
       <button type="submit" class="small">Add</button>
     </form>

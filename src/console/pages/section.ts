@@ -200,16 +200,19 @@ export function personColumn({ visitor }: Visit): "Person" | null {
 
 interface Page<T> {
   readonly shown: readonly T[];
-  /** Leads to the next page; `null` on the last. */
-  readonly next: string | null;
+  /** The link to the next page; `null` on the last. */
+  readonly next: Html | null;
 }
 
 /** What stands after the cursor that the address gives under `name`; elements that come and go move no other page. */
 export function pageOf<T>(
   all: readonly T[],
-  { query }: Visit,
-  { name, size, maxWeight = Infinity, weigh = () => 0, cursorOf, falling = false }: {
+  { query, href }: Visit,
+  { section, name, words, size, maxWeight = Infinity, weigh = () => 0, cursorOf, falling = false }: {
+    readonly section: string;
     readonly name: string;
+    /** Of the link to the next page. */
+    readonly words: string;
     readonly size: number;
     /** What the elements of a page weigh together, unless it has only one. */
     readonly maxWeight?: number;
@@ -227,7 +230,10 @@ export function pageOf<T>(
   const tooMany = rest.findIndex((each, index) => index === size || ((weight += weigh(each)) > maxWeight && index > 0));
   const shown = tooMany === -1 ? rest : rest.slice(0, tooMany);
   const last = shown.at(-1);
-  return { shown, next: last === undefined || tooMany === -1 ? null : cursorOf(last) };
+  if (last === undefined || tooMany === -1) return { shown, next: null };
+  const person = query.get("person");
+  const address = href(section, { ...person === null ? {} : { person }, [name]: cursorOf(last) });
+  return { shown, next: html`<p><a href="${address}">${words}</a></p>` };
 }
 
 /** A cursor for a list in the order of times, and of ids among those of the same moment. */
@@ -235,18 +241,28 @@ export function timeCursor(time: number, id: string): string {
   return `${String(time).padStart(15, "0")}.${id}`;
 }
 
-/** The link to the next page; `kept` are the other members of the address. */
-export function nextLink(
-  visit: Visit,
-  { section, name, next, words, kept = {} }: {
-    readonly section: string;
-    readonly name: string;
-    readonly next: string | null;
-    readonly words: string;
-    readonly kept?: Readonly<Record<string, string>>;
-  },
-): Html | null {
-  return next === null ? null : html`<p><a href="${visit.href(section, { ...kept, [name]: next })}">${words}</a></p>`;
+// Fields of forms.
+
+/** A field for a word or a name. */
+export function textField(name: string, label: string, value: string, maxLength: number, isRequired = false): Html {
+  return html`
+    <div><label for="${name}">${label}</label><input type="text" id="${name}" name="${name}" value="${value}"
+      maxlength="${maxLength}" ${isRequired && html`required`} autocapitalize="none" spellcheck="false"
+      autocomplete="off"></div>
+  `;
+}
+
+/** A field with a choice; the first is chosen unless `value` is another one's. */
+export function choiceField(
+  name: string,
+  label: string,
+  choices: readonly (readonly [value: string, words: string])[],
+  value = "",
+): Html {
+  const options = choices.map(([each, words]) =>
+    html`<option value="${each}" ${each === value && html`selected`}>${words}</option>`
+  );
+  return html`<div><label for="${name}">${label}</label><select id="${name}" name="${name}">${options}</select></div>`;
 }
 
 // Differences as people read them.
