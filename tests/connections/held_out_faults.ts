@@ -1,4 +1,4 @@
-/** Forty faults that were written down before anyone looked at what the recorder says of them. */
+/** Faults that were written down before anyone looked at what the recorder says of them. */
 import assert from "node:assert/strict";
 import { exportJWK, generateKeyPair, SignJWT } from "@panva/jose";
 import type { ConnectingClient } from "./connecting_client.ts";
@@ -308,6 +308,47 @@ export const heldOutFaults: readonly HeldOutFault[] = [
     name: "page-without-an-origin",
     says: /web page of another origin/,
     run: (client) => client.post("initialize", { origin: "null" }),
+  },
+  {
+    name: "console-as-a-stream",
+    says: wrongPath,
+    run: toPath("/console", { headers: { accept: "text/event-stream" } }),
+  },
+  { name: "root-as-a-stream", says: wrongPath, run: toPath("/", { headers: { accept: "text/event-stream" } }) },
+  {
+    name: "message-of-version-one",
+    says: /could not read the client's request/,
+    run: posting({ body: JSON.stringify({ jsonrpc: "1.0", id: 1, method: "tools/list" }) }, 200),
+  },
+  {
+    name: "message-with-a-header-of-stdio",
+    says: /could not read the client's request/,
+    run: posting({ body: `Content-Length: ${list.length}\r\n\r\n${list}` }, 400),
+  },
+  {
+    name: "scheme-of-another-api",
+    says: /credentials that are no Bearer token/,
+    run: (client) => client.post("tools/list", { authorization: "Token abc" }),
+  },
+  {
+    name: "session-ended-by-itself",
+    says: /session that has ended/,
+    async run(client) {
+      await client.connect();
+      const session = { "mcp-session-id": (await client.post("initialize")).headers.get("mcp-session-id") ?? "" };
+      const headers = { authorization: `Bearer ${client.token}`, ...session };
+      await (await client.send("/mcp", { method: "DELETE", headers })).body?.cancel();
+      assert.equal((await client.post("tools/list", session)).status, 404);
+    },
+  },
+  {
+    name: "page-that-registers",
+    says: /web page of another origin/,
+    async run(client) {
+      client.headers.set("origin", "https://pages.example");
+      await client.register();
+      assert.equal((await client.post("initialize")).status, 403);
+    },
   },
   {
     name: "tool-failed",

@@ -167,7 +167,8 @@ const steps: Readonly<Record<string, (pair: Pair) => Promise<void>>> = {
     await atB.submit(await atB.open(link), { passphrase, confirmation: passphrase });
     for (const browser of [atA, atB]) {
       const asked = await browser.open(`${new URL(link).origin}/console`);
-      const entered = await browser.submit(asked, { username: "ada", passphrase });
+      const isAsked = asked.html.includes('name="passphrase"'); // the one that opened the link is signed in
+      const entered = isAsked ? await browser.submit(asked, { username: "ada", passphrase }) : asked;
       assert.match(entered.html, /Overview/);
     }
     await b.owner.submit(await b.page("people"), { user: "ada" }, 'value="disable"');
