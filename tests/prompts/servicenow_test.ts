@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Prompt, PromptMessage } from "../../src/mcp/prompt.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
-import { gateResources } from "../../src/console/approvals/gate.ts";
+import { gateResources } from "../../src/console/approvals/gate_resources.ts";
 import { placeOfResource, readingToolOf } from "../../src/app/approval.ts";
 import { servicenowPrompts, servicenowResources } from "../../src/servicenow/resources.ts";
 import type { RuleStore } from "../../src/console/approvals/rule.ts";
