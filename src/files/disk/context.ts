@@ -2,9 +2,8 @@
 import type { Clock } from "../../lib/time.ts";
 import type { AccessRules } from "../workspace/name_folding.ts";
 import type { DiskAccess } from "./directory.ts";
-import type { InnerLinks } from "./inner_links.ts";
-import type { DirectoryNames, DirectoryScans } from "./scan.ts";
-import type { DiskQuota } from "./quota.ts";
+import type { createDirectoryNames, createDirectoryScans } from "./scan.ts";
+import type { createDiskQuota, createInnerLinks } from "./tree.ts";
 import type { Staging } from "./staging.ts";
 import type { DiskChange, DiskTrash } from "./disk_trash.ts";
 import type { KeyedMutex } from "../workspace/change.ts";
@@ -17,11 +16,11 @@ export interface Disk {
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;
   readonly clock: Clock;
-  readonly innerLinks: InnerLinks;
-  readonly scans: DirectoryScans;
-  readonly names: DirectoryNames;
+  readonly innerLinks: ReturnType<typeof createInnerLinks>;
+  readonly scans: ReturnType<typeof createDirectoryScans>;
+  readonly names: ReturnType<typeof createDirectoryNames>;
   readonly staging: Staging;
-  readonly quota: DiskQuota;
+  readonly quota: ReturnType<typeof createDiskQuota>;
   /** What keeps what is replaced; `null`: nothing does. */
   readonly trash: DiskTrash | null;
   /** The change that is being made; `null`: each operation is one of its own. */

@@ -11,10 +11,9 @@ import type { KernelRoots } from "../kernel/descriptor.ts";
 import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
 import { type DiskAccess, toRefusal } from "./directory.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
-import { createInnerLinks } from "./inner_links.ts";
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import { createDirectoryNames, createDirectoryScans } from "./scan.ts";
-import { createDiskQuota } from "./quota.ts";
+import { createDiskQuota, createInnerLinks } from "./tree.ts";
 import { removeDiskEntry, withRoom } from "./remove.ts";
 import { createStaging, sweepStaging } from "./staging.ts";
 import { createDiskTrash } from "./disk_trash.ts";
@@ -70,7 +69,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     clock,
     rules,
     innerLinks: createInnerLinks(access, limits, systemTimers.elapsed, options.recountLinksAfter),
-    scans: createDirectoryScans({ clock }),
+    scans: createDirectoryScans(clock),
     names: createDirectoryNames(clock),
     staging,
     quota: createDiskQuota(access, limits, systemTimers.elapsed),

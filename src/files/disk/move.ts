@@ -5,7 +5,7 @@ import type { Disk } from "./context.ts";
 import { errorCode, identityOf, toRefusal } from "./directory.ts";
 import { type Expects, findRemovable } from "./remove.ts";
 import { type Found, resolveInside } from "./resolve.ts";
-import { walkTree } from "./scan.ts";
+import { walkTree } from "./tree.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, refusedAt } from "../workspace/port.ts";

@@ -256,8 +256,7 @@ async function list(
   const accepts = (name: string): boolean =>
     !(isRoot && isReserved([name])) && !(rules.hasDenied && rules.isDenied([...segments, name]));
   try {
-    const place = { path: segments.join("/"), listing };
-    const found = await scans.read(place, { after, size: wanted + 1, accepts });
+    const found = await scans.read(listing, { path: segments.join("/"), after, size: wanted + 1, accepts });
     if (found === null) return changedMeanwhile;
     const page = found.length > wanted ? found.slice(0, wanted) : found;
     const hasMore = found.length > wanted;

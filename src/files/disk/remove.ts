@@ -7,7 +7,7 @@ import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, isSame
 import { findInside, type Found } from "./resolve.ts";
 import { checkChangeable, keptOf, makeStep } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
-import { walkTree } from "./scan.ts";
+import { walkTree } from "./tree.ts";
 
 /** How long the entries of a directory are judged, before it is deleted and once more after. */
 const maxJudgeMilliseconds = 20_000;

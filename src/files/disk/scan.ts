@@ -5,46 +5,21 @@
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time.ts";
-import { compareNames, isReserved } from "../workspace/path.ts";
+import { compareNames } from "../workspace/path.ts";
 import type { DirectoryEntry } from "../workspace/port.ts";
-import {
-  type DiskAccess,
-  type DiskDirectory,
-  type DiskInfo,
-  type DiskListing,
-  errorCode,
-  isForeign,
-  isSame,
-} from "./directory.ts";
-import { nextTurn } from "../../lib/turns.ts";
+import { type DiskDirectory, type DiskInfo, type DiskListing, isSame } from "./directory.ts";
 import { foldName } from "../workspace/name_folding.ts";
 
-/** One directory, as it was just looked up. */
-interface ScannedDirectory {
+/** Which entries of a directory are asked for. */
+interface ScanOptions {
   /** What it is kept under. */
   readonly path: string;
-  readonly listing: Pick<DiskListing, "info" | "entries" | "entriesInTurns" | "lookAgain">;
-}
-
-export interface DirectoryScans {
-  /** The sorted entries of a directory that are asked for; `null` when it was swapped for another while it was read. */
-  read(directory: ScannedDirectory, options: ScanOptions): Promise<readonly DirectoryEntry[] | null>;
-}
-
-/** Which entries are asked for. */
-interface ScanOptions {
   /** Only names after this one. */
   readonly after: string | undefined;
   /** How many. */
   readonly size: number;
   /** Which names there are for callers; what it says of a name must not change. */
   accepts(name: string): boolean;
-}
-
-interface DirectoryScansOptions {
-  /** How many directories and entries are kept in memory, all together; about 100 bytes each. Default 32,768. */
-  readonly maxKeptEntries?: number;
-  readonly clock: Clock;
 }
 
 interface Kept {
@@ -56,10 +31,21 @@ const largestSynchronousDirectory = 512 * 1024; // bytes of the directory itself
 /** A file system may tell times no finer than this (FAT): within it, a second change would not show. */
 const timeGrainMilliseconds = 2_000;
 
-export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: DirectoryScansOptions): DirectoryScans {
-  const kept = boundedMap<string, Kept>({ maxWeight: maxKeptEntries, weigh: weightOf });
+/** How many directories and entries are kept in memory, all together; about 100 bytes each. */
+const maxEntries = 32_768;
+
+/** Makes the memory of one workspace. */
+export function createDirectoryScans(clock: Clock, maxKeptEntries = maxEntries) {
+  const kept = boundedMap<string, Kept>({
+    maxWeight: maxKeptEntries,
+    weigh: ({ entries }) => entries.length + 1, // a million empty directories are not kept for nothing
+  });
   return {
-    async read({ path, listing }, { after, size, accepts }) {
+    /** The sorted entries that are asked for; `null` when the directory was swapped for another while it was read. */
+    async read(
+      listing: Pick<DiskListing, "info" | "entries" | "entriesInTurns" | "lookAgain">,
+      { path, after, size, accepts }: ScanOptions,
+    ): Promise<readonly DirectoryEntry[] | null> {
       const { info } = listing;
       const stamp = stampOf(info, clock());
       const known = kept.get(path);
@@ -96,11 +82,6 @@ export function createDirectoryScans({ maxKeptEntries = 32_768, clock }: Directo
   };
 }
 
-/** A directory counts like an entry: a million empty ones are not kept for nothing. */
-function weightOf({ entries }: Kept): number {
-  return entries.length + 1;
-}
-
 /** What changes with every change of the directory's entries; `null` when the last change is too young to tell. */
 function stampOf({ dev, ino, ctime, mtime }: DiskInfo, now: number): string | null {
   // the time of a status change cannot be set back, unlike that of the content
@@ -121,17 +102,12 @@ function entriesAfter(entries: readonly DirectoryEntry[], after: string | undefi
   return entries.slice(start, start + size);
 }
 
-interface Page {
-  add(entry: DirectoryEntry): void;
-  sorted(): readonly DirectoryEntry[];
-}
-
 /** Keeps the `size` entries that sort first, in memory for about as many. */
-function createPage(size: number): Page {
+function createPage(size: number) {
   let first: DirectoryEntry[] = [];
   /** The last entry that still has a place, once there are more than enough. */
   let last: DirectoryEntry | undefined;
-  const sorted = (): DirectoryEntry[] => {
+  const sorted = (): readonly DirectoryEntry[] => {
     first = sort(first);
     if (first.length >= size) {
       first = first.slice(0, size);
@@ -140,7 +116,7 @@ function createPage(size: number): Page {
     return first;
   };
   return {
-    add(entry) {
+    add(entry: DirectoryEntry): void {
       if (last !== undefined && compareNames(entry.name, last.name) > 0) return;
       first.push(entry);
       if (first.length >= 2 * size + 1000) sorted();
@@ -159,83 +135,9 @@ function compareCodeUnits(a: DirectoryEntry, b: DirectoryEntry): number {
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 }
 
-// Walks the entries below a directory of the disk workspace, links never followed, giving others their turn.
-
-const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
-
-/** An entry that the walk met. */
-interface TreeEntry {
-  /** Its names below the root. */
-  readonly segments: readonly string[];
-  readonly info: DiskInfo;
-  /** Whether it is on another device, or mounted. */
-  readonly isForeign: boolean;
-}
-
-/**
- * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
- * walk tells so and goes no further. With `skipUnreachable` so is what may not be looked at, or lies too deep for the
- * system to name; otherwise that ends the walk with the system's error. With `at`, the directory lies there by now.
- */
-export async function* walkTree(
-  access: DiskAccess,
-  segments: readonly string[],
-  { skipUnreachable = false, at = segments }: {
-    readonly skipUnreachable?: boolean;
-    readonly at?: readonly string[];
-  } = {},
-): AsyncGenerator<TreeEntry> {
-  const directories: (readonly string[])[] = [segments];
-  const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
-  const root = access.root()?.status();
-  let directory: readonly string[] | undefined;
-  while (root !== undefined && (directory = directories.pop()) !== undefined) {
-    const path = pathOf(directory);
-    using listing = attempt(() => openListing(access, path), skipUnreachable);
-    for (const { name } of attempt(() => listing?.entries(), skipUnreachable) ?? []) {
-      const below = [...directory, name];
-      if (isReserved(below)) continue;
-      const info = attempt(() => listing?.entryOf(name) ?? null, skipUnreachable);
-      if (info === null) continue;
-      await nextTurn();
-      const foreign = isForeign(root, info);
-      yield { segments: below, info, isForeign: foreign };
-      if (info.isDirectory && !foreign) directories.push(below);
-    }
-  }
-}
-
-/** What the system gives, or `null` where it refuses and that is to be passed over. */
-function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
-  try {
-    return look();
-  } catch (error) {
-    if (skipUnreachable && unreachable.has(errorCode(error) ?? "")) return null;
-    throw error;
-  }
-}
-
-function openListing(access: DiskAccess, path: string): DiskListing | null {
-  try {
-    return access.root()?.list(path) ?? null;
-  } catch (error) {
-    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return null; // gone by now
-    throw error;
-  }
-}
-
-// * What a directory of the disk calls an entry that was found in it. Many file systems find one entry by several
+// What a directory of the disk calls an entry that was found in it. Many file systems find one entry by several
 // spellings (case, Unicode forms, 8.3 names, streams), and rules about names must see the one that is listed. Where
 // spellings are exact, which is found out once a directory, nothing is listed and nothing more is looked up.
-
-/** Answers what directories call their entries. */
-export interface DirectoryNames {
-  /**
-   * The name under which the directory lists the entry that was found in it as `name`; `null` when it lists none, as
-   * for an 8.3 name or a stream.
-   */
-  listedAs(place: NamingDirectory, name: string, entry: DiskInfo): string | null;
-}
 
 /** A directory, with what was seen of it before its entry. */
 interface NamingDirectory {
@@ -251,7 +153,7 @@ const maxKeptNames = 65_536;
 const unusual = /~\d|:|[\s.]$|[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
 /** Makes the memory of one workspace, whose directories are all on one device. */
-export function createDirectoryNames(clock: Clock): DirectoryNames {
+export function createDirectoryNames(clock: Clock) {
   const known = boundedMap<number | bigint, { readonly bornAt: number | undefined; readonly isFolding: boolean }>(
     maxKnownDirectories,
   );
@@ -297,7 +199,11 @@ export function createDirectoryNames(clock: Clock): DirectoryNames {
   };
 
   return {
-    listedAs(place, name, entry) {
+    /**
+     * The name under which the directory lists the entry that was found in it as `name`; `null` when it lists none, as
+     * for an 8.3 name or a stream.
+     */
+    listedAs(place: NamingDirectory, name: string, entry: DiskInfo): string | null {
       if (!unusual.test(name) && !isFolding(place, name, entry)) return name;
       const names = namesIn(place.directory);
       if (names.has(name)) return name;

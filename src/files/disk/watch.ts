@@ -5,7 +5,8 @@
  * Without the kernel's help it is not told that a link appears: Deno keeps back events whose real path is elsewhere.
  */
 import type { KernelRoots } from "../kernel/descriptor.ts";
-import { type DiskAccess, errorCode } from "./directory.ts";
+import { type DiskAccess, type DiskInfo, type DiskListing, errorCode } from "./directory.ts";
+import { createCheckedAccess } from "./checked_directory.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
 import { pause } from "../../lib/time.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
@@ -16,225 +17,7 @@ import {
   type WatchWorkspace,
 } from "../workspace/watch.ts";
 import { isReserved } from "../workspace/path.ts";
-
-// * Tells of changes in single directories: by their descriptors where the kernel confines names, else by their paths.
-
-/** What became of the entries at these paths. */
-type WatchEvent = Pick<Deno.FsEvent, "kind" | "paths">;
-
-interface Watcher {
-  /** Ends when the watcher is closed, which it also is when it has missed something. */
-  events(): AsyncIterable<WatchEvent>;
-  /** May be called several times. */
-  close(): void;
-}
-
-/** Other file systems, links in the place of a directory, and directories that may not be read are not watched. */
-const unwatched = new Set(["EXDEV", "ELOOP", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG"]);
-
-/** Looks at a tree, links themselves, and watches its directories. */
-interface TreeWatcher {
-  /** What is in a directory; none when it is gone by now. */
-  entriesOf(directory: string): readonly LookedEntry[];
-  /** What is at the path, or `null` when it is gone by now or not for us to see. */
-  infoOf(path: string): Omit<LookedEntry, "name"> | null;
-  /** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */
-  open(directories: readonly string[]): Watcher | null;
-  close(): void;
-}
-
-interface LookedEntry {
-  readonly name: string;
-  readonly isFile: boolean;
-  readonly isDirectory: boolean;
-}
-
-/** For the tree below the real path of a directory. */
-function createTreeWatcher(root: string, kernel: KernelRoots | undefined): TreeWatcher {
-  if (kernel === undefined) return pathWatcher;
-  const access = createKernelAccess(kernel, root);
-  const below = (path: string): string => path.slice(root.length + 1) || ".";
-  return {
-    entriesOf: (directory) =>
-      orNone(() => {
-        using listing = access.root()?.list(below(directory));
-        return Array.from(listing?.entries() ?? [], ({ name, kind }) => {
-          return { name, isFile: kind === "file", isDirectory: kind === "directory" };
-        });
-      }),
-    infoOf(path) {
-      const opened = access.openPlain?.(below(path), "status", true) ?? null;
-      opened?.close();
-      return opened?.info ?? null;
-    },
-    open: (directories) => openByDescriptors(directories, access, below),
-    close: access.close,
-  };
-}
-
-const pathWatcher: TreeWatcher = {
-  entriesOf: (directory) =>
-    orNone(() => {
-      const entries = [...Deno.readDirSync(directory)];
-      // a name that is not UTF-8 reaches nothing
-      return entries.filter(({ name }) =>
-        !name.includes("\ufffd") || pathWatcher.infoOf(`${directory}/${name}`) !== null
-      );
-    }),
-  infoOf(path) {
-    try {
-      return Deno.lstatSync(path);
-    } catch {
-      return null; // there is nothing to tell of it
-    }
-  },
-  open: openByPaths,
-  close: () => {},
-};
-
-function orNone(look: () => readonly LookedEntry[]): readonly LookedEntry[] {
-  try {
-    return look();
-  } catch (error) {
-    const code = errorCode(error);
-    if (code === "ENOENT" || code === "ENOTDIR") return [];
-    throw error;
-  }
-}
-
-function openByDescriptors(
-  directories: readonly string[],
-  access: DiskAccess,
-  below: (path: string) => string,
-): Watcher | null {
-  const ends: (() => void)[] = [];
-  const told: WatchEvent[] = [];
-  let wake = Promise.withResolvers<void>();
-  let isOpen = true;
-  const close = (): void => {
-    isOpen = false;
-    wake.resolve();
-    ends.splice(0).forEach((end) => end());
-  };
-  for (const path of directories) {
-    try {
-      const end = access.watch?.(below(path), (changed) => {
-        if (changed === null) return close();
-        told.push({ kind: changed.change, paths: [`${path}/${changed.name}`] });
-        wake.resolve();
-      });
-      if (end !== undefined) ends.push(end);
-    } catch (error) {
-      const code = errorCode(error) ?? "";
-      const isRoot = path === directories[0];
-      if (!isRoot && unwatched.has(code)) continue;
-      close();
-      if (code !== "ENOENT") throw error;
-      return isRoot && access.root() !== null ? openByPaths(directories) : null; // there is no /proc
-    }
-  }
-  return {
-    async *events() {
-      while (isOpen) {
-        await wake.promise;
-        wake = Promise.withResolvers();
-        yield* told.splice(0);
-      }
-    },
-    close,
-  };
-}
-
-function openByPaths(directories: readonly string[]): Watcher | null {
-  let watcher: Deno.FsWatcher;
-  try {
-    watcher = Deno.watchFs([...directories], { recursive: false });
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound && pathWatcher.infoOf(directories[0] ?? "")?.isDirectory) return null;
-    throw error;
-  }
-  let isOpen = true;
-  const close = (): void => {
-    if (isOpen) watcher.close();
-    isOpen = false;
-  };
-  return {
-    async *events() {
-      try {
-        // closed before the loop began: its resource is gone
-        if (isOpen) yield* watcher;
-      } catch (error) {
-        if (!(error instanceof TypeError)) throw error; // Deno's word for a name that is not UTF-8
-        close();
-      }
-    },
-    close,
-  };
-}
-
-// What a watch of a disk workspace knows of the tree, to tell what appeared from what only changed.
-
-/** The names of the files in each directory, the root first; `null` where there are too many to remember. */
-type WatchedTree = Map<string, Set<string> | null>;
-
-/** How far to look. */
-interface WatchedTreeLimits {
-  readonly maxDirectories: number;
-  /** More names of files than this are not remembered. */
-  readonly maxFiles: number;
-  /** Of which paths nothing is told. */
-  readonly isHidden: (path: string) => boolean;
-}
-
-/** The tree as it is now; links are not followed. */
-function readWatchedTree(
-  look: TreeWatcher,
-  root: string,
-  { maxDirectories, maxFiles, isHidden }: WatchedTreeLimits,
-): WatchedTree {
-  const tree: WatchedTree = new Map();
-  const pending = [root];
-  let fileCount = 0;
-  for (let path = pending.shift(); path !== undefined && tree.size < maxDirectories; path = pending.shift()) {
-    const entries = path === root ? look.entriesOf(path) : entriesOrNull(look, path);
-    // what may not be read cannot be watched, nor be read by anyone who would want to know
-    if (entries === null) continue;
-    const visible = entries.filter(({ name }) => !isHidden(`${path}/${name}`));
-    const files = visible.filter(({ isFile }) => isFile).map(({ name }) => name);
-    fileCount += files.length;
-    tree.set(path, fileCount > maxFiles ? null : new Set(files));
-    for (const { name, isDirectory } of visible) if (isDirectory) pending.push(`${path}/${name}`);
-  }
-  return tree;
-}
-
-/** Whether both hold the same files, as far as is known. */
-function haveSameFiles(one: WatchedTree, other: WatchedTree): boolean {
-  for (const path of new Set([...one.keys(), ...other.keys()])) {
-    const [left, right] = [one, other].map((tree) => tree.has(path) ? tree.get(path) ?? null : new Set<string>());
-    if (left === null || right === null || left?.symmetricDifference(right ?? left).size !== 0) return false;
-  }
-  return true;
-}
-
-/** Takes a directory with all below it out of the tree, and says whether there may have been files in it. */
-function forgetDirectory(tree: WatchedTree, path: string): boolean {
-  let hadFiles = false;
-  for (const [each, files] of [...tree]) {
-    if (each !== path && !each.startsWith(`${path}/`)) continue;
-    hadFiles ||= files === null || files.size > 0;
-    tree.delete(each);
-  }
-  return hadFiles;
-}
-
-function entriesOrNull({ entriesOf }: TreeWatcher, directory: string): ReturnType<TreeWatcher["entriesOf"]> | null {
-  try {
-    return entriesOf(directory);
-  } catch {
-    return null; // not for us to read
-  }
-}
+import type { EntryKind } from "../workspace/port.ts";
 
 interface DiskWatchOptions {
   /** The workspace's directory. */
@@ -264,10 +47,12 @@ const maxRememberedFiles = 100_000;
 export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
   const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths, onFailure, kernel } = options;
   const { maxDirectories = maxWatchedDirectories, maxFiles = maxRememberedFiles } = options;
-  const { isDenied } = createAccessRules(options.access);
+  const rules = createAccessRules(options.access);
+  const { isDenied } = rules;
   return (onChange) => {
     const root = Deno.realPathSync(options.root);
-    const look = createTreeWatcher(root, kernel);
+    const access = kernel === undefined ? createCheckedAccess(root, rules) : createKernelAccess(kernel, root);
+    const look = createLook(root, access);
     const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
     const isHidden = (path: string): boolean => {
       const segments = toSegments(root, path);
@@ -298,7 +83,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
     };
     const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
       const watched = isFirst ? known : readTree();
-      const watcher = look.open([...watched.keys()]);
+      const watcher = openWatcher(look, [...watched.keys()]);
       if (watcher === null) return;
       end = watcher.close;
       const now = readTree(); // what appeared before the watch was there
@@ -334,17 +119,201 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
         notices.close();
         end();
         await running;
-        look.close();
+        access.close();
         notices.close(); // something may have been added at the end
       },
     };
   };
 }
 
-function* namesBelow({ entriesOf }: TreeWatcher, root: string, directory: string): Generator<readonly string[]> {
+function* namesBelow({ entriesOf }: Look, root: string, directory: string): Generator<readonly string[]> {
   for (const { name } of entriesOf(directory)) yield toSegments(root, `${directory}/${name}`) ?? [];
 }
 
 function toSegments(root: string, path: string): readonly string[] | null {
   return path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : null;
+}
+
+// What a watch of a disk workspace knows of the tree, to tell what appeared from what only changed.
+
+/** The names of the files in each directory, the root first; `null` where there are too many to remember. */
+type WatchedTree = Map<string, Set<string> | null>;
+
+/** How far to look. */
+interface WatchedTreeLimits {
+  readonly maxDirectories: number;
+  /** More names of files than this are not remembered. */
+  readonly maxFiles: number;
+  /** Of which paths nothing is told. */
+  readonly isHidden: (path: string) => boolean;
+}
+
+/** The tree as it is now; links are not followed. */
+function readWatchedTree(
+  look: Look,
+  root: string,
+  { maxDirectories, maxFiles, isHidden }: WatchedTreeLimits,
+): WatchedTree {
+  const tree: WatchedTree = new Map();
+  const pending = [root];
+  let fileCount = 0;
+  for (let path = pending.shift(); path !== undefined && tree.size < maxDirectories; path = pending.shift()) {
+    let entries: ReturnType<Look["entriesOf"]>;
+    try {
+      entries = look.entriesOf(path);
+    } catch (error) {
+      if (path === root) throw error;
+      continue; // what may not be read cannot be watched, nor be read by anyone who would want to know
+    }
+    const visible = entries.filter(({ name }) => !isHidden(`${path}/${name}`));
+    const files = visible.filter(({ kind }) => kind === "file").map(({ name }) => name);
+    fileCount += files.length;
+    tree.set(path, fileCount > maxFiles ? null : new Set(files));
+    for (const { name, kind } of visible) if (kind === "directory") pending.push(`${path}/${name}`);
+  }
+  return tree;
+}
+
+/** Whether both hold the same files, as far as is known. */
+function haveSameFiles(one: WatchedTree, other: WatchedTree): boolean {
+  for (const path of new Set([...one.keys(), ...other.keys()])) {
+    const [left, right] = [one, other].map((tree) => tree.has(path) ? tree.get(path) ?? null : new Set<string>());
+    if (left === null || right === null || left?.symmetricDifference(right ?? left).size !== 0) return false;
+  }
+  return true;
+}
+
+/** Takes a directory with all below it out of the tree, and says whether there may have been files in it. */
+function forgetDirectory(tree: WatchedTree, path: string): boolean {
+  let hadFiles = false;
+  for (const [each, files] of [...tree]) {
+    if (each !== path && !each.startsWith(`${path}/`)) continue;
+    hadFiles ||= files === null || files.size > 0;
+    tree.delete(each);
+  }
+  return hadFiles;
+}
+
+// Single directories: by their descriptors where the kernel confines names, else by their paths.
+
+/** Looks at a tree, links themselves. Paths are absolute. */
+interface Look {
+  readonly access: DiskAccess;
+  /** What is in a directory; none when it is gone by now. */
+  entriesOf(directory: string): readonly { readonly name: string; readonly kind: EntryKind }[];
+  /** What is at the path, or `null` when it is gone by now or not for us to see. */
+  infoOf(path: string): DiskInfo | null;
+}
+
+function createLook(root: string, access: DiskAccess): Look {
+  const listingOf = (directory: string): DiskListing | undefined =>
+    access.step(() => access.root()?.list(relativePath(root, directory)));
+  return {
+    access,
+    entriesOf(directory) {
+      try {
+        using listing = listingOf(directory);
+        return [...listing?.entries() ?? []];
+      } catch (error) {
+        const code = errorCode(error);
+        if (code === "ENOENT" || code === "ENOTDIR") return [];
+        throw error;
+      }
+    },
+    infoOf(path) {
+      try {
+        const slash = path.lastIndexOf("/");
+        using listing = listingOf(path.slice(0, slash));
+        return listing?.entryOf(path.slice(slash + 1)) ?? null;
+      } catch {
+        return null; // there is nothing to tell of it
+      }
+    },
+  };
+}
+
+function relativePath(root: string, path: string): string {
+  return path.slice(root.length + 1) || ".";
+}
+
+/** What became of the entries at these paths. */
+type WatchEvent = Pick<Deno.FsEvent, "kind" | "paths">;
+
+interface Watcher {
+  /** Ends when the watcher is closed, which it also is when it has missed something. */
+  events(): AsyncIterable<WatchEvent>;
+  /** May be called several times. */
+  close(): void;
+}
+
+/** Other file systems, links in the place of a directory, and directories that may not be read are not watched. */
+const unwatched = new Set(["EXDEV", "ELOOP", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG"]);
+
+/** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */
+function openWatcher({ access, infoOf }: Look, directories: readonly string[]): Watcher | null {
+  const ends: (() => void)[] = [];
+  const told: WatchEvent[] = [];
+  let wake = Promise.withResolvers<void>();
+  let isOpen = true;
+  const close = (): void => {
+    isOpen = false;
+    wake.resolve();
+    ends.splice(0).forEach((end) => end());
+  };
+  const root = directories[0] ?? "";
+  if (access.watch === undefined) return openByPaths(directories, infoOf);
+  for (const path of directories) {
+    try {
+      const end = access.watch(relativePath(root, path), (changed) => {
+        if (changed === null) return close();
+        told.push({ kind: changed.change, paths: [`${path}/${changed.name}`] });
+        wake.resolve();
+      });
+      ends.push(end);
+    } catch (error) {
+      const code = errorCode(error) ?? "";
+      const isRoot = path === root;
+      if (!isRoot && unwatched.has(code)) continue;
+      close();
+      if (code !== "ENOENT") throw error;
+      return isRoot && access.root() !== null ? openByPaths(directories, infoOf) : null; // there is no /proc
+    }
+  }
+  return {
+    async *events() {
+      while (isOpen) {
+        await wake.promise;
+        wake = Promise.withResolvers();
+        yield* told.splice(0);
+      }
+    },
+    close,
+  };
+}
+
+function openByPaths(directories: readonly string[], infoOf: Look["infoOf"]): Watcher | null {
+  let watcher: Deno.FsWatcher;
+  try {
+    watcher = Deno.watchFs([...directories], { recursive: false });
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound && infoOf(directories[0] ?? "")?.isDirectory) return null;
+    throw error;
+  }
+  let isOpen = true;
+  const close = (): void => {
+    if (isOpen) watcher.close();
+    isOpen = false;
+  };
+  return {
+    async *events() {
+      try {
+        // closed before the loop began: its resource is gone
+        if (isOpen) yield* watcher;
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error; // Deno's word for a name that is not UTF-8
+        close();
+      }
+    },
+    close,
+  };
 }

@@ -1,0 +1,196 @@
+/** Walks the tree of a disk workspace, and what is counted by it: how much is there, and the names of files with several. */
+import { failure, success } from "../../lib/result.ts";
+import type { Timers } from "../../lib/time.ts";
+import { nextTurn } from "../../lib/turns.ts";
+import { isReserved, stagingDirectoryName } from "../workspace/path.ts";
+import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts";
+import { type DiskAccess, type DiskInfo, type DiskListing, errorCode, isForeign, toRefusal } from "./directory.ts";
+import { trashDirectoryName } from "./trash_directory.ts";
+
+/** An entry that the walk met. */
+interface TreeEntry {
+  /** Its names below the root. */
+  readonly segments: readonly string[];
+  readonly info: DiskInfo;
+  /** Whether it is on another device, or mounted. */
+  readonly isForeign: boolean;
+}
+
+/**
+ * Every entry below the directory with these names. What disappears is left out; where another device is mounted the
+ * walk tells so and goes no further. With `skipUnreachable` so is what may not be looked at, or lies too deep for the
+ * system to name; otherwise that ends the walk with the system's error. With `at`, the directory lies there by now.
+ */
+export async function* walkTree(
+  access: DiskAccess,
+  segments: readonly string[],
+  { skipUnreachable = false, at = segments }: {
+    readonly skipUnreachable?: boolean;
+    readonly at?: readonly string[];
+  } = {},
+): AsyncGenerator<TreeEntry> {
+  const directories: (readonly string[])[] = [segments];
+  const pathOf = (names: readonly string[]): string => [...at, ...names.slice(segments.length)].join("/") || ".";
+  const root = access.root()?.status();
+  let directory: readonly string[] | undefined;
+  while (root !== undefined && (directory = directories.pop()) !== undefined) {
+    const path = pathOf(directory);
+    using listing = attempt(() => openListing(access, path), skipUnreachable);
+    for (const { name } of attempt(() => listing?.entries(), skipUnreachable) ?? []) {
+      const below = [...directory, name];
+      if (isReserved(below)) continue;
+      const info = attempt(() => listing?.entryOf(name) ?? null, skipUnreachable);
+      if (info === null) continue;
+      await nextTurn();
+      const foreign = isForeign(root, info);
+      yield { segments: below, info, isForeign: foreign };
+      if (info.isDirectory && !foreign) directories.push(below);
+    }
+  }
+}
+
+const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
+
+/** What the system gives, or `null` where it refuses and that is to be passed over. */
+function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
+  try {
+    return look();
+  } catch (error) {
+    if (skipUnreachable && unreachable.has(errorCode(error) ?? "")) return null;
+    throw error;
+  }
+}
+
+function openListing(access: DiskAccess, path: string): DiskListing | null {
+  try {
+    return access.root()?.list(path) ?? null;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return null; // gone by now
+    throw error;
+  }
+}
+
+const measurementLifetimeMilliseconds = 60_000;
+
+/**
+ * Holds a workspace to its quotas. The tree is measured before the first write and again from time to time, since other
+ * programs write there too; in between, what this process writes is added up.
+ */
+export function createDiskQuota(
+  access: DiskAccess,
+  { maxTotalBytes, maxFiles }: WorkspaceLimits,
+  elapsed: Timers["elapsed"],
+) {
+  const hasQuota = maxTotalBytes !== null || maxFiles !== null;
+  let used = { bytes: 0, entries: 0 };
+  let measuredAt: number | null = null;
+  let measuring: Promise<void> | null = null;
+  const held = new Map<string, number>();
+  let heldBytes = 0;
+
+  const measureNow = async (): Promise<void> => {
+    const found = { bytes: 0, entries: 0 };
+    for await (const { info, isForeign } of walkTree(access, [], { skipUnreachable: true })) {
+      found.entries++;
+      if (info.isFile && !isForeign) found.bytes += info.size;
+    }
+    used = found;
+    measuredAt = elapsed();
+  };
+  /** Refuses growth past a quota. */
+  const check = (bytes: number, entries: number): Outcome<null> => {
+    if (maxTotalBytes !== null && bytes > 0 && used.bytes + heldBytes + bytes > maxTotalBytes) {
+      return failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" });
+    }
+    if (maxFiles !== null && entries > 0 && used.entries + entries > maxFiles) {
+      return failure({ reason: "quota", limit: maxFiles, unit: "files" });
+    }
+    return success(null);
+  };
+  return {
+    /** Makes sure that `check` knows what is used. Costs nothing without quotas. */
+    async measure(): Promise<void> {
+      if (!hasQuota || (measuredAt !== null && elapsed() - measuredAt < measurementLifetimeMilliseconds)) return;
+      measuring ??= measureNow().finally(() => measuring = null);
+      await measuring;
+    },
+    check,
+    /** Holds room for a content on its way, so many bytes in all, or refuses more; 0 gives it back. */
+    hold(name: string, bytes: number): Outcome<null> {
+      const more = bytes - (held.get(name) ?? 0);
+      const room = more > 0 ? check(more, 0) : success(null);
+      if (!room.ok) return room;
+      heldBytes += more;
+      if (bytes === 0) held.delete(name);
+      else held.set(name, bytes);
+      return room;
+    },
+    /** Counts what was added, or with negative numbers taken away. */
+    add(bytes: number, entries: number): void {
+      used = { bytes: used.bytes + bytes, entries: used.entries + entries };
+    },
+    /** Forgets the measurement, after a change whose extent is not known. */
+    forget(): void {
+      measuredAt = null;
+    },
+  };
+}
+
+/** How soon names are looked for again: it takes a walk through all of the workspace. */
+const recountMilliseconds = 5_000;
+/** Files with several names that are remembered. */
+const maxFiles = 100_000;
+
+/**
+ * Looks for the names of files that have several (hard links). A name outside would let the callers read a file of
+ * another place; only someone who writes the directory itself can make one.
+ */
+export function createInnerLinks(
+  access: DiskAccess,
+  { maxTreeEntries }: WorkspaceLimits,
+  elapsed: Timers["elapsed"],
+  recountAfter = recountMilliseconds,
+) {
+  let found = new Map<string, number>();
+  let counting: Promise<boolean> | null = null;
+  let countedAt = -Infinity;
+  const keyOf = ({ dev, ino, nlink, ctime }: DiskInfo): string => [dev, ino, nlink, ctime?.getTime()].join(" ");
+  const count = async (): Promise<boolean> => {
+    if (elapsed() - countedAt < recountAfter) return false;
+    const names = new Map<string, number>();
+    let entries = 0;
+    try {
+      for (const at of [[], [stagingDirectoryName, trashDirectoryName]]) { // what changes replaced has its names, too
+        for await (const { info, isForeign } of walkTree(access, at.slice(1), { skipUnreachable: true, at })) {
+          if (++entries > maxTreeEntries || names.size >= maxFiles) break;
+          if (isForeign || !info.isFile || (info.nlink ?? 1) < 2) continue;
+          const key = keyOf(info);
+          names.set(key, (names.get(key) ?? 0) + 1);
+        }
+      }
+    } catch (error) {
+      toRefusal(error); // the workspace is gone
+    }
+    found = names;
+    countedAt = elapsed();
+    return true;
+  };
+  const isHidden = (outcome: unknown): boolean => {
+    const { ok, error } = outcome as Outcome<unknown> & { error?: { reason: string; because?: string } };
+    return !ok && error?.reason === "denied" && error.because === "hard_link";
+  };
+  return {
+    /** Whether all names were found, and none was added or moved since. */
+    has: (info: DiskInfo): boolean => found.get(keyOf(info)) === info.nlink,
+    /** Does it again where a file with several names was refused, once these were looked for. */
+    settle<T>(operate: () => Eventually<T>): Eventually<T> {
+      const settled = (outcome: T): Eventually<T> => {
+        if (!isHidden(outcome)) return outcome;
+        counting ??= count().finally(() => counting = null);
+        return counting.then((isNew) => isNew ? operate() : outcome);
+      };
+      const first = operate();
+      return first instanceof Promise ? first.then(settled) : settled(first);
+    },
+  };
+}
