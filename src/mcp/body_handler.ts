@@ -26,10 +26,9 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
 import type { Clock } from "../lib/time.ts";
-import { whenReady } from "../lib/join_next.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
 import type { McpLimits } from "./limits.ts";
-import type { Session, Sessions } from "./session.ts";
+import type { Sessions } from "./session.ts";
 import { type ScopeNotices, sessionNotFound } from "./session_streams.ts";
 import { answerPublicInitialize, noteInitialized, type OpeningOptions } from "./initialize.ts";
 
@@ -45,45 +44,41 @@ interface BodyHandlerOptions {
 }
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
-export type BodyHandler = (body: unknown, exchange: Exchange) => McpAnswer | Promise<McpAnswer>;
+export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
 
 export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
   const { tools, limits, clock, sessions, modern, scopeNotices, answerMessage, audit } = options;
 
-  const answerLegacy = (
-    body: unknown,
-    exchange: Exchange,
-    named: Revision | null,
-    session: Session | null,
-  ): McpAnswer | Promise<McpAnswer> => {
-    const revision = named ?? session?.revision ?? defaultLegacyRevision;
-    if (!Array.isArray(body)) return answerMessage(body, { exchange, revision, session, isSingle: true });
-    const refusal = refuseBatch({ tools, ...limits }, body, revision, exchange.principal);
+  const answerBatch = async (
+    batch: readonly unknown[],
+    context: Omit<Parameters<MessageHandler>[1], "isSingle">,
+  ): Promise<McpAnswer> => {
+    const { exchange, revision } = context;
+    const refusal = refuseBatch({ tools, ...limits }, batch, revision, exchange.principal);
     if (refusal !== null) {
       if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
       return refusal;
     }
-    return answerBatch(body, {
-      answer: (message) => answerMessage(message, { exchange, revision, session, isSingle: false }),
+    return await answerAll(batch, {
+      answer: (message) => answerMessage(message, { ...context, isSingle: false }),
       onBudgetSpent: () => audit(refusedBatchEntry(exchange, clock(), "protocol_error")),
     });
   };
 
-  return (body, exchange) => {
+  return async (body, exchange) => {
     scopeNotices.note(exchange.principal);
-    for (const message of Array.isArray(body) ? body : [body]) dropNulls(message);
-    const classified = Array.isArray(body)
+    const isBatch = Array.isArray(body);
+    for (const message of isBatch ? body : [body]) dropNulls(message);
+    const classified = isBatch
       ? classifyBatch(body, exchange.header("mcp-protocol-version"))
       : classifyMessage(body, exchange, modern);
     if (!classified.ok) return refuseUnclassified(body, classified.error);
-    const revision = classified.value;
-    if (revision === modern) return answerMessage(body, { exchange, revision, session: null, isSingle: true });
-    const sessionId = exchange.header("mcp-session-id");
-    if (sessionId === null || isInitialize(body)) return answerLegacy(body, exchange, revision, null);
-    return whenReady(
-      sessions.find(sessionId, exchange.principal),
-      (session) => session === null ? sessionNotFound(idOf(body)) : answerLegacy(body, exchange, revision, session),
-    );
+    const named = classified.value;
+    const sessionId = named === modern || isInitialize(body) ? null : exchange.header("mcp-session-id");
+    const session = sessionId === null ? null : await sessions.find(sessionId, exchange.principal);
+    if (sessionId !== null && session === null) return sessionNotFound(idOf(body));
+    const context = { exchange, revision: named ?? session?.revision ?? defaultLegacyRevision, session };
+    return await (isBatch ? answerBatch(body, context) : answerMessage(body, { ...context, isSingle: true }));
   };
 }
 
@@ -328,13 +323,13 @@ const maxMessagesAtOnce = 4;
 /** What answers a batch's messages. */
 interface BatchAnswering {
   /** Answers one of them. */
-  readonly answer: (message: unknown) => McpAnswer | Promise<McpAnswer>;
+  readonly answer: (message: unknown) => Promise<McpAnswer>;
   /** Is told once when messages are refused because the answers have become too large. */
   readonly onBudgetSpent: () => void;
 }
 
 /** Answers the messages of a batch with one body. Requests over the budget are refused, each under its own id. */
-export async function answerBatch(
+export async function answerAll(
   batch: readonly unknown[],
   { answer, onBudgetSpent }: BatchAnswering,
 ): Promise<McpAnswer> {

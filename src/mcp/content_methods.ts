@@ -32,7 +32,7 @@ export async function readResource(
   return await refuseRate(call) ?? await readAdmitted(family, uri, call);
 }
 
-function readAdmitted(family: ResourceFamily, uri: string, call: Call): McpAnswer | Promise<McpAnswer> {
+function readAdmitted(family: ResourceFamily, uri: string, call: Call): Promise<McpAnswer> {
   return runInContext<ResourceOutcome>(call, {
     run: (context) => family.read(uri, context),
     encode(outcome) {
@@ -125,17 +125,13 @@ function withoutNulls(given: unknown = {}): unknown {
   return isObject(given) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)) : given;
 }
 
-function renderPrompt(
-  prompt: Prompt,
-  given: unknown,
-  call: Call,
-): McpAnswer | Promise<McpAnswer> {
+async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise<McpAnswer> {
   if (!isObject(given) || !Object.values(given).every((value) => typeof value === "string")) {
     return invalid(call, "params.arguments must be an object of strings");
   }
   const absent = prompt.arguments.find(({ name, required }) => required && !Object.hasOwn(given, name));
   if (absent !== undefined) return invalid(call, `${absent.name} parameter is required`);
-  return runInContext<PromptOutcome>(call, {
+  return await runInContext<PromptOutcome>(call, {
     run: (context) => prompt.render(given as Record<string, string>, context),
     encode(outcome) {
       if (!outcome.ok) return answerError(call, rpcErrorCode.invalidParams, outcome.message);
@@ -173,10 +169,9 @@ export async function complete(
   call: Call,
 ): Promise<McpAnswer> {
   const { params } = call.request;
-  const invalid = (message: string): McpAnswer => answerError(call, rpcErrorCode.invalidParams, message);
   const { ref, argument, context } = isObject(params) ? params : {};
   if (!isObject(argument) || typeof argument["name"] !== "string" || typeof argument["value"] !== "string") {
-    return invalid("params.argument must have a name and a value");
+    return invalid(call, "params.argument must have a name and a value");
   }
   const { name, value } = argument;
   const others = isObject(context) && isObject(context["arguments"])
@@ -193,12 +188,12 @@ export async function complete(
     const family = options.resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
     if (family === undefined) {
       const known = options.resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
-      return invalid(`Unknown resource template: ${uri}${didYouMean(uri, known)}`);
+      return invalid(call, `Unknown resource template: ${uri}${didYouMean(uri, known)}`);
     }
     if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
     return answerValues(call, await family.complete?.(uri, name, value, others, call.principal) ?? []);
   }
-  return invalid("params.ref must name a prompt or a resource template");
+  return invalid(call, "params.ref must name a prompt or a resource template");
 }
 
 function answerValues(call: Call, values: readonly string[]): McpAnswer {

@@ -2,7 +2,6 @@
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { answerError, type Call } from "./call.ts";
-import { whenReady } from "../lib/join_next.ts";
 import { tooManyStreams } from "./tool_call.ts";
 import { type ChangeHub, listNames, type OfferChange } from "./tasks.ts";
 import { isObject } from "../lib/json.ts";
@@ -87,17 +86,11 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   };
   const stopListening = options.changes.subscribe(hear);
   const stopNotices = options.scopeNotices.listen(principal, () => listNames.forEach((kind) => hear({ kind })));
-  const watched = filter.resourceSubscriptions ?? [];
-  const wantedChanges = { uris: watched, lists: filter.resourcesListChanged === true };
-  const stopWatching = watchFamilies(options.resources, principal, wantedChanges, ({ touches, isListChanged }) => {
-    const _meta = subscriptionMeta(id);
-    for (const uri of watched) {
-      const notice = notificationText("notifications/resources/updated", { _meta, uri });
-      void whenReady(touches(uri), (isTouched) => isTouched && tellOfResource(notice));
-    }
-    if (isListChanged && wantedChanges.lists) {
-      tellOfResource(notificationText("notifications/resources/list_changed", { _meta }));
-    }
+  const wantedChanges = { uris: filter.resourceSubscriptions ?? [], lists: filter.resourcesListChanged === true };
+  const _meta = subscriptionMeta(id);
+  const stopWatching = watchFamilies(options.resources, principal, wantedChanges, {
+    onChange: (uri) => tellOfResource(notificationText("notifications/resources/updated", { _meta, uri })),
+    onList: () => tellOfResource(notificationText("notifications/resources/list_changed", { _meta })),
   });
   const stopFollowing = runtime.tasks.follow(tasks);
   const keepOpen = endWithToken(principal, runtime, end);

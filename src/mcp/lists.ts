@@ -115,7 +115,7 @@ async function pageOf(
 }
 
 /** Answers a request for a list. */
-type ListHandler = (call: Call) => McpAnswer | Promise<McpAnswer>;
+type ListHandler = (call: Call) => Promise<McpAnswer>;
 
 /** Answers `tools/list`. */
 export function createToolsList(tools: Registry<never, RegisteredTool>): ListHandler {
@@ -220,19 +220,14 @@ function createKeptList<Entry>(
     return JSON.stringify(toResult(call, name, encoded, page.nextCursor, hint));
   };
 
-  const answerPage = async (call: Call, { entries: visible, texts }: View<Entry>): Promise<McpAnswer> => {
+  return async (call) => {
+    const { entries: visible, texts } = viewOf(call.principal);
     const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursorOf(call));
     if (start === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
     const key = textKey(call, start);
     let text = texts.get(key);
     if (text === undefined) texts.set(key, text = await render(call, visible, start));
     return answerResult(call, text);
-  };
-
-  return (call) => {
-    const view = viewOf(call.principal);
-    const first = cursorOf(call) === undefined ? view.texts.get(textKey(call, 0)) : undefined;
-    return first === undefined ? answerPage(call, view) : answerResult(call, first);
   };
 }
 

@@ -1,5 +1,4 @@
 /** Answers single messages: requests by their methods, notifications and responses by taking note of them. */
-import { whenReady } from "../lib/join_next.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import {
   answerError,
@@ -44,13 +43,14 @@ interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatc
   readonly resources: ResourceRegistry;
 }
 
+/** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
 /**
  * Every method counts like a call, but the handshake, and `ping`, which is to be answered promptly (MCP 2025-11-25,
  * basic/utilities/ping).
  */
-const counted = (serve: Handler): Handler => (call) => whenReady(refuseRate(call), (refusal) => refusal ?? serve(call));
+const counted = (serve: Handler): Handler => async (call) => await refuseRate(call) ?? await serve(call);
 
 /** One that tells what there is, and so gives nothing while calls are stopped. */
 const stoppable = (serve: Handler): Handler =>
@@ -100,7 +100,7 @@ export type ObserveRequest = (
   call: PublicCall,
   principal: Principal | null,
   serve: () => McpAnswer | Promise<McpAnswer>,
-) => McpAnswer | Promise<McpAnswer>;
+) => Promise<McpAnswer>;
 
 export function createRequestObserver({ runtime, isKnownMethod, audit }: {
   readonly runtime: Runtime;
@@ -108,38 +108,34 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
   readonly audit: TakeAudit;
 }): ObserveRequest {
   const { tracer, timers, clock } = runtime;
-  return (call, principal, serve) => {
+  return async (call, principal, serve) => {
     const started = timers.elapsed();
     const { request, exchange } = call;
     const parent = traceContextOf(request.params, exchange);
     const span = beginRequestSpan(tracer, call, { parent, isKnownMethod: isKnownMethod(request.method) });
-    const end = (answer: McpAnswer): McpAnswer => {
-      const traceId = span === null ? parent?.traceId : span.traceId;
-      audit({
-        time: clock(),
-        requestId: exchange.requestId,
-        subject: principal?.subject ?? null,
-        clientId: principal?.clientId ?? null,
-        grantId: principal?.grantId ?? null,
-        method: request.method.slice(0, maxMethodCharacters),
-        tool: call.tool,
-        outcome: call.outcome,
-        code: call.code,
-        durationMs: toMicroseconds(timers.elapsed() - started),
-        ...(call.change === null ? {} : { change: call.change }),
-        ...(traceId === undefined ? {} : { traceId }),
-      }, "input" in call ? { arguments: call.input } : request.params);
-      if (span !== null) endRequestSpan(span, call);
-      return answer;
-    };
-    const fail = (error: unknown): McpAnswer => end(answerFailure(call, error));
-    let answer: McpAnswer | Promise<McpAnswer>;
+    let answer: McpAnswer;
     try {
-      answer = span === null ? serve() : span.run(serve);
+      answer = await (span === null ? serve() : span.run(serve));
     } catch (error) {
-      return fail(error);
+      answer = answerFailure(call, error);
     }
-    return answer instanceof Promise ? answer.then(end, fail) : end(answer);
+    const traceId = span === null ? parent?.traceId : span.traceId;
+    audit({
+      time: clock(),
+      requestId: exchange.requestId,
+      subject: principal?.subject ?? null,
+      clientId: principal?.clientId ?? null,
+      grantId: principal?.grantId ?? null,
+      method: request.method.slice(0, maxMethodCharacters),
+      tool: call.tool,
+      outcome: call.outcome,
+      code: call.code,
+      durationMs: toMicroseconds(timers.elapsed() - started),
+      ...(call.change === null ? {} : { change: call.change }),
+      ...(traceId === undefined ? {} : { traceId }),
+    }, "input" in call ? { arguments: call.input } : request.params);
+    if (span !== null) endRequestSpan(span, call);
+    return answer;
   };
 }
 
@@ -165,7 +161,7 @@ function answerFailure(call: PublicCall, error: unknown): McpAnswer {
 /** What is known of a message before it is read. */
 type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle">;
 
-export type MessageHandler = (message: unknown, context: MessageContext) => McpAnswer | Promise<McpAnswer>;
+export type MessageHandler = (message: unknown, context: MessageContext) => Promise<McpAnswer>;
 
 export function createMessageHandler({ runtime, methods, observe }: {
   readonly runtime: Runtime;
@@ -179,22 +175,15 @@ export function createMessageHandler({ runtime, methods, observe }: {
     return handler(call);
   };
 
-  const answerRequest = (request: RpcRequest, context: MessageContext): McpAnswer | Promise<McpAnswer> => {
-    let begun: McpAnswer | undefined;
-    let onBegun: ((answer: McpAnswer) => void) | undefined;
-    const { exchange, revision, session, isSingle } = context;
+  const answerRequest = async (request: RpcRequest, context: MessageContext): Promise<McpAnswer> => {
+    const { exchange, revision, session } = context;
+    const { promise: begun, resolve: beginAnswer } = Promise.withResolvers<McpAnswer>();
     const call: Call = {
+      ...context,
       request,
-      exchange,
       principal: exchange.principal,
-      revision,
-      session,
       runtime,
-      isSingle,
-      beginAnswer(answer) {
-        begun ??= answer;
-        onBegun?.(answer);
-      },
+      beginAnswer,
       resultForm: resultFormOf(
         runtime.structuredResults,
         exchange.profile,
@@ -207,27 +196,19 @@ export function createMessageHandler({ runtime, methods, observe }: {
       code: null,
       change: null,
     };
-    const finish = (answer: McpAnswer): McpAnswer => call.outlet === null ? answer : call.outlet.finish(answer);
     const served = observe(call, call.principal, () => dispatch(call));
-    if (!(served instanceof Promise)) {
-      const answer = finish(served);
-      return begun ?? answer;
-    }
-    return new Promise((resolve, reject) => {
-      onBegun = resolve;
-      if (begun !== undefined) resolve(begun);
-      served.then((answer) => resolve(finish(answer)), reject);
-    });
+    const finished = served.then((answer) => call.outlet === null ? answer : call.outlet.finish(answer));
+    return await Promise.race([finished, begun]);
   };
 
-  return (message, context) => {
+  return async (message, context) => {
     switch (kindOfMessage(message)) {
       case "request":
-        return answerRequest(message as RpcRequest, context);
+        return await answerRequest(message as RpcRequest, context);
       case "notification":
-        return takeNotification(runtime, message as RpcCall, context);
+        return await takeNotification(runtime, message as RpcCall, context);
       case "response":
-        return takeResponse(runtime, message as RpcResponse, context);
+        return await takeResponse(runtime, message as RpcResponse, context);
       case "wrong_version":
         return refuseMessage(message, context.revision, "Invalid JSON-RPC version");
       case "malformed":

@@ -134,21 +134,25 @@ interface WatchedResources {
   readonly lists: boolean;
 }
 
-/** Listens to the families of what is wanted, and to no other, until the returned function is called. */
+/**
+ * Tells which of the wanted resources may have changed, and that resources appear or disappear, until the returned
+ * function is called. Listens to the families of what is wanted, and to no other.
+ */
 export function watchFamilies(
   resources: ResourceRegistry,
   principal: Principal,
   { uris, lists }: WatchedResources,
-  listener: ResourceListener,
+  { onChange, onList }: { readonly onChange: (uri: string) => void; readonly onList: () => void },
 ): () => void {
-  const families = new Set<ResourceFamily>();
-  for (const uri of uris) {
-    const family = familyOf(resources, uri);
-    if (family !== undefined) families.add(family);
-  }
+  const families = new Set<ResourceFamily | undefined>(Array.from(uris, (uri) => familyOf(resources, uri)));
   if (lists) { for (const family of resources.all()) if (family.hasVaryingList === true) families.add(family); }
-  const allowed = [...families].filter(({ scopes }) => hasScopes(principal, scopes));
-  const stops = allowed.map((family) => family.watch?.(principal, listener));
+  const listener: ResourceListener = ({ touches, isListChanged }) => {
+    for (const uri of uris) void Promise.resolve(touches(uri)).then((isTouched) => isTouched && onChange(uri));
+    if (isListChanged && lists) onList();
+  };
+  const stops = [...families].map((family) =>
+    family !== undefined && hasScopes(principal, family.scopes) ? family.watch?.(principal, listener) : undefined
+  );
   return () => {
     for (const stop of stops) stop?.();
   };

@@ -8,7 +8,6 @@ import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import { whenReady } from "../lib/join_next.ts";
 import type { Principal } from "../lib/principal.ts";
 import { randomText } from "../lib/random_secret.ts";
 import type { SecretBox } from "../lib/secrets.ts";
@@ -42,7 +41,7 @@ export interface Sessions {
     capabilities: ClientCapabilities,
   ): Promise<string>;
   /** The session with this id, if it is this principal's and has not ended. */
-  find(id: string, principal: Principal): Session | null | Promise<Session | null>;
+  find(id: string, principal: Principal): Promise<Session | null>;
   end(session: Session): Promise<void>;
   /** Reports changes to the session, by any instance; `null` is its end. */
   watch(session: Session, onChange: (session: Session | null) => void): () => void;
@@ -107,15 +106,6 @@ export function createSessions(options: SessionOptions): Sessions {
     if (opened !== null) cache.set(id, opened);
     return opened;
   };
-  const check = (session: OpenSession | null, principal: Principal): Session | null | Promise<Session | null> => {
-    if (session === null) return null;
-    if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
-    if (session.expiresAt <= clock()) return null;
-    return whenReady(storage.changeCount(), (count) => {
-      if (session.checkedAt !== count) return refresh(session, count);
-      return session.ended ? null : session;
-    });
-  };
   const shared = (abilities: string): ClientCapabilities => {
     let set = capabilitySets.get(abilities);
     if (set === undefined) {
@@ -170,8 +160,14 @@ export function createSessions(options: SessionOptions): Sessions {
       ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
-    find(id, principal) {
-      return whenReady(cache.get(id) ?? openFirst(id, principal), (session) => check(session, principal));
+    async find(id, principal) {
+      const session = cache.get(id) ?? await openFirst(id, principal);
+      if (session === null) return null;
+      if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
+      if (session.expiresAt <= clock()) return null;
+      const count = await storage.changeCount();
+      if (session.checkedAt !== count) return await refresh(session, count);
+      return session.ended ? null : session;
     },
     end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
     watch(session, onChange) {

@@ -1,6 +1,5 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
 import type { Principal } from "../lib/principal.ts";
-import { whenReady } from "../lib/join_next.ts";
 import { type CallWatch, noCallWatch } from "./in_flight.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
@@ -139,14 +138,9 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
   const follow = (entry: OpenStream, { subscriptions }: Session): void => {
     const stopBefore = entry.stopWatching;
     const wanted = { uris: subscriptions, lists: noticesOf(resources).ofLists };
-    entry.stopWatching = watchFamilies(resources, entry.principal, wanted, ({ touches, isListChanged }) => {
-      for (const uri of subscriptions) {
-        const notice = notificationText("notifications/resources/updated", { uri });
-        void whenReady(touches(uri), (isTouched) => isTouched && tellOfResource(entry, notice));
-      }
-      if (isListChanged && wanted.lists) {
-        tellOfResource(entry, notificationText("notifications/resources/list_changed"));
-      }
+    entry.stopWatching = watchFamilies(resources, entry.principal, wanted, {
+      onChange: (uri) => tellOfResource(entry, notificationText("notifications/resources/updated", { uri })),
+      onList: () => tellOfResource(entry, notificationText("notifications/resources/list_changed")),
     });
     stopBefore();
   };

@@ -7,7 +7,6 @@ import type { Profile } from "./profile.ts";
 import type { Revision } from "./revision.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import type { ContentBlock, ToolOutcome } from "./tool.ts";
-import { whenReady } from "../lib/join_next.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { isObject, parseJson } from "../lib/json.ts";
@@ -15,10 +14,7 @@ import { runToolInSpan } from "./trace_context.ts";
 import { runInContext } from "./run_in_context.ts";
 
 /** Answers `tools/call`. */
-export function callTool(
-  { tools }: { readonly tools: ToolRegistry },
-  call: Call,
-): McpAnswer | Promise<McpAnswer> {
+export async function callTool({ tools }: { readonly tools: ToolRegistry }, call: Call): Promise<McpAnswer> {
   const params = call.request.params;
   if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
   const { name } = params;
@@ -34,7 +30,7 @@ export function callTool(
   call.tool = name;
   call.scopes = tool.scopes;
   if (!hasScopes(call.principal, tool.scopes)) return refuseScopes(call, tool.scopes);
-  return whenReady(refuseRate(call), (refusal) => refusal ?? runTool(registered, input, call));
+  return await refuseRate(call) ?? await runTool(registered, input, call);
 }
 
 /** As they are, or as JSON text; none where they are left out. */
@@ -43,11 +39,7 @@ function argumentsOf({ arguments: given = {} }: Readonly<Record<string, unknown>
   return isObject(parsed) ? parsed : given;
 }
 
-function runTool(
-  registered: RegisteredTool,
-  input: unknown,
-  call: Call,
-): McpAnswer | Promise<McpAnswer> {
+async function runTool(registered: RegisteredTool, input: unknown, call: Call): Promise<McpAnswer> {
   const { tool } = registered;
   if (!isObject(input)) return answerError(call, rpcErrorCode.invalidParams, "params.arguments must be an object");
   if (registered.headerParameters.length > 0 && call.revision.checksHeaderParameters && call.exchange.hasHeaders) {
@@ -62,7 +54,7 @@ function runTool(
       : answerError(call, rpcErrorCode.invalidParams, parsed.error);
   }
   call.input = parsed.value;
-  return runInContext<ToolOutcome>(call, {
+  return await runInContext<ToolOutcome>(call, {
     run: (context) => runToolInSpan(call.runtime.tracer, tool.name, () => tool.run(parsed.value as never, context)),
     encode: (outcome) =>
       conformsToOutput(registered, outcome)
@@ -283,13 +275,12 @@ export function insufficientScope(
 }
 
 /** Takes a call from its principal's rate limit; `null` when it is admitted. */
-export function refuseRate(call: Call): McpAnswer | null | Promise<McpAnswer | null> {
-  return whenReady(call.runtime.admit(call.principal), (admission) => {
-    if (admission.ok) return null;
-    call.outcome = "rate_limited";
-    call.code = "rate_limited";
-    return tooManyCalls(call.request.id, admission.retryAfterSeconds);
-  });
+export async function refuseRate(call: Call): Promise<McpAnswer | null> {
+  const admission = await call.runtime.admit(call.principal);
+  if (admission.ok) return null;
+  call.outcome = "rate_limited";
+  call.code = "rate_limited";
+  return tooManyCalls(call.request.id, admission.retryAfterSeconds);
 }
 
 /** Refuses a request while calls of its principal are stopped; the words say so. */

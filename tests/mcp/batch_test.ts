@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
 import { z } from "zod";
-import { answerBatch } from "../../src/mcp/body_handler.ts";
+import { answerAll } from "../../src/mcp/body_handler.ts";
 import { defineTool } from "../../src/mcp/tool.ts";
 import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, rpc, toolCall } from "./harness.ts";
@@ -98,7 +98,7 @@ Deno.test("a batch of answers that take a turn each lets other callers have thei
   };
   setImmediate(countPass);
   const passesAtStart: number[] = [];
-  await answerBatch(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), {
+  await answerAll(Array.from({ length: 10 }, (_, id) => rpc("ping", undefined, id)), {
     answer() {
       passesAtStart.push(passes);
       const until = performance.now() + 10; // more than a turn
