@@ -1,142 +1,39 @@
 /**
- * Changes of the store-backed workspace: each is one batch that checks everything it relied on, so that of two changes
- * that exclude each other one is tried again. Contents that are no longer pointed to are swept right after, or by a
- * later start.
+ * Changes of the store-backed workspace. Each is planned on what is stored, then one batch that checks the usage, which
+ * every change writes: of two changes in any processes that meet, one is planned again. Contents that are no longer
+ * pointed to are swept right after, or by a later start.
  */
-import { pagesBelow } from "../../lib/stored_entries.ts";
-import type { Batch, Put, StorageKey, VersionCheck } from "../../storage/mod.ts";
-import { dropGeneration } from "./content.ts";
-import {
-  type EntryRecord,
-  type FileRecord,
-  type GoneRecord,
-  parseEntry,
-  parseGone,
-  parseStaged,
-  parseUsage,
-  type Store,
-  type StorePlace,
-} from "./store.ts";
+import * as z from "zod";
 import { failure, success } from "../../lib/result.ts";
+import { parseStored } from "../../lib/system_fault.ts";
+import { pagesBelow } from "../../lib/stored_entries.ts";
+import type { Batch, Put, StorageKey, StoredEntry, VersionCheck } from "../../storage/mod.ts";
 import type { ChangeStep, Kept } from "../workspace/change.ts";
-import type { WorkspacePath } from "../workspace/path.ts";
-import type { Outcome, WorkspaceLimits } from "../workspace/port.ts";
+import type { Outcome } from "../workspace/port.ts";
+import { dropGeneration } from "./content.ts";
+import { type EntryRecord, type FileRecord, parseEntry, type Store, type StorePlace } from "./store.ts";
 import { announceChange, type ToldChange } from "./watch.ts";
 
-// Deletes what nothing in the store-backed workspace points to any more.
-
-const sweepPage = 100;
-const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write takes
-
-/** What to sweep when nothing points to the file any more. */
-export function goneFile({ generation, chunkCount }: FileRecord): readonly [string, GoneRecord] {
-  return [generation, { kind: "file", chunkCount }];
-}
-
-/** Sweeps everything that crashes have left. */
-export async function sweepStore(store: Store): Promise<void> {
-  const { storage, keys, clock } = store;
-  const all = (prefix: StorageKey) => pagesBelow(storage, prefix, { limit: sweepPage });
-  for await (const gone of all(keys.allGone)) {
-    for (const { key, value } of gone) await sweepGone(store, key[key.length - 1] ?? "", parseGone(value));
-  }
-  for await (const dropped of all(keys.allDropped)) {
-    for (const { key, value } of dropped) await sweepDropped(store, key[key.length - 1] ?? "", parseGone(value));
-  }
-  for await (const staged of all(keys.allStaged)) {
-    for (const { key, value } of staged) {
-      const { chunkCount, since } = parseStaged(value);
-      if (clock() - since > stagedLifetimeMilliseconds) {
-        await dropGeneration(store, key[key.length - 1] ?? "", chunkCount);
-      }
-    }
-  }
-}
-
-/** Deletes what a record lists. For a directory: page by page, what is in it, and then the record. */
-async function sweepGone(store: Store, id: string, record: GoneRecord): Promise<void> {
-  if (record.kind === "file") return await dropGeneration(store, id, record.chunkCount);
-  const { storage, keys } = store;
-  for (;;) {
-    const entries = await storage.list(keys.entriesOf(id), { limit: sweepPage });
-    if (entries.length === 0) break;
-    for (const { key, value, version } of entries) await sweepEntry(store, key, parseEntry(value), version);
-  }
-  await storage.commit({ deletes: [keys.membership(id), keys.gone(id)] });
-}
-
-/** Deletes what the trash has dropped, which the usage does not count. */
-export async function sweepDropped(store: Store, id: string, record: GoneRecord): Promise<void> {
-  const { storage, keys } = store;
-  if (record.kind === "file") {
-    await dropGeneration(store, id, record.chunkCount);
-  } else {
-    for (;;) {
-      const entries = await storage.list(keys.entriesOf(id), { limit: sweepPage });
-      if (entries.length === 0) break;
-      for (const { key, value } of entries) {
-        const [below, gone] = goneOf(parseEntry(value));
-        await storage.commit({ puts: [{ key: keys.dropped(below), value: gone }], deletes: [key] });
-        await sweepDropped(store, below, gone);
-      }
-    }
-    await storage.commit({ deletes: [keys.membership(id)] });
-  }
-  await storage.commit({ deletes: [keys.dropped(id)] });
-}
-
-/** What to sweep when nothing points to the entry any more. */
-export function goneOf(entry: EntryRecord): readonly [string, GoneRecord] {
-  return entry.kind === "file" ? goneFile(entry) : [entry.id, { kind: "directory" }];
-}
-
-async function sweepEntry(
-  store: Store,
-  key: StorageKey,
-  entry: EntryRecord,
-  version: string,
-): Promise<void> {
-  const { storage, keys } = store;
-  const [id, gone] = goneOf(entry);
-  for (;;) {
-    const usage = await storage.get(keys.usage);
-    const used = parseUsage(usage?.value);
-    const bytes = used.bytes - (entry.kind === "file" ? entry.sizeBytes : 0);
-    const isSwept = await storage.commit({
-      checks: [
-        { key, version },
-        { key: keys.usage, version: usage?.version ?? null },
-      ],
-      puts: [{ key: keys.usage, value: { bytes, entries: used.entries - 1 } }, { key: keys.gone(id), value: gone }],
-      deletes: [key],
-    });
-    if (isSwept) break;
-    if (await storage.get(key) === null) return; // another process swept it
-  }
-  await sweepGone(store, id, gone);
-}
-
-/** A change that is ready to be applied. */
+/** A change that is ready to be applied; one without writes has nothing to do. */
 export interface StoreChange<T> {
-  readonly checks: readonly VersionCheck[];
-  readonly puts: readonly Put[];
-  readonly deletes: readonly StorageKey[];
+  /** Of what changes without the usage: steps of earlier changes. */
+  readonly checks?: readonly VersionCheck[];
+  readonly puts?: readonly Put[];
+  readonly deletes?: readonly StorageKey[];
   /** What those who watch are told. */
-  readonly told: ToldChange;
-  /** Directories that get or lose an entry. */
-  readonly memberships: readonly string[];
-  readonly addedBytes: number;
-  readonly addedEntries: number;
-  /** What nothing points to any more after the change, by its id. */
-  readonly gone: readonly (readonly [string, GoneRecord])[];
-  /** What the change's record is to say; what the step keeps is then kept, and not gone. Absent: nothing is done. */
+  readonly told?: ToldChange;
+  readonly addedBytes?: number;
+  readonly addedEntries?: number;
+  /** What nothing points to any more after the change. */
+  readonly gone?: EntryRecord | null;
+  /** What the change's record is to say; what the step keeps is then kept, and not gone. */
   readonly step?: { readonly step: ChangeStep; readonly entry: EntryRecord | null };
   readonly value: T;
 }
 
 const maxAttempts = 50;
 
-/** Plans and applies a change; plans again when something it relied on has changed. */
+/** Plans and applies a change; plans again when anything has changed meanwhile. */
 export async function applyChange<T>(
   store: Store,
   plan: () => Promise<Outcome<StoreChange<T>>>,
@@ -144,16 +41,19 @@ export async function applyChange<T>(
   const number = store.change?.next() ?? 0;
   return await store.changes.run("", async () => {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
+      const usage = await store.storage.get(store.keys.usage);
       const planned = await plan();
       if (!planned.ok) return planned;
+      const { value, puts, deletes, step } = planned.value;
+      if (puts === undefined && deletes === undefined) return success(value);
       const change = withRecord(store, planned.value, number);
-      const batch = await toBatch(store, change);
+      const batch = await toBatch(store, change, usage);
       if (!batch.ok) return batch;
-      if (planned.value.step !== undefined) store.change?.begin();
+      if (step !== undefined) store.change?.begin();
       if (await store.storage.commit(batch.value)) {
-        if (planned.value.step !== undefined) store.change?.made(keptBytes(planned.value.step.step));
-        for (const [id, record] of change.gone) await sweepGone(store, id, record);
-        return success(planned.value.value);
+        if (step !== undefined) store.change?.made(keptBytes(step.step));
+        if (change.gone) await sweepGone(store, ...goneOf(change.gone));
+        return success(value);
       }
     }
     return failure({ reason: "conflict" });
@@ -169,12 +69,57 @@ function withRecord<T>(store: Store, change: StoreChange<T>, number: number): St
   return {
     ...change,
     puts: [
-      ...change.puts,
+      ...change.puts ?? [],
       ...recorded.isNew ? [{ key: keys.change(recorded.id), value: { at: clock(), by: recorded.by } }] : [],
       { key: keys.step(recorded.id, number), value: { number, step, entry: isKept ? entry : null } },
     ],
-    gone: isKept ? [] : change.gone,
+    gone: isKept ? null : change.gone ?? null,
   };
+}
+
+async function toBatch<T>(
+  store: Store,
+  { checks = [], puts = [], deletes = [], told, addedBytes = 0, addedEntries = 0, gone = null }: StoreChange<T>,
+  usage: StoredEntry | null,
+): Promise<Outcome<Batch>> {
+  const { keys, limits } = store;
+  const used = usageOf(usage);
+  const after = { bytes: used.bytes + addedBytes, entries: used.entries + addedEntries };
+  const fits = requireBytes(store, after.bytes, addedBytes);
+  if (!fits.ok) return fits;
+  if (limits.maxFiles !== null && addedEntries > 0 && after.entries > limits.maxFiles) {
+    return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
+  }
+  const [goneId, goneRecord] = gone === null ? [] : goneOf(gone);
+  return success({
+    checks: [...checks, { key: keys.usage, version: usage?.version ?? null }],
+    puts: [
+      ...puts,
+      { key: keys.usage, value: after },
+      ...goneId === undefined ? [] : [{ key: keys.gone(goneId), value: goneRecord }],
+      ...told === undefined ? [] : [await announceChange({ ...store, now: store.clock() }, told)],
+    ],
+    deletes,
+  });
+}
+
+const usageRecord = z.object({ bytes: z.number(), entries: z.number() });
+
+/** Zero for a new workspace. */
+function usageOf(stored: StoredEntry | null): z.infer<typeof usageRecord> {
+  return stored === null ? { bytes: 0, entries: 0 } : parseStored(usageRecord, stored.value, "workspace usage");
+}
+
+/** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
+export async function requireRoom(store: Store, addedBytes: number): Promise<Outcome<null>> {
+  const { bytes } = usageOf(await store.storage.get(store.keys.usage));
+  return requireBytes(store, bytes + addedBytes, addedBytes);
+}
+
+function requireBytes({ limits: { maxTotalBytes } }: Store, bytes: number, addedBytes: number): Outcome<null> {
+  return maxTotalBytes !== null && addedBytes > 0 && bytes > maxTotalBytes
+    ? failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" })
+    : success(null);
 }
 
 /** What a step keeps of files. */
@@ -182,16 +127,19 @@ export function keptBytes(step: ChangeStep): number {
   return "kept" in step ? step.kept?.sizeBytes ?? 0 : 0;
 }
 
-/** What the trash keeps of an entry; `null` where it is too large. */
-export function storedKeptOf({ change, trash }: Store, entry: EntryRecord, tree?: TreeSize): Kept | null {
-  const size = tree ?? { entries: 1, sizeBytes: entry.kind === "file" ? entry.sizeBytes : 0 };
+/** What the trash keeps of an entry; `null` where it is too large. `tree`: how large a directory is with all that is in it. */
+export function storedKeptOf(
+  { change, trash }: Store,
+  entry: EntryRecord,
+  tree?: { readonly entries: number; readonly sizeBytes: number },
+): Kept | null {
+  const size = tree ?? { entries: 1, sizeBytes: sizeOf(entry) };
   return change === null || trash === null || size.sizeBytes > trash.maxBytes ? null : { kind: entry.kind, ...size };
 }
 
-/** How large a directory is with all that is in it. */
-interface TreeSize {
-  readonly entries: number;
-  readonly sizeBytes: number;
+/** Of a file; a directory itself takes nothing. */
+export function sizeOf(entry: EntryRecord | null): number {
+  return entry?.kind === "file" ? entry.sizeBytes : 0;
 }
 
 /** What tells an entry from every other, wherever it is moved. */
@@ -199,15 +147,15 @@ export function storedIdentityOf(entry: EntryRecord): string {
   return entry.kind === "file" ? entry.generation : entry.id;
 }
 
-/** Records for the directories that are missing on the way to a new entry, which is the last of `names`. */
+/** The record of `entry` at the last of `segments`, after those of the directories that are missing on the way. */
 export function putBelow(
   store: Store,
   { directoryId, existing }: StorePlace,
   segments: readonly string[],
   entry: EntryRecord,
-): { readonly puts: readonly Put[]; readonly memberships: readonly string[] } {
+): readonly Put[] {
   const puts: Put[] = [];
-  const names = segments.slice(existing);
+  const names = segments.slice(Math.min(existing, segments.length - 1));
   let parent = directoryId;
   for (const [index, name] of names.entries()) {
     const isLast = index === names.length - 1;
@@ -215,48 +163,57 @@ export function putBelow(
     puts.push({ key: store.keys.entry(parent, name), value: record });
     if (record.kind === "directory") parent = record.id;
   }
-  return { puts, memberships: [directoryId] };
+  return puts;
 }
 
-/** The key of the last name of `path`, whose directory is there. */
-export function keyAt(store: Store, { directoryId }: StorePlace, path: WorkspacePath): StorageKey {
-  return store.keys.entry(directoryId, path.segments.at(-1) ?? "");
+// Deletes what nothing points to any more, and what crashes have left.
+
+const sweepPage = 100;
+const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write takes
+
+/** What is to be swept: the chunks of a generation, or what is in a directory that was taken out. */
+const goneRecord = z.discriminatedUnion("kind", [
+  z.object({ kind: z.literal("file"), chunkCount: z.int().min(0) }),
+  z.object({ kind: z.literal("directory") }),
+]);
+const stagedRecord = z.object({ chunkCount: z.int().min(0), since: z.number() });
+type GoneRecord = z.infer<typeof goneRecord>;
+
+/** What to sweep when nothing points to the entry any more, and its id. */
+export function goneOf(entry: EntryRecord | FileRecord): readonly [string, GoneRecord] {
+  return entry.kind === "file"
+    ? [entry.generation, { kind: "file", chunkCount: entry.chunkCount }]
+    : [entry.id, { kind: "directory" }];
 }
 
-/** Refuses a content of which the quota leaves no room: asked before it is staged, where it is large. */
-export async function requireRoom(store: Store, addedBytes: number): Promise<Outcome<null>> {
-  const used = parseUsage((await store.storage.get(store.keys.usage))?.value);
-  return bytesFit(store.limits, used.bytes + addedBytes, addedBytes);
-}
-
-function bytesFit({ maxTotalBytes }: WorkspaceLimits, bytes: number, addedBytes: number): Outcome<null> {
-  return maxTotalBytes !== null && addedBytes > 0 && bytes > maxTotalBytes
-    ? failure({ reason: "quota", limit: maxTotalBytes, unit: "bytes" })
-    : success(null);
-}
-
-async function toBatch<T>(store: Store, change: StoreChange<T>): Promise<Outcome<Batch>> {
-  const { storage, keys, limits } = store;
-  const usage = await storage.get(keys.usage);
-  const used = parseUsage(usage?.value);
-  const after = { bytes: used.bytes + change.addedBytes, entries: used.entries + change.addedEntries };
-  const fits = bytesFit(limits, after.bytes, change.addedBytes);
-  if (!fits.ok) return fits;
-  if (limits.maxFiles !== null && change.addedEntries > 0 && after.entries > limits.maxFiles) {
-    return failure({ reason: "quota", limit: limits.maxFiles, unit: "files" });
+/** Sweeps everything that crashes have left. */
+export async function sweepStore(store: Store): Promise<void> {
+  const { storage, keys, clock } = store;
+  for await (const page of pagesBelow(storage, keys.allGone, { limit: sweepPage })) {
+    for (const { key, value } of page) {
+      await sweepGone(store, key.at(-1) ?? "", parseStored(goneRecord, value, "workspace gone"));
+    }
   }
-  const announced = change.told.paths.length > 0
-    ? [await announceChange({ ...store, now: store.clock() }, change.told)]
-    : [];
-  return success({
-    checks: [...change.checks, { key: keys.usage, version: usage?.version ?? null }],
-    puts: [
-      ...change.puts,
-      { key: keys.usage, value: after },
-      ...[...new Set(change.memberships)].map((id) => ({ key: keys.membership(id), value: true })),
-      ...change.gone.map(([id, record]) => ({ key: keys.gone(id), value: record })),
-      ...announced,
-    ],
-    deletes: change.deletes,
-  });
+  for await (const page of pagesBelow(storage, keys.allStaged, { limit: sweepPage })) {
+    for (const { key, value } of page) {
+      const { chunkCount, since } = parseStored(stagedRecord, value, "workspace staged");
+      if (clock() - since > stagedLifetimeMilliseconds) await dropGeneration(store, key.at(-1) ?? "", chunkCount);
+    }
+  }
+}
+
+/** Deletes what a record lists. For a directory: page by page, what is in it, and then the record. */
+export async function sweepGone(store: Store, id: string, record: GoneRecord): Promise<void> {
+  if (record.kind === "file") return await dropGeneration(store, id, record.chunkCount);
+  const { storage, keys } = store;
+  for (;;) {
+    const entries = await storage.list(keys.entriesOf(id), { limit: sweepPage });
+    if (entries.length === 0) break;
+    for (const { key, value } of entries) {
+      const [below, gone] = goneOf(parseEntry(value));
+      await storage.commit({ puts: [{ key: keys.gone(below), value: gone }], deletes: [key] });
+      await sweepGone(store, below, gone);
+    }
+  }
+  await storage.commit({ deletes: [keys.gone(id)] });
 }

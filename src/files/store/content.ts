@@ -1,11 +1,17 @@
 /** File contents in the store: chunks under a generation that is never changed once an entry points to it. */
-import { createDigest, digestOf as contentDigestDigestOf } from "../../lib/secrets.ts";
+import * as z from "zod";
+import { createDigest, digestOf } from "../../lib/secrets.ts";
 import { failure, success } from "../../lib/result.ts";
+import { parseStored } from "../../lib/system_fault.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, FileContent, Outcome, ReadPart } from "../workspace/port.ts";
-import { chunkBytes, chunksPerBatch, type FileRecord, findInStore, parseChunk, type Store, toChunk } from "./store.ts";
+import { type FileRecord, findInStore, type Store } from "./store.ts";
 import type { Put, StorageKey } from "../../storage/mod.ts";
 
+/** Bytes in a chunk. */
+const chunkBytes = 45_000;
+/** With keys and base64 below the bytes of one batch (`storageLimits`). */
+const chunksPerBatch = 8;
 const maxReadAttempts = 5;
 
 /** The content of the file at `path`, or the part of it that `range` asks for. */
@@ -29,7 +35,7 @@ export async function readStoreFile(
     const length = Math.min(range?.lengthBytes ?? sizeBytes, maxReadBytes, sizeBytes - offset);
     const bytes = await readRange(store, file, offset, length);
     const isWhole = length === sizeBytes;
-    if (bytes !== null && (!isWhole || contentDigestDigestOf(bytes) === sha256)) {
+    if (bytes !== null && (!isWhole || digestOf(bytes) === sha256)) {
       if (isWhole && known?.sha256 === sha256 && known.modifiedAt === modifiedAt) return success(known);
       return success({ bytes, sizeBytes, sha256: isWhole ? sha256 : null, version, modifiedAt });
     }
@@ -50,6 +56,14 @@ export async function readStoreFileInto(
   const { bytes, sizeBytes } = read.value;
   buffer.set(bytes);
   return success({ lengthBytes: bytes.byteLength, sizeBytes });
+}
+
+function parseChunk(value: unknown): Uint8Array {
+  return Buffer.from(parseStored(z.string(), value, "workspace chunk"), "base64");
+}
+
+function toChunk(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
 }
 
 /** The file's bytes in pieces. Throws when the content is gone. */
@@ -115,14 +129,6 @@ export interface StagedContent {
   readonly deletes: readonly StorageKey[];
 }
 
-interface ContentStaging {
-  readonly sizeBytes: number;
-  /** Stores what fills a batch. */
-  add(piece: Uint8Array): Promise<void>;
-  finish(): StagedContent;
-  drop(): Promise<void>;
-}
-
 /** Contents of more bytes are stored before their entry. */
 export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
 
@@ -149,7 +155,8 @@ export async function stageContent(
   }
 }
 
-export function createContentStaging(store: Store): ContentStaging {
+/** Stages a content as it comes. */
+export function createContentStaging(store: Store) {
   const { storage, keys, clock } = store;
   const generation = store.randomId();
   const digest = createDigest();
@@ -170,7 +177,8 @@ export function createContentStaging(store: Store): ContentStaging {
     get sizeBytes() {
       return sizeBytes;
     },
-    async add(piece) {
+    /** Stores what fills a batch. */
+    async add(piece: Uint8Array): Promise<void> {
       digest.update(piece);
       sizeBytes += piece.byteLength;
       for (let offset = 0; offset < piece.byteLength;) {
@@ -187,7 +195,7 @@ export function createContentStaging(store: Store): ContentStaging {
         await storage.commit({ puts: pending.splice(0) });
       }
     },
-    finish() {
+    finish(): StagedContent {
       if (filled > 0) putChunk();
       return {
         record: { kind: "file", generation, chunkCount, sizeBytes, sha256: digest.digest("hex"), modifiedAt: clock() },
@@ -195,7 +203,7 @@ export function createContentStaging(store: Store): ContentStaging {
         deletes: isStaged ? [keys.staged(generation)] : [],
       };
     },
-    async drop() {
+    async drop(): Promise<void> {
       if (isStaged) await dropGeneration(store, generation, chunkCount + 1);
     },
   };

@@ -3,8 +3,8 @@ import { failure, success } from "../../lib/result.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
 import { childPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../workspace/port.ts";
-import type { Kept } from "../workspace/change.ts";
-import { applyChange, goneFile, keyAt, putBelow, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
+import type { StorageKey } from "../../storage/mod.ts";
+import { applyChange, putBelow, sizeOf, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
 import { type EntryRecord, resolveInStore, type Store, type StorePlace, walkStore } from "./store.ts";
 
 /** How long the entries of a directory are judged before it is deleted. */
@@ -12,17 +12,6 @@ const maxJudgeMilliseconds = 20_000;
 
 /** Says whether an entry is the one that is meant. */
 type Expects = (entry: EntryRecord) => boolean;
-
-export const nothing = {
-  checks: [],
-  puts: [],
-  deletes: [],
-  told: { paths: [], isListChanged: false },
-  memberships: [],
-  addedBytes: 0,
-  addedEntries: 0,
-  gone: [],
-};
 
 /** Makes the directory at `path` and its missing parents; `isReturning`: again, whatever new names may not hold. */
 export async function makeStoreDirectory(
@@ -33,21 +22,19 @@ export async function makeStoreDirectory(
   return await applyChange<{ readonly created: boolean }>(store, async () => {
     const place = await resolveInStore(store, path);
     if (!place.ok) return place;
-    const { entry, existing, checks } = place.value;
-    if (entry?.kind === "directory") return success({ ...nothing, value: { created: false } });
+    const { entry, existing } = place.value;
+    if (entry?.kind === "directory") return success({ value: { created: false } });
     if (entry !== null) return failure({ reason: "already_exists" });
     const { segments } = path;
     const named = checkNewNames(store.rules, segments, existing, isReturning);
     if (!named.ok) return named;
     const directory = { kind: "directory", id: store.randomId(), modifiedAt: store.clock() } as const;
-    const made = putBelow(store, place.value, segments, directory);
+    const puts = putBelow(store, place.value, segments, directory);
     return success({
-      ...nothing,
-      ...made,
-      checks,
+      puts,
       told: { paths: [path], isListChanged: false },
-      addedEntries: made.puts.length,
-      step: { step: { op: "make", path: path.text, made: made.puts.length }, entry: null },
+      addedEntries: puts.length,
+      step: { step: { op: "make", path: path.text, made: puts.length }, entry: null },
       value: { created: true },
     });
   });
@@ -88,7 +75,7 @@ export async function moveStoreEntry(
       if (!overwrite) return failure({ reason: "already_exists" });
       if (replaced.kind === "directory") return failure({ reason: "is_directory" });
       if (entry.kind === "directory") return failure({ reason: "already_exists" });
-      if (to.text === from.text) return success({ ...nothing, value: null });
+      if (to.text === from.text) return success({ value: null });
     }
     const named = checkNewNames(store.rules, to.segments, existing, isReturning);
     if (!named.ok) return named;
@@ -97,26 +84,21 @@ export async function moveStoreEntry(
       about = judged.error.reason === "too_many_entries" ? "from" : "both";
       return judged;
     }
-    const placed = replaced === null
-      ? putBelow(store, target.value, to.segments, entry)
-      : { puts: [{ key: keyAt(store, target.value, to), value: entry }], memberships: [] };
+    const puts = putBelow(store, target.value, to.segments, entry);
     return success({
-      ...nothing,
-      checks: [...source.value.checks, ...target.value.checks],
-      puts: placed.puts,
+      puts,
       told: { paths: [from, to], isListChanged: true },
-      memberships: [...placed.memberships, source.value.directoryId],
       deletes: [keyAt(store, source.value, from)],
-      addedBytes: replaced?.kind === "file" ? -replaced.sizeBytes : 0,
-      addedEntries: placed.puts.length - 1 - (replaced === null ? 0 : 1),
-      gone: replaced?.kind === "file" ? [goneFile(replaced)] : [],
+      addedBytes: -sizeOf(replaced),
+      addedEntries: puts.length - 1 - (replaced === null ? 0 : 1),
+      gone: replaced,
       step: {
         step: {
           op: "move",
           path: to.text,
           from: from.text,
           kind: entry.kind,
-          made: replaced === null ? placed.puts.length - 1 : 0,
+          made: puts.length - 1,
           kept: replaced === null ? null : storedKeptOf(store, replaced),
           left: { identity: storedIdentityOf(entry) },
         },
@@ -139,47 +121,31 @@ export async function removeStoreEntry(
   return await applyChange(store, async (): Promise<Outcome<StoreChange<{ readonly entries: number }>>> => {
     const found = await findMovable(store, path);
     if (!found.ok) return found;
-    const { entry, checks, directoryId } = found.value;
+    const { entry } = found.value;
     if (!expects(entry)) return failure({ reason: "conflict" });
-    const removed = (kept: Kept | null, isEmpty = false): Pick<StoreChange<unknown>, "step"> => ({
+    let entries = 1;
+    let sizeBytes = sizeOf(entry);
+    const below = entry.kind === "file" ? [] : walkStore(store, entry.id, path.segments);
+    for await (const { segments, record } of below) {
+      if (!recursive) return failure({ reason: "not_empty" });
+      const isLong = performance.now() - started > maxJudgeMilliseconds;
+      if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
+      sizeBytes += sizeOf(record);
+      if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
+      if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+    }
+    const isEmpty = entry.kind === "directory" && entries === 1;
+    const kept = entry.kind === "file" || recursive ? storedKeptOf(store, entry, { entries, sizeBytes }) : null;
+    return success({
+      deletes: [keyAt(store, found.value, path)],
+      told: { paths: [path], isListChanged: true },
+      addedBytes: -sizeBytes,
+      addedEntries: -entries,
+      gone: entry,
       step: {
         step: { op: "remove", path: path.text, kind: entry.kind, kept, ...isEmpty ? { empty: true } : {} },
         entry,
       },
-    });
-    const removal = {
-      ...nothing,
-      deletes: [keyAt(store, found.value, path)],
-      told: { paths: [path], isListChanged: true },
-      memberships: [directoryId],
-      addedEntries: -1,
-    };
-    if (entry.kind === "file") {
-      const addedBytes = -entry.sizeBytes;
-      const kept = removed(storedKeptOf(store, entry));
-      return success({ ...removal, ...kept, checks, addedBytes, gone: [goneFile(entry)], value: { entries: 1 } });
-    }
-    // before the look inside: what is added after it changes the membership, and the batch fails
-    const key = store.keys.membership(entry.id);
-    const membership = { key, version: (await store.storage.get(key))?.version ?? null };
-    let entries = 1;
-    let sizeBytes = 0;
-    for await (const { segments, record } of walkStore(store, entry.id, path.segments)) {
-      if (!recursive) return failure({ reason: "not_empty" });
-      const isLong = performance.now() - started > maxJudgeMilliseconds;
-      if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
-      if (record.kind === "file") sizeBytes += record.sizeBytes;
-      if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
-      if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
-    }
-    const kept = recursive ? storedKeptOf(store, entry, { entries, sizeBytes }) : null;
-    return success({
-      ...removal,
-      ...removed(kept, entries === 1),
-      // what is swept is counted then; what is kept does not count from here on
-      ...kept === null ? {} : { addedBytes: -sizeBytes, addedEntries: -entries },
-      checks: [...checks, membership],
-      gone: [[entry.id, { kind: "directory" }]],
       value: { entries },
     });
   });
@@ -220,4 +186,9 @@ async function judgeAlike(
     }
   }
   return success(null);
+}
+
+/** The key of the last name of `path`, whose directory is there. */
+function keyAt(store: Store, { directoryId }: StorePlace, path: WorkspacePath): StorageKey {
+  return store.keys.entry(directoryId, path.segments.at(-1) ?? "");
 }

@@ -1,6 +1,10 @@
 /** The trash of the store-backed workspace: records of changes, and the entries that their steps took out of the tree. */
+import * as z from "zod";
 import { failure, success } from "../../lib/result.ts";
+import { parseStored } from "../../lib/system_fault.ts";
+import type { StorageKey } from "../../storage/mod.ts";
 import {
+  authorRecord,
   type Change,
   type ChangeAuthor,
   createChangeIds,
@@ -8,7 +12,9 @@ import {
   type Kept,
   type KeptItem,
   type Left,
+  mirrorTime,
   type NumberedStep,
+  stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
 import { checkNewNames } from "../workspace/new_names.ts";
@@ -18,25 +24,23 @@ import {
   applyChange,
   goneOf,
   keptBytes,
-  keyAt,
   putBelow,
+  sizeOf,
   type StoreChange,
   storedIdentityOf,
   storedKeptOf,
-  sweepDropped,
+  sweepGone,
 } from "./change.ts";
 import {
-  changeOfKey,
   type EntryRecord,
+  entryRecord,
   findInStore,
-  parseChange,
-  parseStep,
   type RecordedChange,
   resolveInStore,
   type Store,
   walkStore,
 } from "./store.ts";
-import { makeStoreDirectory, moveStoreEntry, nothing, removeStoreEntry } from "./rearrange.ts";
+import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import { readRange } from "./content.ts";
 import { cutStoreFile } from "./write.ts";
@@ -68,31 +72,27 @@ async function restoreStoreEntry(
     if (!judged.ok) return judged;
     const place = await resolveInStore(store, path);
     if (!place.ok) return place;
-    const { entry: there, existing, checks } = place.value;
+    const { entry: there, existing } = place.value;
     const named = checkNewNames(store.rules, path.segments, existing, record.step.path === path.text);
     if (!named.ok) return named;
     if (left === undefined && there !== null) return failure({ reason: "already_exists" });
     if (left !== undefined && (there === null || !isLeft(there, left))) return failure({ reason: "conflict" });
     if (there !== null && (there.kind !== "file" || entry.kind !== "file")) return failure({ reason: "not_a_file" });
-    const placed = there === null
-      ? putBelow(store, place.value, path.segments, entry)
-      : { puts: [{ key: keyAt(store, place.value, path), value: entry }], memberships: [] };
+    const puts = putBelow(store, place.value, path.segments, entry);
     const size: Pick<Kept, "sizeBytes" | "entries"> = kept ?? { sizeBytes: 0, entries: 1 };
     return success({
-      ...nothing,
-      checks: [...checks, { key: stepKey, version: stored.version }],
-      puts: [...placed.puts, { key: stepKey, value: { ...record, entry: null } }],
-      memberships: placed.memberships,
+      checks: [{ key: stepKey, version: stored.version }],
+      puts: [...puts, { key: stepKey, value: { ...record, entry: null } }],
       told: { paths: [path], isListChanged: there === null },
-      addedBytes: size.sizeBytes - (there?.kind === "file" ? there.sizeBytes : 0),
-      addedEntries: there === null ? size.entries + placed.puts.length - 1 : 0,
-      gone: there === null ? [] : [goneOf(there)],
+      addedBytes: size.sizeBytes - sizeOf(there),
+      addedEntries: there === null ? size.entries + puts.length - 1 : 0,
+      gone: there,
       step: {
         step: {
           op: "put",
           path: path.text,
           kind: entry.kind,
-          made: there === null ? placed.puts.length - 1 : 0,
+          made: puts.length - 1,
           created: there === null,
           kept: there === null ? null : storedKeptOf(store, there),
           left: { identity: storedIdentityOf(entry) },
@@ -113,6 +113,23 @@ async function judgeKept(store: Store, entry: EntryRecord, path: WorkspacePath):
     if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
   }
   return success(null);
+}
+
+const changeRecord = z.object({ at: z.number(), by: authorRecord.nullable(), undoneBy: z.string().optional() });
+/** A step of a change, and the entry that it keeps; `null`: none, or it was put back. */
+const keptStepRecord = stepRecord.unwrap().extend({ entry: entryRecord.nullable() });
+
+function parseChange(value: unknown): z.infer<typeof changeRecord> {
+  return parseStored(changeRecord, value, "workspace change");
+}
+
+function parseStep(value: unknown): z.infer<typeof keptStepRecord> {
+  return parseStored(keptStepRecord, value, "workspace step");
+}
+
+/** The id of the change that a key is of. */
+function changeOfKey(key: StorageKey): string {
+  return mirrorTime(key[3] ?? "");
 }
 
 /** Changes that are kept at most. */
@@ -288,8 +305,8 @@ async function dropChange(store: Store, { id, steps }: Change): Promise<void> {
       continue;
     }
     const [gone, record] = goneOf(entry);
-    const puts = [{ key: keys.dropped(gone), value: record }];
-    if (await storage.commit({ checks, puts, deletes: [stored.key] })) await sweepDropped(store, gone, record);
+    const puts = [{ key: keys.gone(gone), value: record }];
+    if (await storage.commit({ checks, puts, deletes: [stored.key] })) await sweepGone(store, gone, record);
   }
   await storage.commit({ deletes: [keys.change(id)] });
 }

@@ -10,7 +10,7 @@ import {
   type Passage,
   type ReceiveOptions,
 } from "../workspace/change.ts";
-import { applyChange, goneFile, keyAt, putBelow, requireRoom, type StoreChange, storedKeptOf } from "./change.ts";
+import { applyChange, putBelow, requireRoom, sizeOf, type StoreChange, storedKeptOf } from "./change.ts";
 import {
   createContentStaging,
   dropGeneration,
@@ -38,39 +38,25 @@ export async function writeStoreFile(
   for (let attempt = 1;; attempt++) {
     const place = await findWritable(store, path);
     if (!place.ok) return place;
-    const { entry } = place.value;
-    if (mode !== "append" || entry === null) {
-      const written = await putContent(
-        store,
-        path,
-        { pieces: [bytes], sizeBytes: bytes.byteLength, passages },
-        (current) => {
-          if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
-          if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) {
-            return failure({ reason: "conflict" });
-          }
-          return mode === "append" && current !== null ? failure({ reason: "conflict" }) : success(null);
-        },
-      );
-      if (written.ok || mode !== "append" || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
-      if (written.error.reason !== "conflict") return written;
-      continue;
-    }
-    const sizeBytes = entry.sizeBytes + bytes.byteLength;
+    const before = mode === "append" ? place.value.entry : null;
+    const sizeBytes = sizeOf(before) + bytes.byteLength;
     if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
-    if (ifMatch !== undefined && entry.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
-    const both = async function* (): AsyncGenerator<Uint8Array> {
-      yield* readStorePieces(store, entry);
+    const check = (current: FileRecord | null): Outcome<null> => {
+      if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
+      if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
+      const isOther = mode === "append" && current?.generation !== before?.generation;
+      return isOther ? failure({ reason: "conflict" }) : success(null);
+    };
+    const checked = check(place.value.entry);
+    if (!checked.ok) return checked;
+    const pieces = async function* (): AsyncGenerator<Uint8Array> {
+      if (before !== null) yield* readStorePieces(store, before);
       yield bytes;
     };
-    const written = await putContent(
-      store,
-      path,
-      { pieces: both(), sizeBytes, isExtended: true },
-      (current) => current?.generation === entry.generation ? success(null) : failure({ reason: "conflict" }),
-    );
-    const isLost = !written.ok && written.error.reason === "conflict";
-    if (!isLost || ifMatch !== undefined || attempt === maxAppendAttempts) return written;
+    const content = { pieces: pieces(), sizeBytes, isExtended: before !== null, passages };
+    const written = await putContent(store, path, content, check);
+    const isLost = !written.ok && written.error.reason === "conflict" && mode === "append" && ifMatch === undefined;
+    if (!isLost || attempt === maxAppendAttempts) return written;
   }
 }
 
@@ -203,28 +189,24 @@ async function putStaged(
   const written = await applyChange(store, async (): Promise<Outcome<StoreChange<WrittenFile>>> => {
     const place = await findWritable(store, path);
     if (!place.ok) return place;
-    const { entry, checks } = place.value;
+    const { entry } = place.value;
     const checked = check(entry);
     if (!checked.ok) return checked;
-    const placed = entry === null
-      ? putBelow(store, place.value, path.segments, record)
-      : { puts: [{ key: keyAt(store, place.value, path), value: record }], memberships: [] };
+    const placed = putBelow(store, place.value, path.segments, record);
     const isOwn = entry !== null && store.change?.leftAt.get(path.text) === entry.generation;
     return success({
-      checks,
-      puts: [...puts, ...placed.puts],
+      puts: [...puts, ...placed],
       deletes,
       told: { paths: [path], isListChanged: entry === null },
-      memberships: placed.memberships,
-      addedBytes: record.sizeBytes - (entry?.sizeBytes ?? 0),
-      addedEntries: entry === null ? placed.puts.length : 0,
-      gone: entry === null ? [] : [goneFile(entry)],
+      addedBytes: record.sizeBytes - sizeOf(entry),
+      addedEntries: entry === null ? placed.length : 0,
+      gone: entry,
       step: {
         step: {
           op: "put",
           path: path.text,
           kind: "file",
-          made: entry === null ? placed.puts.length - 1 : 0,
+          made: placed.length - 1,
           created: entry === null,
           kept: entry === null || isOwn || isExtended ? null : storedKeptOf(store, entry),
           left: { sha256: record.sha256 },
