@@ -3,7 +3,6 @@ import * as z from "zod";
 import type { FieldValue, RecordFields } from "./answers.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { counted, type ServicenowFailure } from "./failure.ts";
-import type { TableDefinition } from "./tables.ts";
 
 /**
  * A record as the Table API gives it, parsed to fields in the same order. A journal has no value of its own: its
@@ -49,13 +48,6 @@ export function displayValue(record: RecordFields, name: string): string {
   return typeof field === "object" ? field.display_value : String(field);
 }
 
-// What names a record: a sys_id, or a number as users know it. Checked before anything is sent.
-
-/** A record's name, by its kind of name. */
-export type RecordId =
-  | { readonly by: "sys_id"; readonly value: string }
-  | { readonly by: "number"; readonly value: string };
-
 /** A sys_id: 32 hexadecimal digits, in lower case. */
 export function parseSysId(text: string): Result<string, ServicenowFailure> {
   return /^[0-9a-f]{32}$/i.test(text)
@@ -69,34 +61,6 @@ export function parseSysId(text: string): Result<string, ServicenowFailure> {
  */
 export function isStoredSysId(text: string): boolean {
   return /^[\w-]{1,32}$/.test(text);
-}
-
-/** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
-export function parseRecordId({ numberPrefix }: TableDefinition, text: string): Result<RecordId, ServicenowFailure> {
-  const sysId = parseSysId(text);
-  if (sysId.ok) return success({ by: "sys_id", value: sysId.value });
-  if (numberPrefix === null) return sysId;
-  const number = text.toUpperCase();
-  if (number.startsWith(numberPrefix) && /^\d{4,12}$/.test(number.slice(numberPrefix.length))) {
-    return success({ by: "number", value: number });
-  }
-  return failure({
-    reason: "invalid_record_id",
-    expected: `32 hexadecimal digits, or a number such as ${numberPrefix}0010001`,
-  });
-}
-
-// A record as JSON text that cannot pass for something else on a terminal or a page.
-
-// Everything that reorders what is read, ends a line or moves a cursor (Trojan Source, CVE-2021-42574).
-const misleading = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
-
-/** JSON with two-space indent. Misleading characters are written as escapes, which leaves the value what it is. */
-export function toRecordText(value: unknown): string {
-  return JSON.stringify(value, null, 2).replace(
-    misleading,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 // Text of records as plain text: no markup, nothing that misleads on a terminal or hides from a reader.

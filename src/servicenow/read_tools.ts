@@ -123,7 +123,7 @@ function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly 
 const maxChosenCharacters = 20_000;
 const fewFields = 5;
 
-export function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
+function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_get_record",
     title: "Read a ServiceNow record",
@@ -236,7 +236,7 @@ const foundNames = {
   where: "filter filters conditions condition",
 };
 
-export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
+function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_search",
     title: "Search ServiceNow",
@@ -301,7 +301,7 @@ export function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
 
 const maxGroups = 50;
 
-export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
+function servicenowCountTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_count",
     title: "Count ServiceNow records",
@@ -356,7 +356,7 @@ export function servicenowCountTool(servicenow: ServicenowRecords): Tool {
 
 // The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions.
 
-export function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
+function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_describe",
     title: "Describe a ServiceNow table",
@@ -436,4 +436,10 @@ function questionLine({ name, label, kind, mandatory, reference, choices, initia
     ...(values === "" ? [] : [`[${values}]`]),
     ...(initial === "" || kind === "masked" ? [] : [`default ${initial}`]),
   ].join(" ").replace(/\s+/g, " ");
+}
+
+/** The tools that read records and tables. */
+export function readTools(servicenow: ServicenowRecords): readonly Tool[] {
+  return [servicenowSearchTool, servicenowCountTool, servicenowGetRecordTool, servicenowDescribeTool]
+    .map((make) => make(servicenow));
 }

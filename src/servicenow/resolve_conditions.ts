@@ -15,16 +15,7 @@ import {
 import type { Column, TableColumns } from "./columns.ts";
 import { delegatorsOf, myGroups, type Reference, resolveReference } from "./find_record.ts";
 import { findColumn, type FoundColumn } from "./columns_by_name.ts";
-import {
-  anyOf,
-  booleanTerm,
-  type Comparison,
-  type Condition,
-  type Term,
-  termsOf,
-  textTerm,
-  toQueryValue,
-} from "./conditions.ts";
+import { anyOf, type Condition, type Operator, toQueryValue } from "./conditions.ts";
 import { datesOf, queryMoment } from "./dates.ts";
 import { resolvedStates } from "./states.ts";
 
@@ -40,6 +31,26 @@ export interface CheckedField {
   readonly path: string;
   readonly isFilled: boolean;
 }
+
+/** A condition that compares with a value. */
+interface Comparison extends Pick<Condition, "value" | "listed"> {
+  readonly operator: Operator;
+}
+
+/** A term, and the same in words. */
+type Term = Result<{ readonly term: string; readonly words: string }, ServicenowFailure>;
+
+const encoded: Readonly<Record<Operator, string>> = {
+  "=": "=",
+  "!=": "!=",
+  ">": ">",
+  ">=": ">=",
+  "<": "<",
+  "<=": "<=",
+  "contains": "LIKE",
+  "not contains": "NOT LIKE",
+  "starts with": "STARTSWITH",
+};
 
 const dateTypes = /^(glide_date|glide_date_time|due_date|date|datetime|schedule_date_time|glide_utc_time)$/;
 const numberTypes =
@@ -298,4 +309,41 @@ async function openTerm(
 /** Whether it can be an alternative: `^OR` binds single terms. */
 function isOneTerm(term: string): boolean {
   return term !== "" && !/\^(?!OR)/.test(term.replaceAll("^^", ""));
+}
+
+function textTerm(path: string, { operator, value, listed }: Comparison): Term {
+  const separator = listed === "never" ? null : listed === "words" ? /\s*(?:\||,|\bor\b)\s*/i : /\s*\|\s*/;
+  const parts = separator === null ? [value] : value.split(separator).filter((part) => part !== "");
+  const values: string[] = [];
+  for (const part of parts) {
+    const checked = toQueryValue(part);
+    if (!checked.ok) return invalidInput(`${path} ${checked.error}`);
+    values.push(checked.value);
+  }
+  if (values.length === 0) return invalidInput(`${path} must not be empty`);
+  return /^[<>]/.test(operator) && values.length > 1
+    ? invalidInput(`${path} ${operator} takes one value`)
+    : termsOf(path, operator, values, parts.map((part) => part.trim()));
+}
+
+function booleanTerm(path: string, operator: Operator, value: string): Term {
+  const isTrue = /^(true|yes|y|1|on)$/i.test(value);
+  if (!isTrue && !/^(false|no|n|0|off)$/i.test(value)) return invalidInput(`${path} is true or false`);
+  if (operator !== "=" && operator !== "!=") return invalidInput(`${path} is true or false: use =`);
+  const wanted = String(isTrue === (operator === "="));
+  return success({ term: `${path}=${wanted}`, words: `${path} is ${wanted}` });
+}
+
+/** One term for several values: any of them, or none of them. */
+function termsOf(
+  path: string,
+  operator: Operator,
+  values: readonly string[],
+  labels: readonly string[],
+): Term {
+  const checked = values.map((value) => `${path}${encoded[operator]}${value}`);
+  const isNegative = operator === "!=" || operator === "not contains";
+  const term = isNegative ? checked.join("^") : anyOf(checked);
+  const verb = operator === "=" ? "is" : operator === "!=" ? "is not" : operator;
+  return success({ term, words: `${path} ${verb} ${labels.join(isNegative ? " nor " : " or ")}` });
 }

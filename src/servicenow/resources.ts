@@ -6,13 +6,50 @@ import * as z from "zod";
 import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
 import type { FailureWords, ServicenowFailure } from "./failure.ts";
 import type { RecordFields } from "./answers.ts";
-import { type RecordKind, recordKinds, tables } from "./tables.ts";
-import { parseRecordId, type RecordId, recordSchema, storedValue, toRecordText } from "./field_values.ts";
+import { parseSysId, recordSchema, storedValue } from "./field_values.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { personFields } from "./table_access.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
 import { createTableApi, readableForm } from "./table_api.ts";
+
+/** A kind of record, by the name that URIs use. */
+type RecordKind = "incident" | "change_request" | "kb_knowledge" | "catalog";
+
+interface TableDefinition {
+  readonly table: string;
+  /** What a record number starts with; `null` when records of this kind have none. */
+  readonly numberPrefix: string | null;
+  /** The page of a record for users, below the instance's origin. */
+  readonly pagePath: (sysId: string) => string;
+}
+
+const formPath = (table: string) => (sysId: string): string =>
+  `/nav_to.do?uri=${encodeURIComponent(`${table}.do?sys_id=${sysId}`)}`;
+
+/** Every kind by its name: where its records are, and what they are called. */
+const tables: Readonly<Record<RecordKind, TableDefinition>> = {
+  incident: { table: "incident", numberPrefix: "INC", pagePath: formPath("incident") },
+  change_request: { table: "change_request", numberPrefix: "CHG", pagePath: formPath("change_request") },
+  kb_knowledge: {
+    table: "kb_knowledge",
+    numberPrefix: "KB",
+    pagePath: (sysId) => `/kb_view.do?sys_kb_id=${sysId}`,
+  },
+  catalog: {
+    table: "sc_cat_item",
+    numberPrefix: null,
+    pagePath: (sysId) => `/sp?id=sc_cat_item&sys_id=${sysId}`,
+  },
+};
+
+/** The names of all kinds. */
+const recordKinds: readonly [RecordKind, ...RecordKind[]] = [
+  "incident",
+  "change_request",
+  "kb_knowledge",
+  "catalog",
+];
 
 /** A record and the page where a user finds it. */
 interface FoundRecord {
@@ -238,4 +275,35 @@ export function servicenowPrompts(read: ReadResource): readonly Prompt[] {
       ],
     }),
   ];
+}
+
+/** A record's name, by its kind of name. */
+type RecordId =
+  | { readonly by: "sys_id"; readonly value: string }
+  | { readonly by: "number"; readonly value: string };
+
+/** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
+function parseRecordId({ numberPrefix }: TableDefinition, text: string): Result<RecordId, ServicenowFailure> {
+  const sysId = parseSysId(text);
+  if (sysId.ok) return success({ by: "sys_id", value: sysId.value });
+  if (numberPrefix === null) return sysId;
+  const number = text.toUpperCase();
+  if (number.startsWith(numberPrefix) && /^\d{4,12}$/.test(number.slice(numberPrefix.length))) {
+    return success({ by: "number", value: number });
+  }
+  return failure({
+    reason: "invalid_record_id",
+    expected: `32 hexadecimal digits, or a number such as ${numberPrefix}0010001`,
+  });
+}
+
+// Everything that reorders what is read, ends a line or moves a cursor (Trojan Source, CVE-2021-42574).
+const misleading = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** JSON with two-space indent. Misleading characters are written as escapes, which leaves the value what it is. */
+function toRecordText(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(
+    misleading,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

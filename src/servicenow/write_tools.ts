@@ -130,7 +130,7 @@ const annotations = { readOnlyHint: false, destructiveHint: false, idempotentHin
 const scopes = ["servicenow:write"];
 
 /** `servicenow_create`: a new record by labels. */
-export function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
+function servicenowCreateTool(servicenow: ServicenowRecords): Tool {
   return defineWritingTool({
     name: "servicenow_create",
     title: "Create a ServiceNow record",
@@ -160,7 +160,7 @@ function invalidArguments(message: string): ToolOutcome {
 }
 
 /** `servicenow_update`: changes fields of a record by labels: assigns, resolves, closes. */
-export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
+function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
   return defineWritingTool({
     name: "servicenow_update",
     title: "Update a ServiceNow record",
@@ -200,7 +200,7 @@ export function servicenowUpdateTool(servicenow: ServicenowRecords): Tool {
 }
 
 /** `servicenow_add_note`: a work note for the team, or a reply to the caller. */
-export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
+function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
   return defineWritingTool({
     name: "servicenow_add_note",
     title: "Add a note to a ServiceNow record",
@@ -232,7 +232,7 @@ export function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
 const maxQuantity = 100;
 
 /** `servicenow_order`: orders from the service catalog. */
-export function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
+function servicenowOrderTool(servicenow: ServicenowRecords): Tool {
   return defineWritingTool({
     name: "servicenow_order",
     title: "Order from the ServiceNow catalog",
@@ -305,7 +305,7 @@ function cartLines({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked:
 }
 
 /** `servicenow_approve`: the person's own decision on what waits for it. */
-export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
+function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
   return defineWritingTool({
     name: "servicenow_approve",
     title: "Approve or reject in ServiceNow",
@@ -329,4 +329,15 @@ export function servicenowApproveTool(servicenow: ServicenowRecords): Tool {
     const request = { id, decision, comment: given(comment), dryRun };
     return await answerWithReport(servicenow, servicenow.desk.decide(request, callerOf(context)), reader);
   });
+}
+
+/** The tools that write records, orders and decisions, each in the user's own name. */
+export function writeTools(servicenow: ServicenowRecords): readonly Tool[] {
+  return [
+    servicenowCreateTool,
+    servicenowUpdateTool,
+    servicenowAddNoteTool,
+    servicenowOrderTool,
+    servicenowApproveTool,
+  ].map((make) => make(servicenow));
 }
