@@ -5,7 +5,7 @@ import type { Admission } from "../lib/join_next.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
 import type { InstanceAccount } from "./link_store.ts";
 import {
   maxReplyBytes,
@@ -32,7 +32,7 @@ export interface Caller {
 type RequestOf = UpstreamRequest | ((account: InstanceAccount) => UpstreamRequest);
 
 /** Sends a request with the caller's own token. */
-export type CallAs = (caller: Caller, request: RequestOf) => Promise<Result<UpstreamReply, ServicenowFailure>>;
+export type CallAs = (caller: Caller, request: RequestOf) => Answer<UpstreamReply>;
 
 type JsonRequest =
   & Omit<UpstreamRequest, "method" | "accept" | "maxBytes">
@@ -123,7 +123,7 @@ export async function askJson<Schema extends z.ZodType>(
   caller: Caller,
   { method = "GET", maxBytes = maxReplyBytes, ...request }: JsonRequest,
   schema: Schema,
-): Promise<Result<z.output<Schema>, ServicenowFailure>> {
+): Answer<z.output<Schema>> {
   const answer = await callAs(caller, { ...request, method, accept: "json", maxBytes });
   const isRead = method === "GET";
   if (!answer.ok && (isRead || answer.error.reason !== "too_large")) return answer;

@@ -1,8 +1,8 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
 import * as z from "zod";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type Outcome } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import { displayValue, isStoredSysId, oneLine, plainText, storedValue, wordsOf } from "./field_values.ts";
 import { maxReplyBytes } from "./transport.ts";
@@ -70,11 +70,7 @@ function asksNothing(type: number): boolean {
 }
 
 /** Finds it by name, sys_id or link. */
-export async function readItem(
-  parts: DeskParts,
-  item: string,
-  person: Person,
-): Promise<Result<CatalogItem, ServicenowFailure>> {
+export async function readItem(parts: DeskParts, item: string, person: Person): Answer<CatalogItem> {
   const open = parts.access.readable("sc_cat_item");
   if (!open.ok) return open;
   const located = locate(parts, { id: item, table: "sc_cat_item" }, person);
@@ -143,7 +139,7 @@ export async function resolveAnswers(
   { questions }: CatalogItem,
   given: readonly GivenValue[],
   person: Person,
-): Promise<Result<ResolvedAnswers, ServicenowFailure>> {
+): Answer<ResolvedAnswers> {
   const variables: Record<string, string> = {};
   const shown: { readonly label: string; readonly value: string }[] = [];
   for (const [name, value, next] of given) {
@@ -197,7 +193,7 @@ function onlyOne<T>([one, ...others]: readonly T[]): T | undefined {
   return others.length === 0 ? one : undefined;
 }
 
-type Value = Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>;
+type Value = Outcome<{ readonly stored: string; readonly shown: string }>;
 
 async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string, person: Person): Promise<Value> {
   const { name, kind, choices, reference } = question;
@@ -283,11 +279,7 @@ function mayHaveAnswers(table: string): boolean {
 }
 
 /** `null` where ServiceNow keeps the answers from the person. */
-export async function readAnswers(
-  parts: DeskParts,
-  found: FoundRecord,
-  person: Person,
-): Promise<Result<ItemAnswers | null, ServicenowFailure>> {
+export async function readAnswers(parts: DeskParts, found: FoundRecord, person: Person): Answer<ItemAnswers | null> {
   if (!mayHaveAnswers(found.table)) {
     return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
   }

@@ -1,7 +1,7 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer, ServicenowFailure } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";
@@ -71,7 +71,7 @@ export function choicesOf(
   { tableApi, remember }: DeskParts,
   { table, lineage }: Pick<TableColumns, "table" | "lineage">,
   person: Person,
-): Promise<Result<Readonly<Record<string, readonly Choice[]>>, ServicenowFailure>> {
+): Answer<Readonly<Record<string, readonly Choice[]>>> {
   return remember(person, ["choices", table], async () => {
     const found = await tableApi.rows("sys_choice", {
       query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
@@ -110,7 +110,7 @@ export async function choicesOfColumn(
   columns: TableColumns,
   { name, choice }: Column,
   person: Person,
-): Promise<Result<ColumnChoices, ServicenowFailure>> {
+): Answer<ColumnChoices> {
   const all = await choicesOf(parts, columns, person);
   if (!all.ok) return all;
   const known = choicesFor(all.value, name);
@@ -210,9 +210,6 @@ function bareLabel(label: string): string {
   return label.toLowerCase().replace(/^\d+\s*-\s*/, "").replaceAll(/[\s_-]+/g, " ").trim();
 }
 
-export function choicesFor(
-  choices: Readonly<Record<string, readonly Choice[]>>,
-  column: string,
-): readonly Choice[] {
+export function choicesFor(choices: Readonly<Record<string, readonly Choice[]>>, column: string): readonly Choice[] {
   return Object.hasOwn(choices, column) ? choices[column] ?? [] : [];
 }

@@ -4,12 +4,12 @@
  */
 import * as z from "zod";
 import { knownTable } from "./tables.ts";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { isSecretField, mayShowField } from "./table_access.ts";
 import { toQueryValue } from "./conditions.ts";
 import { closestWord } from "../lib/closest_word.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer } from "./failure.ts";
 import { storedValue } from "./field_values.ts";
 import type { RecordFields } from "./answers.ts";
 import { askJson } from "./calls.ts";
@@ -147,11 +147,7 @@ const dictionaryFields = [
 ];
 
 /** The columns that the person may see of a table. */
-export function columnsOf(
-  parts: DeskParts,
-  table: string,
-  person: Person,
-): Promise<Result<TableColumns, ServicenowFailure>> {
+export function columnsOf(parts: DeskParts, table: string, person: Person): Answer<TableColumns> {
   return parts.remember(person, ["columns", table], async () => {
     const lineage = await lineageOf(parts, table, person);
     const { columns: listed, isWhole } = await fromDictionary(parts, lineage, person);
@@ -207,7 +203,7 @@ async function fromRecords(
   parts: DeskParts,
   { table, lineage }: Pick<TableColumns, "table" | "lineage">,
   person: Person,
-): Promise<Result<readonly Column[], ServicenowFailure>> {
+): Answer<readonly Column[]> {
   const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
   // A page is cut before the rights: the newest may all be hidden.
   const own = toQueryValue(person.account.userName);
@@ -225,7 +221,7 @@ async function seenColumns(
   table: string,
   { query, fields }: { readonly query: string; readonly fields?: string },
   person: Person,
-): Promise<Result<readonly Column[], ServicenowFailure>> {
+): Answer<readonly Column[]> {
   const ask = (limit: number) =>
     askJson(callAs, person, {
       path: `/api/now/table/${table}`,
@@ -256,7 +252,7 @@ export function possibleColumn(
   { table, columns, source }: TableColumns,
   given: string,
   person: Person,
-): Promise<Result<Column | null, ServicenowFailure>> {
+): Answer<Column | null> {
   const name = given.trim();
   if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) {
     return Promise.resolve(success(null));

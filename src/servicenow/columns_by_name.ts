@@ -1,8 +1,8 @@
 /** The column that a caller means: by its name, its label, or through references (`caller_id.department`). */
 import { closestWord } from "../lib/closest_word.ts";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput } from "./failure.ts";
 import { type Column, columnsOf, possibleColumn, type TableColumns } from "./columns.ts";
 import { storedValue } from "./field_values.ts";
 
@@ -68,7 +68,7 @@ export async function findColumn(
   start: TableColumns,
   given: string,
   person: Person,
-): Promise<Result<FoundColumn, ServicenowFailure>> {
+): Answer<FoundColumn> {
   const steps = given.trim().split(".");
   if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
   let owner = start;

@@ -1,8 +1,8 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
 import * as z from "zod";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput } from "./failure.ts";
 import type { MeanTime, RecordFields } from "./answers.ts";
 import { datesOf, wallClock } from "./dates.ts";
 import { storedValue } from "./field_values.ts";
@@ -56,7 +56,7 @@ export async function countRecords(
   parts: DeskParts,
   { groupBy, meanTime = [], ...request }: RecordCountRequest,
   person: Person,
-): Promise<Result<RecordCount, ServicenowFailure>> {
+): Answer<RecordCount> {
   const selected = await select(parts, await withConditions(parts, request, person), person);
   if (!selected.ok) return selected;
   const { table } = selected.value;
@@ -73,7 +73,7 @@ async function countSelected(
   selected: Selection,
   { group, between }: { readonly group: GroupField | null; readonly between: readonly string[] },
   person: Person,
-): Promise<Result<RecordCount, ServicenowFailure>> {
+): Answer<RecordCount> {
   const { table, query, understood, checked } = selected;
   const request = {
     query: `${query}${query === "" ? "" : "^"}ORDERBYsys_id`,
@@ -102,12 +102,7 @@ async function countSelected(
   });
 }
 
-async function groupField(
-  parts: DeskParts,
-  table: string,
-  groupBy: string,
-  person: Person,
-): Promise<Result<GroupField, ServicenowFailure>> {
+async function groupField(parts: DeskParts, table: string, groupBy: string, person: Person): Answer<GroupField> {
   const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
@@ -128,7 +123,7 @@ async function timesBetween(
   table: string,
   names: readonly string[],
   person: Person,
-): Promise<Result<readonly string[], ServicenowFailure>> {
+): Answer<readonly string[]> {
   if (names.length === 0) return success([]);
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;

@@ -1,7 +1,7 @@
 /** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type Outcome } from "./failure.ts";
 import { displayValue, oneLine, plainText, storedValue } from "./field_values.ts";
 import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
 import { columnNamed } from "./columns_by_name.ts";
@@ -32,7 +32,7 @@ async function waitingApproval(
   parts: DeskParts,
   { id, table: named }: ApprovalRequest,
   person: Person,
-): Promise<Result<Waiting, ServicenowFailure>> {
+): Answer<Waiting> {
   const isApproval = /^[0-9a-f]{32}$/i.test(id.trim()) && (named === undefined || named.trim() === "");
   const about = isApproval ? null : await findRecord(parts, { id, table: named }, person, { fields: [] });
   if (about !== null && !about.ok) return about;
@@ -41,7 +41,7 @@ async function waitingApproval(
     : about.value.table === table
     ? `sys_id=${about.value.sysId}`
     : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
-  const waiting = async (query: string): Promise<Result<readonly RecordFields[], ServicenowFailure>> => {
+  const waiting = async (query: string): Answer<readonly RecordFields[]> => {
     const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals }, person);
     return found.ok ? success(found.value.rows.filter((row) => storedValue(row, "state") === "requested")) : found;
   };
@@ -60,7 +60,7 @@ async function waitingApproval(
   return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval${waits}`);
 }
 
-function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Result<Waiting, ServicenowFailure> {
+function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Outcome<Waiting> {
   const [approval, second] = rows;
   if (approval !== undefined && second === undefined) {
     return success({ approval, inPlaceOf: asker === null ? null : shownValue(approval, asker) });
@@ -71,11 +71,7 @@ function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Resul
   return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
 }
 
-export async function decideApproval(
-  parts: DeskParts,
-  request: ApprovalRequest,
-  person: Person,
-): Promise<Result<ChangeReport, ServicenowFailure>> {
+export async function decideApproval(parts: DeskParts, request: ApprovalRequest, person: Person): Answer<ChangeReport> {
   const { decision, comment = "", dryRun } = request;
   if (decision === "reject" && comment.trim() === "") return invalidInput("comment is required to reject");
   if (comment.length > maxTextCharacters) {

@@ -1,7 +1,7 @@
 /** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { createPersonCache, createSeenVersions, createTableApi, type DeskParts, type Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput } from "./failure.ts";
 import type { DescribedField, TableDescription } from "./answers.ts";
 import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
@@ -30,7 +30,7 @@ async function describeTable(
   parts: DeskParts,
   { table: named, field }: { readonly table: string; readonly field?: string | undefined },
   person: Person,
-): Promise<Result<TableDescription, ServicenowFailure>> {
+): Answer<TableDescription> {
   const table = parts.access.readable(named);
   if (!table.ok) return table;
   const columns = await columnsOf(parts, table.value, person);
@@ -88,8 +88,8 @@ export function createDesk(options: DeskOptions) {
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
   const job =
-    <Request, T>(work: (parts: DeskParts, request: Request, person: Person) => Promise<Result<T, ServicenowFailure>>) =>
-    async (request: Request, { subject, signal }: Caller): Promise<Result<T, ServicenowFailure>> => {
+    <Request, T>(work: (parts: DeskParts, request: Request, person: Person) => Answer<T>) =>
+    async (request: Request, { subject, signal }: Caller): Answer<T> => {
       const access = await links.access(subject, { signal });
       if (!access.ok) return access;
       const { account } = access.value;

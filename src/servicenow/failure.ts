@@ -1,5 +1,5 @@
 /** What can go wrong between this server and an instance, and the words for the agent and its user. */
-import { failure } from "../lib/result.ts";
+import { failure, type Result } from "../lib/result.ts";
 
 /** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */
 export const unavailableCauses = {
@@ -63,6 +63,12 @@ export type ServicenowFailure =
   | { readonly reason: "rejected"; readonly message: string }
   | { readonly reason: "too_large"; readonly limitBytes: number }
   | { readonly reason: "cancelled" };
+
+/** What a job comes to: its value, or why there is none. */
+export type Outcome<T> = Result<T, ServicenowFailure>;
+
+/** The same of a job that asks the instance. */
+export type Answer<T> = Promise<Outcome<T>>;
 
 /** A failure in words. `error` is one of the documented messages, `detail` says what to do. */
 export interface FailureWords {

@@ -1,8 +1,8 @@
 /** A record's fields as agents see them: stored value and display value side by side where they differ. */
 import * as z from "zod";
 import type { FieldValue, RecordFields } from "./answers.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import { counted, type ServicenowFailure } from "./failure.ts";
+import { failure, success } from "../lib/result.ts";
+import { counted, type Outcome } from "./failure.ts";
 
 /**
  * A record as the Table API gives it, parsed to fields in the same order. A journal has no value of its own: its
@@ -49,7 +49,7 @@ export function displayValue(record: RecordFields, name: string): string {
 }
 
 /** A sys_id: 32 hexadecimal digits, in lower case. */
-export function parseSysId(text: string): Result<string, ServicenowFailure> {
+export function parseSysId(text: string): Outcome<string> {
   return /^[0-9a-f]{32}$/i.test(text)
     ? success(text.toLowerCase())
     : failure({ reason: "invalid_record_id", expected: "32 hexadecimal digits" });

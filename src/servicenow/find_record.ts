@@ -1,8 +1,8 @@
 /** The record that a caller names: by number, sys_id, link or name. */
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type Outcome } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
 import type { RecordFields, RecordName } from "./answers.ts";
 import { datesOf } from "./dates.ts";
@@ -52,7 +52,7 @@ export async function resolveReference(
   parts: DeskParts,
   { table, text: given, field }: GivenName,
   person: Person,
-): Promise<Result<Reference, ServicenowFailure>> {
+): Answer<Reference> {
   const text = given.trim();
   if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
     return success({ sysId: person.account.sysId, name: person.account.name });
@@ -71,11 +71,7 @@ export async function resolveReference(
 }
 
 /** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
-async function recordWith(
-  parts: DeskParts,
-  { table, text, field }: GivenName,
-  person: Person,
-): Promise<Result<Reference, ServicenowFailure>> {
+async function recordWith(parts: DeskParts, { table, text, field }: GivenName, person: Person): Answer<Reference> {
   const sysId = text.toLowerCase();
   const fields = [...namingFields(table), "number", "user_name", "active"];
   const found = await parts.tableApi.row(table, sysId, person, fields);
@@ -100,7 +96,7 @@ export async function resolveList(
   parts: DeskParts,
   { text, ...name }: GivenName,
   person: Person,
-): Promise<Result<{ readonly stored: string; readonly shown: string }, ServicenowFailure>> {
+): Answer<{ readonly stored: string; readonly shown: string }> {
   const all: Reference[] = [];
   for (const part of text.split(/\s*[,|]\s*/)) {
     const found = await resolveReference(parts, { ...name, text: part }, person);
@@ -114,10 +110,7 @@ export async function resolveList(
 }
 
 /** The groups of the person who calls. */
-export function myGroups(
-  { tableApi, remember }: DeskParts,
-  person: Person,
-): Promise<Result<readonly Reference[], ServicenowFailure>> {
+export function myGroups({ tableApi, remember }: DeskParts, person: Person): Answer<readonly Reference[]> {
   return remember(person, ["my groups"], async () => {
     const request = { query: `user=${person.account.sysId}`, fields: ["group"] };
     const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 }, person);
@@ -145,11 +138,7 @@ export async function delegatorsOf(parts: DeskParts, person: Person): Promise<re
   ).map((row) => ({ sysId: storedValue(row, "user"), name: oneLine(displayValue(row, "user")) }));
 }
 
-async function lookUp(
-  parts: DeskParts,
-  { table, text, field }: GivenName,
-  person: Person,
-): Promise<Result<Reference, ServicenowFailure>> {
+async function lookUp(parts: DeskParts, { table, text, field }: GivenName, person: Person): Answer<Reference> {
   const value = toQueryValue(text);
   if (!value.ok) return invalidInput(`${field} ${value.error}`);
   const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
@@ -262,7 +251,7 @@ export async function findRecord(
   name: RecordName,
   person: Person,
   { fields, writing = false }: { readonly fields?: readonly string[] | undefined; readonly writing?: boolean } = {},
-): Promise<Result<FoundRecord, ServicenowFailure>> {
+): Answer<FoundRecord> {
   const located = locate(parts, name, person);
   if (!located.ok) return located;
   const { by } = located.value;
@@ -286,7 +275,7 @@ export function locate(
   { access, instance }: DeskParts,
   { id, table }: RecordName,
   { account }: Person,
-): Result<Locator, ServicenowFailure> {
+): Outcome<Locator> {
   const text = id.trim();
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
@@ -329,7 +318,7 @@ function hasNumbers(table: string): boolean {
 }
 
 /** `/incident.do?sys_id=…`, the same inside `nav_to.do?uri=…`, `/now/nav/ui/…`, and an article's page. */
-function locateLink(text: string, origin: string): Result<Locator, ServicenowFailure> {
+function locateLink(text: string, origin: string): Outcome<Locator> {
   const url = URL.parse(text);
   if (url === null || url.origin !== origin) return invalidInput("the link leads to another host than the instance");
   const inner = decodeSafely(url.searchParams.get("uri") ?? url.pathname + url.search);
@@ -359,7 +348,7 @@ async function read(
   { table, by, value }: Locator,
   person: Person,
   fields: readonly string[] | undefined,
-): Promise<Result<FoundRecord, ServicenowFailure>> {
+): Answer<FoundRecord> {
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
   const { tableApi, access } = parts;
   if (by === "number") {

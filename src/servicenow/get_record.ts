@@ -1,7 +1,7 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput } from "./failure.ts";
 import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { JournalEntry, RecordFields, RecordName, RecordView } from "./answers.ts";
 import { readAnswers } from "./catalog_item.ts";
@@ -25,7 +25,7 @@ async function readJournal(
   { tableApi }: DeskParts,
   { sysId, record }: { readonly sysId: string; readonly record: RecordFields },
   person: Person,
-): Promise<Result<readonly JournalEntry[], ServicenowFailure>> {
+): Answer<readonly JournalEntry[]> {
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
   const found = await tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }, person);
@@ -59,7 +59,7 @@ export async function getRecord(
   parts: DeskParts,
   { id, table, fields, include = [] }: RecordViewRequest,
   person: Person,
-): Promise<Result<RecordView, ServicenowFailure>> {
+): Answer<RecordView> {
   if (include.length > maxIncluded) return invalidInput(`include: at most ${maxIncluded}`);
   const found = await findRecord(parts, { id, table }, person);
   if (!found.ok) return found;
@@ -115,7 +115,7 @@ async function completeView(
     readonly useful: readonly string[];
   },
   person: Person,
-): Promise<Result<RecordView, ServicenowFailure>> {
+): Answer<RecordView> {
   let whole = view;
   for (const kind of new Set([...include, ...useful])) {
     if (kind === "journal") {

@@ -6,11 +6,11 @@ import * as z from "zod";
 import { hashSecret, matchesHash, randomSecret } from "../lib/random_secret.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock } from "../lib/time.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer, ServicenowFailure } from "./failure.ts";
 import { instanceUrl, type ServicenowInstance } from "./transport.ts";
 import { type InstanceAccount, linkKey } from "./link_store.ts";
 import type { ServicenowLinks } from "./links.ts";
@@ -25,7 +25,7 @@ interface LinkFlowOptions {
   readonly secrets: SecretBox;
   readonly links: ServicenowLinks;
   readonly tokenEndpoint: TokenEndpoint;
-  readonly whoAmI: (accessToken: string, signal: AbortSignal) => Promise<Result<InstanceAccount, ServicenowFailure>>;
+  readonly whoAmI: (accessToken: string, signal: AbortSignal) => Answer<InstanceAccount>;
   readonly clock: Clock;
 }
 

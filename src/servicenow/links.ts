@@ -3,9 +3,9 @@ import * as z from "zod";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock, Pause } from "../lib/time.ts";
 import type { Batch, Storage, StorageKey, VersionCheck } from "../storage/mod.ts";
-import { type ServicenowFailure, type UnavailableCause, unavailableCauses } from "./failure.ts";
+import { type Answer, type Outcome, type UnavailableCause, unavailableCauses } from "./failure.ts";
 import type { Log } from "../lib/log.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import { type InstanceAccount, type LinkSecrets, type LinkStore, noRefreshToken } from "./link_store.ts";
 import type { InstanceTokens, TokenEndpoint } from "./token_endpoint.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
@@ -92,9 +92,9 @@ interface RefreshOptions {
 type RefreshLink = (
   subject: string,
   refused: string | undefined,
-) => Promise<Result<LinkSecrets, ServicenowFailure>>;
+) => Answer<LinkSecrets>;
 
-type Step = Result<LinkSecrets, ServicenowFailure> | "again";
+type Step = Outcome<LinkSecrets> | "again";
 
 /** After this long another server may take over a refresh. Longer than a request to the token endpoint takes. */
 const refreshLockMs = 30_000;
@@ -229,7 +229,7 @@ export interface ServicenowLinks {
   access(
     subject: string,
     options: { readonly signal: AbortSignal; readonly refused?: string },
-  ): Promise<Result<LinkedAccess, ServicenowFailure>>;
+  ): Answer<LinkedAccess>;
   /** Deletes the link and revokes its tokens at the instance; whether there was one. */
   unlink(subject: string): Promise<boolean>;
 }
@@ -287,11 +287,8 @@ function toAccess({ accessToken, account }: LinkSecrets): LinkedAccess {
 }
 
 /** Stops waiting when the caller is gone. */
-function untilAborted<T>(
-  work: Promise<Result<T, ServicenowFailure>>,
-  signal: AbortSignal,
-): Promise<Result<T, ServicenowFailure>> {
-  const { promise: aborted, resolve } = Promise.withResolvers<Result<T, ServicenowFailure>>();
+function untilAborted<T>(work: Answer<T>, signal: AbortSignal): Answer<T> {
+  const { promise: aborted, resolve } = Promise.withResolvers<Outcome<T>>();
   const stop = (): void => resolve(failure({ reason: "cancelled" }));
   if (signal.aborted) stop();
   else signal.addEventListener("abort", stop, { once: true });
@@ -332,11 +329,11 @@ export async function askWhoAmI(
   { transport, clock }: { readonly transport: Transport; readonly clock: Clock },
   accessToken: string,
   signal: AbortSignal,
-): Promise<Result<InstanceAccount, ServicenowFailure>> {
+): Answer<InstanceAccount> {
   const ask = async <Schema extends z.ZodType>(
     request: UpstreamRequest,
     schema: Schema,
-  ): Promise<Result<z.output<Schema>, ServicenowFailure>> => {
+  ): Answer<z.output<Schema>> => {
     const answer = await transport(request, { accessToken, signal });
     if (!answer.ok) return answer;
     const checked = checkStatus(answer.value, request, clock);

@@ -1,9 +1,9 @@
 /** Orders from the catalog: one item, a cart, or a record producer. What orders is sent once. */
 import * as z from "zod";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { type GivenValue, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput } from "./failure.ts";
 import { plainText, storedValue } from "./field_values.ts";
 import type { CatalogItem, OrderReport, RecordFields } from "./answers.ts";
 import { linkTo, shownValue } from "./search.ts";
@@ -35,8 +35,6 @@ interface OrderRequest extends Pick<OrderReport, "action" | "quantity" | "dryRun
   /** `name=value` lines, or a JSON object; `requested_for` names another person. */
   readonly answers?: string | undefined;
 }
-
-type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
 export async function orderFromCatalog(parts: DeskParts, request: OrderRequest, person: Person): Answer<OrderReport> {
   const { action, item: named, dryRun } = request;
@@ -143,12 +141,7 @@ async function post(
 }
 
 /** Number and link, and for a request its items, what they cost and who has to approve them. */
-async function report(
-  parts: DeskParts,
-  planned: OrderReport,
-  made: Ordered,
-  person: Person,
-): Answer<OrderReport> {
+async function report(parts: DeskParts, planned: OrderReport, made: Ordered, person: Person): Answer<OrderReport> {
   const { tableApi, access, instance } = parts;
   const sysId = made.request_id ?? made.sys_id ?? "";
   const table = /^[a-z][a-z0-9_]{1,79}$/.test(made.table ?? "") ? made.table ?? "sc_request" : "sc_request";

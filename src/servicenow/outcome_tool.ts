@@ -1,8 +1,7 @@
 /** What the ServiceNow tools share: who calls, parameters that say nothing, and failures in words. */
 import * as z from "zod";
-import type { Result } from "../lib/result.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer, ServicenowFailure } from "./failure.ts";
 import type { Caller } from "./calls.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 
@@ -87,7 +86,7 @@ export function toTextOutcome(lines: readonly string[], madeFrom = ""): ToolOutc
 /** An answer as lines of text, or its failure in words. */
 export async function answerWith<T>(
   servicenow: ServicenowRecords,
-  answer: Promise<Result<T, ServicenowFailure>>,
+  answer: Answer<T>,
   lines: (value: T) => readonly string[],
 ): Promise<ToolOutcome> {
   const found = await answer;

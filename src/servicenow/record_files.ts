@@ -1,8 +1,8 @@
 /** Files on records: listed, fetched and added under the person's rights. */
 import * as z from "zod";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { counted, invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, counted, invalidInput } from "./failure.ts";
 import type { Attachment, AttachmentContent, RecordName } from "./answers.ts";
 import { hasFixedFields } from "./table_access.ts";
 import { displayValue, oneLine, parseSysId } from "./field_values.ts";
@@ -25,8 +25,6 @@ const attachmentRecord = z.object({
   content_type: z.string(),
   size_bytes: z.coerce.number().int().nonnegative(),
 });
-
-type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
 export async function listFiles(
   { callAs }: DeskParts,

@@ -1,9 +1,9 @@
 /** Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs, files. */
 import * as z from "zod";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import type { RecordFields, RelatedRecords, ShownRecord } from "./answers.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput } from "./failure.ts";
 import { displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
 import { toShownRecord } from "./search.ts";
@@ -28,7 +28,7 @@ async function readOnCall(
   { callAs, tableApi, instance }: DeskParts,
   { sysId }: FoundRecord,
   person: Person,
-): Promise<Result<RelatedRecords | null, ServicenowFailure>> {
+): Answer<RelatedRecords | null> {
   const request = { path: "/api/now/on_call_rota/whoisoncall", query: { group_ids: sysId } };
   const parsed = await askJson(callAs, person, request, onShift);
   if (!parsed.ok) {
@@ -69,7 +69,7 @@ async function readHistory(
   parts: DeskParts,
   { table, sysId, record }: FoundRecord,
   person: Person,
-): Promise<Result<RelatedRecords, ServicenowFailure>> {
+): Answer<RelatedRecords> {
   for (const { table: history, of, at, by, texts } of histories) {
     const query = `${of}=${sysId}^ORDERBYDESC${at}`;
     const request = { query, fields: [of, at, by, ...texts], limit: maxChanges };
@@ -252,7 +252,7 @@ export async function readRelated(
   kind: string,
   found: FoundRecord,
   person: Person,
-): Promise<Result<RelatedRecords, ServicenowFailure>> {
+): Answer<RelatedRecords> {
   const { access, tableApi, instance } = parts;
   if (kind === "history") return await readHistory(parts, found, person);
   const queries = Object.hasOwn(kinds, kind)

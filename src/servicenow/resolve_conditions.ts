@@ -1,8 +1,8 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { knownTable, tableNameOf } from "./tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type Outcome } from "./failure.ts";
 import {
   choicesOfColumn,
   type ColumnChoices,
@@ -38,7 +38,7 @@ interface Comparison extends Pick<Condition, "value" | "listed"> {
 }
 
 /** A term, and the same in words. */
-type Term = Result<{ readonly term: string; readonly words: string }, ServicenowFailure>;
+type Term = Outcome<{ readonly term: string; readonly words: string }>;
 
 const encoded: Readonly<Record<Operator, string>> = {
   "=": "=",
@@ -61,7 +61,7 @@ export async function resolveConditions(
   columns: TableColumns,
   conditions: readonly Condition[],
   person: Person,
-): Promise<Result<ResolvedConditions, ServicenowFailure>> {
+): Answer<ResolvedConditions> {
   const terms: string[] = [];
   const understood: string[] = [];
   const checked: CheckedField[] = [];
@@ -90,7 +90,7 @@ async function resolveOne(
   columns: TableColumns,
   condition: Condition,
   person: Person,
-): Promise<Result<{ readonly term: string; readonly words: string; readonly path: string }, ServicenowFailure>> {
+): Answer<{ readonly term: string; readonly words: string; readonly path: string }> {
   const found = await findColumn(parts, columns, condition.field, person);
   if (!found.ok) return found;
   const { path, column, owner } = found.value;
@@ -141,10 +141,7 @@ async function conditionTerm(
 }
 
 /** Each of several alternatives, or the whole value where it is one. */
-async function alternatives<T>(
-  value: string,
-  resolve: (part: string) => Promise<Result<readonly T[], ServicenowFailure>>,
-): Promise<Result<readonly T[], ServicenowFailure>> {
+async function alternatives<T>(value: string, resolve: (part: string) => Answer<readonly T[]>): Answer<readonly T[]> {
   const whole = await resolve(value);
   const parts = value.split(/\s*(?:\||,|\bor\b)\s*/i).filter((part) => part !== "");
   if (whole.ok || parts.length < 2) return whole;
@@ -335,12 +332,7 @@ function booleanTerm(path: string, operator: Operator, value: string): Term {
 }
 
 /** One term for several values: any of them, or none of them. */
-function termsOf(
-  path: string,
-  operator: Operator,
-  values: readonly string[],
-  labels: readonly string[],
-): Term {
+function termsOf(path: string, operator: Operator, values: readonly string[], labels: readonly string[]): Term {
   const checked = values.map((value) => `${path}${encoded[operator]}${value}`);
   const isNegative = operator === "!=" || operator === "not contains";
   const term = isNegative ? checked.join("^") : anyOf(checked);

@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { maxTextCharacters, type RecordFields } from "./answers.ts";
 import { isPlatformField } from "./table_access.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type Outcome } from "./failure.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 import {
   choicesOfColumn,
@@ -106,7 +106,7 @@ export async function resolveValues(
   values: readonly GivenValue[],
   person: Person,
   record: RecordFields = {},
-): Promise<Result<readonly ResolvedValue[], ServicenowFailure>> {
+): Answer<readonly ResolvedValue[]> {
   const resolved: ResolvedValue[] = [];
   for (const [given, value, next] of values) {
     const column = await namedColumn(parts, columns, given, person);
@@ -125,10 +125,7 @@ export async function resolveValues(
 }
 
 /** `isText`: any text would be taken. */
-type Value = Result<
-  Pick<ResolvedValue, "stored" | "shown" | "doubt"> & { readonly isText?: boolean },
-  ServicenowFailure
->;
+type Value = Outcome<Pick<ResolvedValue, "stored" | "shown" | "doubt"> & { readonly isText?: boolean }>;
 type Choices = ColumnChoices["choices"];
 
 async function resolveValue(
@@ -194,7 +191,7 @@ async function listValue(
   const names = text.split(/\s*[,|]\s*/);
   const idsOf = (list: string): readonly string[] => list.split(/\s*,\s*/).filter((each) => each !== "");
   const now = idsOf(storedValue(record, field.field));
-  const resolve = async (sign: string): Promise<Result<readonly string[], ServicenowFailure>> => {
+  const resolve = async (sign: string): Answer<readonly string[]> => {
     const own = names.filter((name) => name.startsWith(sign)).map((name) => name.slice(sign.length).trim());
     const all = own.length === 0
       ? success({ stored: "" })

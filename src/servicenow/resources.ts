@@ -4,10 +4,10 @@
  */
 import * as z from "zod";
 import type { Prompt, PromptMessage, ResourceFamily, ToolContext } from "../mcp/mod.ts";
-import type { FailureWords, ServicenowFailure } from "./failure.ts";
+import type { Answer, FailureWords, Outcome, ServicenowFailure } from "./failure.ts";
 import type { RecordFields } from "./answers.ts";
 import { parseSysId, recordSchema, storedValue } from "./field_values.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import { personFields } from "./table_access.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
@@ -130,8 +130,6 @@ function errorText(words: FailureWords): string {
 
 // Reads single records and a user's own profile.
 
-type Answer = Promise<Result<Pick<FoundRecord, "sysId" | "fields">, ServicenowFailure>>;
-
 const catalogItem = z.record(z.string(), z.unknown());
 
 export function createRecordReader(
@@ -139,7 +137,11 @@ export function createRecordReader(
 ) {
   const tableApi = createTableApi({ callAs, instance, maxRecordBytes: maxReplyBytes }); // shown whole
 
-  const readTable = async (table: string, id: RecordId, caller: Caller): Answer => {
+  const readTable = async (
+    table: string,
+    id: RecordId,
+    caller: Caller,
+  ): Answer<Pick<FoundRecord, "sysId" | "fields">> => {
     if (id.by === "sys_id") {
       const record = await tableApi.row(table, id.value, caller);
       return record.ok ? success({ sysId: id.value, fields: record.value }) : record;
@@ -154,7 +156,7 @@ export function createRecordReader(
       : success({ sysId: storedValue(fields, "sys_id"), fields });
   };
 
-  const readCatalogItem = async (sysId: string, caller: Caller): Answer => {
+  const readCatalogItem = async (sysId: string, caller: Caller): Answer<Pick<FoundRecord, "sysId" | "fields">> => {
     const request = { path: `/api/sn_sc/servicecatalog/items/${sysId}`, notFoundStatus: 400 };
     const fields = await askJson(callAs, caller, request, catalogItem);
     return fields.ok ? success({ sysId, fields: fields.value }) : fields;
@@ -162,7 +164,7 @@ export function createRecordReader(
 
   return {
     /** `text` is a sys_id or a number, checked before any call. */
-    async read(kind: RecordKind, text: string, caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>> {
+    async read(kind: RecordKind, text: string, caller: Caller): Answer<FoundRecord> {
       const id = parseRecordId(tables[kind], text);
       if (!id.ok) return id;
       const { table, pagePath } = tables[kind];
@@ -171,7 +173,7 @@ export function createRecordReader(
       if (!found.ok) return found;
       return success({ ...found.value, selfLink: instance.origin + pagePath(found.value.sysId) });
     },
-    async me(caller: Caller): Promise<Result<FoundRecord, ServicenowFailure>> {
+    async me(caller: Caller): Answer<FoundRecord> {
       const form = { ...readableForm, sysparm_fields: personFields.join(",") };
       let sysId = "";
       const answer = await callAs(caller, (account) => {
@@ -283,7 +285,7 @@ type RecordId =
   | { readonly by: "number"; readonly value: string };
 
 /** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
-function parseRecordId({ numberPrefix }: TableDefinition, text: string): Result<RecordId, ServicenowFailure> {
+function parseRecordId({ numberPrefix }: TableDefinition, text: string): Outcome<RecordId> {
   const sysId = parseSysId(text);
   if (sysId.ok) return success({ by: "sys_id", value: sysId.value });
   if (numberPrefix === null) return sysId;

@@ -1,9 +1,9 @@
 /** Finds records by words and conditions. A page is filled although the instance hides rows after it has cut the page. */
 import * as z from "zod";
-import { type Result, success } from "../lib/result.ts";
+import { success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, type Person, type ReadingPlace, readOn } from "./table_api.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { type Answer, invalidInput, type Outcome, type ServicenowFailure } from "./failure.ts";
 import { maxSearchResults, type RecordFields, type ShownRecord } from "./answers.ts";
 import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
@@ -38,7 +38,7 @@ export async function select(
   parts: DeskParts,
   { table: named, words, where }: RecordsWanted,
   person: Person,
-): Promise<Result<Selection, ServicenowFailure>> {
+): Answer<Selection> {
   const { access } = parts;
   const table = access.readable(named);
   if (!table.ok) return table;
@@ -117,14 +117,14 @@ export function ignoredCondition(
 /** Runs `read` with the selection; where the instance refuses to look into other tables, with the narrower one. */
 export async function readSelection<T>(
   { narrower, ...whole }: Selection,
-  read: (selection: Selection) => Promise<Result<T, ServicenowFailure>>,
-): Promise<Result<T, ServicenowFailure>> {
+  read: (selection: Selection) => Answer<T>,
+): Answer<T> {
   const answer = await read(whole);
   return !answer.ok && answer.error.reason === "forbidden" && narrower !== undefined ? await read(narrower) : answer;
 }
 
 /** The words, each as a value of a query. */
-function parseWords(text: string): Result<readonly string[], ServicenowFailure> {
+function parseWords(text: string): Outcome<readonly string[]> {
   const words = text.replace(/["“”„«»]/g, " ").split(/\s+/).filter((word) => word !== "" && word !== "AND");
   const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
   if (operator !== undefined) {
@@ -143,11 +143,7 @@ function parseWords(text: string): Result<readonly string[], ServicenowFailure> 
 }
 
 /** The fields in which words are looked for. */
-async function wordFields(
-  parts: DeskParts,
-  table: string,
-  person: Person,
-): Promise<Result<readonly string[], ServicenowFailure>> {
+async function wordFields(parts: DeskParts, table: string, person: Person): Answer<readonly string[]> {
   const known = knownTable(table);
   if (known?.name === table) return success(known.textFields);
   const columns = await columnsOf(parts, table, person);
@@ -279,7 +275,7 @@ async function searchArticles(
   parts: DeskParts,
   search: RecordSearch & { readonly words: string; readonly offset: number; readonly isLoose: boolean },
   person: Person,
-): Promise<Result<RecordPage, ServicenowFailure>> {
+): Answer<RecordPage> {
   const { where, isLoose } = search;
   const words = parseWords(search.words);
   if (!words.ok) return words;
@@ -341,11 +337,7 @@ function parseCursor(cursor: string | undefined): ReadingPlace | null {
   return offset === "" ? null : { offset: Number(offset), skip: Number(skip), given: Number(given) };
 }
 
-export async function searchRecords(
-  parts: DeskParts,
-  asked: RecordSearch,
-  person: Person,
-): Promise<Result<RecordPage, ServicenowFailure>> {
+export async function searchRecords(parts: DeskParts, asked: RecordSearch, person: Person): Answer<RecordPage> {
   const search: RecordSearch = await withConditions(
     parts,
     { ...asked, limit: Math.min(asked.limit, maxSearchResults) },
@@ -396,7 +388,7 @@ async function readPage(
     readonly start: ReadingPlace;
   },
   person: Person,
-): Promise<Result<RecordPage, ServicenowFailure>> {
+): Answer<RecordPage> {
   const { table, query, understood, checked } = selected;
   const request = {
     query: [query, ...order].filter((term) => term !== "").join("^"),
@@ -428,7 +420,7 @@ export async function chosenFields(
   table: string,
   given: readonly string[] | undefined,
   person: Person,
-): Promise<Result<readonly string[], ServicenowFailure>> {
+): Answer<readonly string[]> {
   const known = knownTable(table);
   if (given === undefined && known?.name === table) return success(known.summaryFields);
   const columns = await columnsOf(parts, table, person);
@@ -451,12 +443,7 @@ export async function chosenFields(
   return success(paths);
 }
 
-async function orderOf(
-  parts: DeskParts,
-  table: string,
-  orderBy: string,
-  person: Person,
-): Promise<Result<readonly string[], ServicenowFailure>> {
+async function orderOf(parts: DeskParts, table: string, orderBy: string, person: Person): Answer<readonly string[]> {
   if (orderBy === "") return success(["ORDERBYDESCsys_updated_on"]);
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;

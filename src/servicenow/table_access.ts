@@ -1,8 +1,8 @@
 /** Which tables agents may use: those that the operator names, people and groups to look up, and never a refused one. */
 import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
-import { type Result, success } from "../lib/result.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { success } from "../lib/result.ts";
+import { invalidInput, type Outcome } from "./failure.ts";
 import { isRefusedTable, knownTable, lookupTables, tableNameOf } from "./tables.ts";
 
 /** Tables whose rows belong to tables that extend them: only rows of allowed ones are read through them. */
@@ -15,8 +15,8 @@ const aboutTasks: ReadonlyMap<string, string> = new Map([["sysapproval_approver"
 
 export interface TableAccess {
   /** The table that `text` names, if it may be read; else a failure that names those that may. */
-  readable(text: string): Result<string, ServicenowFailure>;
-  writable(text: string): Result<string, ServicenowFailure>;
+  readable(text: string): Outcome<string>;
+  writable(text: string): Outcome<string>;
   mayRead(table: string): boolean;
   /** The classes to which rows of a base table are narrowed; `null` where the table is its own class. */
   classesOf(table: string): readonly string[] | null;
@@ -42,7 +42,7 @@ export function createTableAccess(listed: readonly string[]): TableAccess {
     !isRefusedTable(table) && isListed(table) && !lookupTables.includes(table) && !baseTables.has(table);
   const names = [...named, ...starts.map((start) => `${start}*`), ...(tasks.length > 0 ? ["task"] : [])];
 
-  const choose = (text: string, may: (table: string) => boolean, verb: string): Result<string, ServicenowFailure> => {
+  const choose = (text: string, may: (table: string) => boolean, verb: string): Outcome<string> => {
     const table = tableNameOf(text);
     if (may(table)) return success(table);
     const nearest = closestWord(table, [...named, ...lookupTables].filter(may).filter(maySuggestPlace));

@@ -1,9 +1,9 @@
 /** The Table API: rows of one table, read and written in a person's own name. */
 import * as z from "zod";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer } from "./failure.ts";
 import { isStoredSysId, recordSchema, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./answers.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
@@ -59,8 +59,6 @@ interface Rows {
 const maxShownRecordBytes = 8_388_608;
 /** Rows that are looked at where the first is hidden: versions of one article. */
 const maxHiddenFirst = 20;
-
-type Answer<T> = Promise<Result<T, ServicenowFailure>>;
 
 interface TableApi {
   rows(table: string, request: RowsRequest, caller: Caller): Answer<Rows>;
@@ -160,8 +158,8 @@ export interface Person extends Caller {
 type Remember = <T>(
   person: Person,
   name: readonly string[],
-  load: () => Promise<Result<T, ServicenowFailure>>,
-) => Promise<Result<T, ServicenowFailure>>;
+  load: () => Answer<T>,
+) => Answer<T>;
 
 /** Failures are not kept. `clock` is read for differences only. */
 export function createPersonCache(clock: Clock): Remember {
@@ -174,7 +172,7 @@ export function createPersonCache(clock: Clock): Remember {
   return async <T>(
     { subject, account }: Person,
     name: readonly string[],
-    load: () => Promise<Result<T, ServicenowFailure>>,
+    load: () => Answer<T>,
   ) => {
     const key = JSON.stringify([subject, account.sysId, ...name]);
     const kept = entries.get(key);
@@ -260,7 +258,7 @@ export async function readOn(
     readonly firstChunk?: number;
   },
   person: Person,
-): Promise<Result<RowsRead, ServicenowFailure>> {
+): Answer<RowsRead> {
   const found: RecordFields[] = [];
   let { offset, skip, given } = start;
   let chunk = firstChunk + skip;

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { declaredLength, readBounded } from "../lib/request_text.ts";
 import type { Clock, Pause } from "../lib/time.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer, Outcome, ServicenowFailure } from "./failure.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 
 /** An instance by its origin, such as `https://example.service-now.com`. */
@@ -88,7 +88,7 @@ export class CutFile extends Error {
 export type Transport = (
   request: UpstreamRequest,
   options: { readonly accessToken: string | null; readonly signal: AbortSignal },
-) => Promise<Result<UpstreamReply, ServicenowFailure>>;
+) => Answer<UpstreamReply>;
 
 /** One request, to the end of its answer. */
 const requestTimeoutMs = 10_000;
@@ -156,7 +156,7 @@ function isPage({ status, headers }: Response, { accept }: UpstreamRequest): boo
 function unavailable(
   because: Extract<ServicenowFailure, { reason: "unavailable" }>["because"],
   { method }: UpstreamRequest,
-): Result<never, ServicenowFailure> {
+): Outcome<never> {
   return failure({ reason: "unavailable", because, ...(method === "GET" ? {} : { uncertain: true }) });
 }
 
@@ -260,10 +260,7 @@ export function checkStatus(
   }
 }
 
-export function parseResult<Schema extends z.ZodType>(
-  reply: UpstreamReply,
-  schema: Schema,
-): Result<z.output<Schema>, ServicenowFailure> {
+export function parseResult<Schema extends z.ZodType>(reply: UpstreamReply, schema: Schema): Outcome<z.output<Schema>> {
   const body = parseJsonBytes(reply.bytes);
   const envelope = isObject(body) ? body : {};
   // A query that runs too long is answered with 200, the records found so far, and an error.
@@ -313,9 +310,7 @@ const maxReadAttempts = 3;
 const maxRetryAfterSeconds = 3;
 const firstRetryDelayMs = 250;
 
-export function createSend(
-  { transport, clock, random, pause, retryDelayMs = firstRetryDelayMs }: SendOptions,
-): Send {
+export function createSend({ transport, clock, random, pause, retryDelayMs = firstRetryDelayMs }: SendOptions): Send {
   return async (request, { accessToken, signal }) => {
     const attempts = request.method === "GET" ? maxReadAttempts : 1;
     for (let attempt = 1;; attempt++) {

@@ -5,8 +5,8 @@ import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordNam
 import { choicesOfColumn, listChoices } from "./choices.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
 import { type GivenValue, parseValueLines, type ResolvedValue, resolveValues } from "./resolve_values.ts";
-import { failure, type Result, success } from "../lib/result.ts";
-import { invalidInput, type ServicenowFailure } from "./failure.ts";
+import { failure, success } from "../lib/result.ts";
+import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { shownValue } from "./search.ts";
 import { finishedReport, plannedReport } from "./change_report.ts";
@@ -63,8 +63,6 @@ async function choicesOfMissing(
   return text;
 }
 
-type Answer = Promise<Result<ChangeReport, ServicenowFailure>>;
-
 /** `dryRun`: say what would be sent, and send nothing. */
 interface UpdateRequest extends RecordName {
   readonly dryRun: boolean;
@@ -78,7 +76,7 @@ export async function updateRecord(
   parts: DeskParts,
   { id, table, values: text, ifVersion, dryRun }: UpdateRequest,
   person: Person,
-): Answer {
+): Answer<ChangeReport> {
   const given = parseValueLines(text, "values");
   if (!given.ok) return invalidInput(given.error);
   if (given.value.length === 0) return invalidInput("values must name at least one field");
@@ -112,7 +110,7 @@ async function writeChange(
     readonly dryRun: boolean;
   },
   person: Person,
-): Answer {
+): Answer<ChangeReport> {
   const { table, sysId, record: before } = found;
   const columns = await columnsOf(parts, table, person);
   if (!columns.ok) return columns;
@@ -188,7 +186,7 @@ export async function createRecord(
     readonly from?: string | undefined;
   },
   person: Person,
-): Answer {
+): Answer<ChangeReport> {
   const table = parts.access.writable(named);
   if (!table.ok) return table;
   const given = parseValueLines(text, "values");
@@ -279,7 +277,7 @@ export async function addNote(
     readonly text: string;
   },
   person: Person,
-): Promise<Result<ChangeReport, ServicenowFailure>> {
+): Answer<ChangeReport> {
   if (text.trim() === "") return invalidInput("text must not be empty");
   if (text.length > maxTextCharacters) return invalidInput(`text must have at most ${maxTextCharacters} characters`);
   const found = await findRecord(parts, { id, table }, person, { writing: true });

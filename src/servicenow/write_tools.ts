@@ -3,7 +3,7 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 import { shortened } from "./change_report.ts";
-import type { ServicenowFailure } from "./failure.ts";
+import type { Answer } from "./failure.ts";
 import { oneLine } from "./field_values.ts";
 import type { ChangeReport, FieldChange, OrderReport } from "./answers.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
@@ -75,7 +75,7 @@ function reportLines(report: ChangeReport): readonly string[] {
 /** The lines of a change to a record; one of which the instance took nothing is a failure. */
 async function answerWithReport(
   servicenow: ServicenowRecords,
-  answer: Promise<Result<ChangeReport, ServicenowFailure>>,
+  answer: Answer<ChangeReport>,
   reader: Reader,
 ): Promise<ToolOutcome> {
   const made = await answer;
