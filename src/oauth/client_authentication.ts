@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, type JWTPayload, jwtVerify } from "@panva/jose";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { Clock } from "../lib/time.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { parsePublicJwks, type PublicJwks } from "./signing_keys.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
@@ -15,6 +15,15 @@ import type { Parameters } from "./request_body.ts";
 import type { RefusalReason } from "./refusal.ts";
 
 // Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri.
+
+interface AuthenticationOptions {
+  readonly issuer: string;
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly timers: Pick<Timers, "elapsed">;
+  readonly fetchDocument?: FetchDocument;
+  readonly directory: ClientDirectory;
+}
 
 /** Looks the keys of a client up. `anew` asks for them again, because the known ones did not fit. */
 type KeysOfClient = (
@@ -36,13 +45,8 @@ interface KeySet {
   readonly seenAt: number;
 }
 
-export function createClientKeys(options: {
-  /** Only differences are used. */
-  readonly clock: Clock;
-  readonly fetchDocument: FetchDocument | undefined;
-  readonly directory: ClientDirectory;
-}): KeysOfClient {
-  const { clock, fetchDocument, directory } = options;
+function createClientKeys({ timers, fetchDocument, directory }: AuthenticationOptions): KeysOfClient {
+  const { elapsed: clock } = timers;
   const sets = boundedMap<string, KeySet>(maxKeySets);
 
   const fetchKeys = async (uri: string, anew: boolean, asker: string): Promise<PublicJwks | null> => {
@@ -112,14 +116,10 @@ function clientIdOfAssertion(assertion: string): string | null {
   }
 }
 
-/** Builds the verifier. `audiences` are the issuer and the URLs of the endpoints that take assertions. */
-export function createAssertionVerifier(options: {
-  readonly storage: Storage;
-  readonly clock: Clock;
-  readonly audiences: readonly string[];
-  readonly keysOf: KeysOfClient;
-}): AssertionVerifier {
-  const { storage, clock, audiences, keysOf } = options;
+function createAssertionVerifier(options: AuthenticationOptions): AssertionVerifier {
+  const { issuer, storage, clock } = options;
+  const keysOf = createClientKeys(options);
+  const audiences = [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)];
 
   const verify = async (client: Client, assertion: string, jwks: PublicJwks): Promise<JWTPayload | null> => {
     try {
@@ -127,7 +127,7 @@ export function createAssertionVerifier(options: {
         algorithms: [...assertionAlgorithms],
         issuer: client.id, // RFC 7523 §3 rule 1
         subject: client.id, // rule 2
-        audience: [...audiences], // rule 3
+        audience: audiences, // rule 3: the issuer, or an endpoint that takes assertions
         requiredClaims: ["exp", "jti"], // rules 4 and 7
         currentDate: new Date(clock()),
         clockTolerance: clockToleranceSeconds,
@@ -196,19 +196,15 @@ export type ClientAuthenticator = (
   address: string,
 ) => Promise<Result<Client, RefusalReason>>;
 
-/** Builds the authenticator over a way to look clients up and one to check assertions. */
-export function createClientAuthenticator(options: {
-  readonly findClient: ClientDirectory["find"];
-  readonly verifyAssertion: AssertionVerifier;
-  readonly clock: Clock;
-}): ClientAuthenticator {
-  const { findClient, verifyAssertion, clock } = options;
+export function createClientAuthenticator(options: AuthenticationOptions): ClientAuthenticator {
+  const { clock, directory } = options;
+  const verifyAssertion = createAssertionVerifier(options);
   return async (request, parameters, address) => {
     const read = readCredentials(request, parameters);
     if (!read.ok) return read;
     const credentials = read.value;
     const asker = addressKey(address);
-    const client = await findClient(credentials.clientId, asker);
+    const client = await directory.find(credentials.clientId, asker);
     if (client === null) return failure("unknown_client");
     switch (credentials.method) {
       case "none":

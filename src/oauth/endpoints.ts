@@ -5,9 +5,7 @@ import { type Browsers, createBrowsers } from "./browser_sessions.ts";
 import {
   assertionAlgorithms,
   checkSecret,
-  createAssertionVerifier,
   createClientAuthenticator,
-  createClientKeys,
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/random_secret.ts";
@@ -18,14 +16,7 @@ import type { Endpoint } from "../lib/endpoint.ts";
 import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
-import {
-  createAuthorizationCodeGrant,
-  createClientCredentialsGrant,
-  createRefreshTokenGrant,
-  createTokenEndpoint,
-  type GrantType,
-  type GrantTypeName,
-} from "./token.ts";
+import { createTokenEndpoint, grantTypeNames } from "./token.ts";
 import { type Administration, createAdministration, createVisits, type Visits } from "./for_console.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import type { ClientDirectory } from "./client_directory.ts";
@@ -112,7 +103,6 @@ function createMetadataEndpoint(
     AuthorizationServerOptions,
     "issuer" | "registration" | "fetchDocument" | "scopes"
   >,
-  grantTypes: readonly GrantTypeName[],
 ): Endpoint {
   const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
   const clientAuthentication = ["none", ...provingMethods];
@@ -128,7 +118,7 @@ function createMetadataEndpoint(
     scopes_supported: scopes,
     response_types_supported: ["code"],
     response_modes_supported: ["query"],
-    grant_types_supported: grantTypes,
+    grant_types_supported: grantTypeNames,
     token_endpoint_auth_methods_supported: clientAuthentication,
     token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
     revocation_endpoint_auth_methods_supported: clientAuthentication,
@@ -185,22 +175,12 @@ interface SharedParts extends AuthorizationServerOptions {
 }
 
 export function createEndpoints(options: SharedParts): Endpoints {
-  const { issuer, resource, storage, clock, timers, users, signingKeys, accessTokens, directory, isLiveToken } =
-    options;
+  const { issuer, resource, storage, clock, users, signingKeys, accessTokens, directory, isLiveToken } = options;
   const isAcceptedResource = createResourceCheck([resource, ...options.resourceAliases]);
   const browsers = createBrowsers({ issuer, storage, users, clock });
   const passwords = createPasswordHasher();
   const throttle = createPasswordThrottle(options);
-  const authenticateClient = createClientAuthenticator({
-    findClient: directory.find,
-    clock,
-    verifyAssertion: createAssertionVerifier({
-      storage,
-      clock,
-      audiences: [issuer, ...["token", "revoke", "introspect"].map((name) => `${issuer}/oauth/${name}`)],
-      keysOf: createClientKeys({ clock: timers.elapsed, fetchDocument: options.fetchDocument, directory }),
-    }),
-  });
+  const authenticateClient = createClientAuthenticator(options);
   const { servicenow } = options;
   const interaction = {
     ...options,
@@ -208,20 +188,13 @@ export function createEndpoints(options: SharedParts): Endpoints {
     findClient: (id: string) => directory.find(id, "pages"),
     ...(servicenow?.signsPeopleIn ? { signInElsewhere: signInAtInstance(servicenow.instance) } : {}),
   };
-  const grantTypeOptions = { ...options, isAcceptedResource };
-  const grantTypes: Partial<Record<GrantTypeName, GrantType>> = {
-    authorization_code: createAuthorizationCodeGrant(grantTypeOptions),
-    refresh_token: createRefreshTokenGrant(grantTypeOptions),
-    client_credentials: createClientCredentialsGrant(grantTypeOptions),
-  };
-  const grantTypeNames = Object.keys(grantTypes) as GrantTypeName[];
   const absent: Endpoint = () => new Response(null, { status: 404 }); // has no route
   return {
     named: {
-      metadata: createMetadataEndpoint(options, grantTypeNames),
+      metadata: createMetadataEndpoint(options),
       jwks: createJwksEndpoint(signingKeys),
       register: createRegisterEndpoint(options),
-      token: createTokenEndpoint({ ...options, authenticateClient, grantTypes }),
+      token: createTokenEndpoint({ ...options, authenticateClient, isAcceptedResource }),
       revoke: createRevokeEndpoint({ ...options, authenticateClient, accessTokens }),
       introspect: createIntrospectEndpoint({ ...options, authenticateClient, accessTokens, users, isLiveToken }),
       authorize: createAuthorizeEndpoint({

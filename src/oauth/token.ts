@@ -46,22 +46,30 @@ interface IssuedTokens {
 }
 
 /** One grant type: from an authenticated client's parameters to tokens. */
-export type GrantType = (
+type GrantType = (
   client: Client,
   parameters: Parameters,
   peer: Peer,
 ) => Promise<Result<IssuedTokens, RefusalReason>>;
 
-export type GrantTypeName = Client["grantTypes"][number];
+/** The grant types that this server has; each client is registered for some of them. */
+export const grantTypeNames: readonly Client["grantTypes"][number][] = [
+  "authorization_code",
+  "refresh_token",
+  "client_credentials",
+];
 
 export function createTokenEndpoint(
-  options: Pick<AuthorizationServerOptions, "secrets" | "log" | "limits" | "lifetimes" | "resource"> & {
+  options: GrantTypeOptions & Pick<AuthorizationServerOptions, "limits"> & {
     readonly authenticateClient: ClientAuthenticator;
-    readonly grantTypes: Readonly<Partial<Record<GrantTypeName, GrantType>>>;
   },
 ): Endpoint {
   const { secrets, log, limits, lifetimes, resource, authenticateClient } = options;
-  const grantTypes = new Map<string, GrantType>(Object.entries(options.grantTypes));
+  const grantTypes: ReadonlyMap<string, GrantType> = new Map([
+    ["authorization_code", createAuthorizationCodeGrant(options)],
+    ["refresh_token", createRefreshTokenGrant(options)],
+    ["client_credentials", createClientCredentialsGrant(options)],
+  ]);
   return async (request, peer) => {
     if (request.method !== "POST") return wrongMethod("POST"); // RFC 6749 §3.2
     const parameters = await readParameters(request, limits);
@@ -120,7 +128,7 @@ interface GrantTypeOptions
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 
-export function createAuthorizationCodeGrant(options: GrantTypeOptions): GrantType {
+function createAuthorizationCodeGrant(options: GrantTypeOptions): GrantType {
   const { storage, clock, log, users } = options;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
@@ -217,7 +225,7 @@ async function redeem(
 
 // The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made or approved.
 
-export function createClientCredentialsGrant(
+function createClientCredentialsGrant(
   { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeOptions,
 ): GrantType {
   return async (client, parameters) => {
@@ -257,7 +265,7 @@ export function createClientCredentialsGrant(
 
 // The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse.
 
-export function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
+function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
   const { storage, secrets, clock, agreedClock, log, lifetimes } = options;
   return (client, parameters, { address }) =>
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
