@@ -63,12 +63,6 @@ type AccessTokenProblem =
   | "wrong_audience"
   | "expired_token";
 
-/** Signs and verifies access tokens. Verification does not know about revocation. */
-export interface AccessTokens {
-  issue(grant: Grant, scopes: readonly string[]): Promise<{ readonly token: string; readonly expiresAt: number }>;
-  verify(token: string): Promise<Result<AccessTokenClaims, AccessTokenProblem>>;
-}
-
 const compactPattern = /^([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]+)\.([A-Za-z0-9_-]{86})$/;
 
 /** The parts that may be looked at before the signature is checked, or why there is nothing to check. */
@@ -89,17 +83,19 @@ function parseHeader(token: string): Result<{ kid: string }, AccessTokenProblem>
   return checked.success ? success(checked.data) : failure("foreign_token_header");
 }
 
-/** Access tokens of one issuer for one resource. */
+export type AccessTokens = ReturnType<typeof createAccessTokens>;
+
+/** Signs and verifies access tokens of one issuer for one resource. Verification does not know about revocation. */
 export function createAccessTokens(options: {
   readonly issuer: string;
   readonly resource: string;
   readonly lifetimeSeconds: number;
   readonly signingKeys: SigningKeys;
   readonly clock: Clock;
-}): AccessTokens {
+}) {
   const { issuer, resource, lifetimeSeconds, signingKeys, clock } = options;
   return {
-    async issue(grant, scopes) {
+    async issue(grant: Grant, scopes: readonly string[]) {
       const { kid, privateKey } = await signingKeys.current();
       const issuedAt = Math.floor(clock() / 1_000);
       const expiresAt = issuedAt + lifetimeSeconds;
@@ -111,7 +107,7 @@ export function createAccessTokens(options: {
         .sign(privateKey);
       return { token, expiresAt: expiresAt * 1_000 };
     },
-    async verify(token) {
+    async verify(token: string): Promise<Result<AccessTokenClaims, AccessTokenProblem>> {
       const header = parseHeader(token);
       if (!header.ok) return header;
       const key = await signingKeys.find(header.value.kid);
@@ -217,20 +213,6 @@ type TokenProblem =
   | "revoked_token"
   | "disabled_user";
 
-/** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
-export interface Verifier {
-  verify(token: string): Promise<Result<Principal, TokenProblem>>;
-  /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
-  verifyKey(key: string): Promise<Result<Principal, TokenProblem>>;
-  /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
-  isLive(principal: Principal): Promise<boolean>;
-  whyEnded(principal: Principal): Promise<"disabled_user" | "revoked_token">;
-  /** Tells when {@link Verifier.isLive} turns false. */
-  readonly watch: TokenWatch;
-  /** Moves whenever anything was stored: {@link Verifier.isLive} needs asking again only then. */
-  changeCount(): number | Promise<number>;
-}
-
 /**
  * Whether a verified access token is alive: not expired nor revoked, its grant still stored, and its user not disabled
  * or reset since.
@@ -246,6 +228,9 @@ export function createLivenessCheck(storage: Storage, users: UserDirectory, cloc
   };
 }
 
+export type Verifier = ReturnType<typeof createVerifier>;
+
+/** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */
 export function createVerifier(
   { storage, users, signingKeys, accessTokens, isLiveToken, log, timers }: {
     readonly storage: Storage;
@@ -256,7 +241,7 @@ export function createVerifier(
     readonly accessTokens: AccessTokens;
     readonly isLiveToken: LivenessCheck;
   },
-): Verifier {
+) {
   const isLive = async (principal: Principal): Promise<boolean> => {
     if (principal.clientId !== operatorClientId) {
       // A key that was withdrawn ends the tokens that were verified before, too.
@@ -266,7 +251,7 @@ export function createVerifier(
     const token = await operatorTokens.read(storage, principal.tokenId);
     return token !== null && await users.isLiveToken(token.value);
   };
-  const whyEnded: Verifier["whyEnded"] = async ({ subject }) =>
+  const whyEnded = async ({ subject }: Principal): Promise<"disabled_user" | "revoked_token"> =>
     await users.isDisabled(subject) ? "disabled_user" : "revoked_token";
   const whileLive = async (principal: Principal): Promise<Result<Principal, TokenProblem>> =>
     await isLive(principal) ? success(principal) : failure(await whyEnded(principal));
@@ -286,7 +271,7 @@ export function createVerifier(
     return await whileLive(principal);
   };
   return {
-    async verify(token) {
+    async verify(token: string): Promise<Result<Principal, TokenProblem>> {
       if (token.startsWith("pct_")) return await verifyOperatorToken(token);
       if (token.startsWith("pcr_")) return failure("refresh_token_as_bearer");
       const verified = await accessTokens.verify(token);
@@ -303,12 +288,16 @@ export function createVerifier(
       };
       return await whileLive(principal);
     },
-    async verifyKey(key) {
+    /** For an API key or a Basic password, which may be an operator's token alone: those of OAuth are bearer tokens. */
+    async verifyKey(key: string): Promise<Result<Principal, TokenProblem>> {
       return key.startsWith("pct_") ? await verifyOperatorToken(key) : failure("not_an_operator_token");
     },
+    /** Whether the token that gave this principal is still neither revoked nor cut off from its grant or user. */
     isLive,
     whyEnded,
+    /** Tells when `isLive` turns false. */
     watch: createTokenWatch({ storage, isLive, log, timers }),
+    /** Moves whenever anything was stored: `isLive` needs asking again only then. */
     changeCount: () => storage.changeCount(),
   };
 }

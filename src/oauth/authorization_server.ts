@@ -3,10 +3,9 @@ import { hashSecret, randomId } from "../lib/random_secret.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { createUserDirectory, type UserDirectory } from "./manage_users.ts";
 import { setUpCodes, unchanged } from "./records.ts";
-import { createAccessTokens, createLivenessCheck, createVerifier, type Verifier } from "./access_token.ts";
-import type { Administration, Visits } from "./for_console.ts";
+import { createAccessTokens, createLivenessCheck, createVerifier } from "./access_token.ts";
 import { createClientDirectory } from "./client_directory.ts";
-import type { CredentialKey, EndpointName, Endpoints } from "./endpoints.ts";
+import type { Endpoints } from "./endpoints.ts";
 import { createAgreedClock, systemTimers } from "../lib/time.ts";
 import type { Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
@@ -44,32 +43,13 @@ export interface AuthorizationRoute extends Route {
   readonly limit: "none" | "attempts" | "registrations";
 }
 
-/** The endpoints, and what the resource server and the router need. */
-export interface AuthorizationServer {
-  readonly routes: readonly AuthorizationRoute[];
-  readonly verifier: Verifier;
-  /** For the pages of the console. */
-  forConsole(): Promise<{ readonly visits: Visits; readonly administration: Administration }>;
-  /** Who holds the credential in a request, for rate limits. */
-  readonly credentialKey: CredentialKey;
-  /** A client's name and redirect hosts; `null` if it is unknown. */
-  describeClient(
-    clientId: string,
-  ): Promise<{ readonly name: string; readonly redirectHosts: readonly string[] } | null>;
-  /** Whether users can sign in. */
-  isSetUp(): Promise<boolean>;
-  /**
-   * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere. With
-   * `isShared`, one that another instance printed stays good.
-   */
-  issueSetUpLink(options?: { readonly isShared: boolean }): Promise<string | null>;
-}
+export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
 
 /**
  * Builds the authorization server of one issuer for one resource. The code of its endpoints is loaded at the first
  * request to one: calls need none of it, and a start does not wait for it.
  */
-export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
+export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const { issuer, resource, storage, clock, timers = systemTimers, lifetimes, servicenow } = options;
   const { agreedClock = createAgreedClock(clock, timers) } = options;
   const users = createUserDirectory(storage, options.ownerPasswordHash);
@@ -85,7 +65,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   const shared = { ...options, timers, agreedClock, users, signingKeys, accessTokens, directory, isLiveToken };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));
   const at = (
-    name: EndpointName,
+    name: keyof Endpoints["named"],
     paths: Route["paths"],
     { kind, limit }: Pick<AuthorizationRoute, "kind" | "limit">,
   ): AuthorizationRoute => ({
@@ -115,10 +95,14 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
         at("servicenowLink", ["/servicenow/link"], forUsers),
       ]),
     ],
+    /** For the pages of the console. */
     forConsole: load,
+    /** For the resource server's guard. */
     verifier: createVerifier({ ...options, timers, users, signingKeys, accessTokens, isLiveToken }),
-    credentialKey: async (request) => await (await load()).credentialKey(request),
-    async describeClient(clientId) {
+    /** Who holds the credential in a request, for rate limits. */
+    credentialKey: async (request: Request): Promise<string | null> => await (await load()).credentialKey(request),
+    /** A client's name and redirect hosts; `null` if it is unknown. */
+    async describeClient(clientId: string) {
       const client = await directory.find(clientId, "tokens");
       if (client === null) return null;
       return {
@@ -126,8 +110,13 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
         redirectHosts: client.redirectUris.flatMap((uri) => URL.parse(uri)?.hostname ?? []),
       };
     },
-    isSetUp: async () => servicenow?.signsPeopleIn === true || await users.hasOwner(),
-    issueSetUpLink: ({ isShared } = { isShared: false }) =>
+    /** Whether users can sign in. */
+    isSetUp: async (): Promise<boolean> => servicenow?.signsPeopleIn === true || await users.hasOwner(),
+    /**
+     * The one-time set-up URL for the console; `null` when there is an owner, or users sign in elsewhere. With
+     * `isShared`, one that another instance printed stays good.
+     */
+    issueSetUpLink: ({ isShared } = { isShared: false }): Promise<string | null> =>
       servicenow?.signsPeopleIn ? Promise.resolve(null) : issueSetUpLink({ ...options, users }, isShared),
   };
 }

@@ -30,40 +30,32 @@ const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object(
 
 // The cookies: some tie pages to the browser they were sent to, one is the signed-in session.
 
-/** Reads and writes the cookies of one installation. */
-interface Cookies {
-  /** Hashes of the browser's cookies, the lasting one first. */
-  readBrowsers(request: Request): readonly string[];
-  readSession(request: Request): string | null;
-  /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
-  setBrowser(value: string, tabMaxAgeSeconds: number): readonly string[];
-  setSession(value: string, maxAgeSeconds: number): string;
-  clearSession(): string;
-}
-
 const browserMaxAgeSeconds = 31_536_000;
 const maxBrowserCookies = 8;
 
 /** `__Host-` and Secure where the issuer is https (RFC 6265bis §4.1.3.2); plain http happens on loopback only. */
-function createCookies(issuer: string): Cookies {
+function createCookies(issuer: string) {
   const secure = issuer.startsWith("https:");
   const prefix = secure ? "__Host-" : "";
   const browserName = `${prefix}portcullis-browser`;
   const sessionName = `${prefix}portcullis-session`;
   const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
   return {
-    readBrowsers(request) {
+    /** Hashes of the browser's cookies, the lasting one first. */
+    readBrowsers(request: Request): readonly string[] {
       const tabs = readCookies(request, (name) => name.startsWith(`${browserName}-`));
       const values = [...readCookies(request, (name) => name === browserName), ...tabs];
       return [...new Set(values)].slice(0, maxBrowserCookies);
     },
-    readSession: (request) => readCookies(request, (name) => name === sessionName)[0] ?? null,
-    setBrowser: (value, tabMaxAgeSeconds) => [
+    readSession: (request: Request): string | null => readCookies(request, (name) => name === sessionName)[0] ?? null,
+    /** The lasting cookie, and one beside it for a while: two tabs that open at once each replace the lasting one. */
+    setBrowser: (value: string, tabMaxAgeSeconds: number): readonly string[] => [
       `${browserName}=${value}; Max-Age=${browserMaxAgeSeconds}; ${attributes}`,
       `${browserName}-${tabNameOf(value)}=${value}; Max-Age=${tabMaxAgeSeconds}; ${attributes}`,
     ],
-    setSession: (value, maxAgeSeconds) => `${sessionName}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`,
-    clearSession: () => `${sessionName}=; Max-Age=0; ${attributes}`,
+    setSession: (value: string, maxAgeSeconds: number): string =>
+      `${sessionName}=${value}; Max-Age=${maxAgeSeconds}; ${attributes}`,
+    clearSession: (): string => `${sessionName}=; Max-Age=0; ${attributes}`,
   };
 }
 
@@ -106,37 +98,15 @@ export interface SignedIn {
   readonly signedInAt: number;
 }
 
-/** The browsers of one installation. */
-export interface Browsers {
-  /**
-   * On plain http, which is loopback, cookies go to every port of the host: the callback of a native client, or any
-   * other local program that a page links to, receives the session cookie. So sessions are short there, and end with
-   * each decision.
-   */
-  readonly cookiesReachOtherPorts: boolean;
-  /** The browser of a request, given a cookie if it has none yet. */
-  identify(request: Request): Browser;
-  /** Whether this user signed in there before. */
-  isKnown(browser: Browser, userId: string): Promise<boolean>;
-  isKnownToAnyone(browser: Browser): Promise<boolean>;
-  /** From here on the browser is known, as if this user had signed in there. */
-  know(browser: Browser, userId: string): Promise<void>;
-  signedIn(request: Request): Promise<SignedIn | null>;
-  /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
-  signIn(request: Request, account: Account, browser?: Browser): Promise<string>;
-  /** Lets the session last as long again, but no longer than sessions may in all; `null` when there is none. */
-  renew(request: Request): Promise<string | null>;
-  /** Ends the session; returns the cookie that clears it. */
-  signOut(request: Request): Promise<string>;
-}
+export type Browsers = ReturnType<typeof createBrowsers>;
 
-/** Sessions in storage, under hashes of their cookies. */
+/** The browsers of one installation: sessions in storage, under hashes of their cookies. */
 export function createBrowsers(options: {
   readonly issuer: string;
   readonly storage: Storage;
   readonly users: UserDirectory;
   readonly clock: Clock;
-}): Browsers {
+}) {
   const { storage, users, clock } = options;
   const cookiesReachOtherPorts = !options.issuer.startsWith("https:");
   const sessionLifetimeSeconds = cookiesReachOtherPorts ? maxSharedSessionSeconds : maxSessionSeconds;
@@ -154,14 +124,24 @@ export function createBrowsers(options: {
     return knownBrowsers.put([hash, userId], { signedInAt: now }, now + knownBrowserLifetimeSeconds * 1_000);
   };
   return {
+    /**
+     * On plain http, which is loopback, cookies go to every port of the host: the callback of a native client, or any
+     * other local program that a page links to, receives the session cookie. So sessions are short there, and end with
+     * each decision.
+     */
     cookiesReachOtherPorts,
+    /** The browser of a request, given a cookie if it has none yet. */
     identify,
-    isKnown: async (browser, userId) => await knownBrowsers.read(storage, browser.hash, userId) !== null,
-    async isKnownToAnyone({ hash, isNew }) {
+    /** Whether this user signed in there before. */
+    isKnown: async (browser: Browser, userId: string): Promise<boolean> =>
+      await knownBrowsers.read(storage, browser.hash, userId) !== null,
+    async isKnownToAnyone({ hash, isNew }: Browser): Promise<boolean> {
       return !isNew && (await knownBrowsers.list(storage, { below: [hash], limit: 1 })).length > 0;
     },
-    know: async ({ hash }, userId) => void await storage.commit({ puts: [putKnown(hash, userId)] }),
-    async signedIn(request) {
+    /** From here on the browser is known, as if this user had signed in there. */
+    know: async ({ hash }: Browser, userId: string): Promise<void> =>
+      void await storage.commit({ puts: [putKnown(hash, userId)] }),
+    async signedIn(request: Request): Promise<SignedIn | null> {
       const cookie = cookies.readSession(request);
       const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
       if (session === null) return null;
@@ -169,7 +149,8 @@ export function createBrowsers(options: {
       if (account === null || account.credentialHash !== session.value.credentialHash) return null;
       return { account, signedInAt: session.value.signedInAt };
     },
-    async signIn(request, account, browser = identify(request)) {
+    /** Starts a session under a new cookie, so that a cookie planted before is worth nothing (session fixation). */
+    async signIn(request: Request, account: Account, browser: Browser = identify(request)): Promise<string> {
       const cookie = randomSecret();
       const now = clock();
       const session = { userId: account.id, credentialHash: account.credentialHash, signedInAt: now };
@@ -183,7 +164,8 @@ export function createBrowsers(options: {
       });
       return cookies.setSession(cookie, sessionLifetimeSeconds);
     },
-    async renew(request) {
+    /** Lets the session last as long again, but no longer than sessions may in all; `null` when there is none. */
+    async renew(request: Request): Promise<string | null> {
       const cookie = cookies.readSession(request);
       const session = cookie === null ? null : await browserSessions.read(storage, hashSecret(cookie));
       if (cookie === null || session === null) return null;
@@ -195,7 +177,8 @@ export function createBrowsers(options: {
         ? cookies.setSession(cookie, Math.floor(lastsMs / 1_000))
         : null;
     },
-    async signOut(request) {
+    /** Ends the session; returns the cookie that clears it. */
+    async signOut(request: Request): Promise<string> {
       const cookie = cookies.readSession(request);
       if (cookie !== null) await storage.commit({ deletes: [browserSessions.key(hashSecret(cookie))] });
       return cookies.clearSession();

@@ -19,19 +19,6 @@ import { hiddenText } from "./refusal.ts";
 /** Why there is no client of an id. */
 type ClientProblem = "unknown_client" | ClientDocumentProblem | DocumentProblem;
 
-/** Finds clients. `asker` is on whose behalf a document is fetched, see {@link FetchDocument}. */
-export interface ClientDirectory {
-  /** For a new authorization: a metadata document is as fresh as its headers demand. */
-  findForAuthorization(id: string, asker: string): Promise<Result<Client, ClientProblem>>;
-  /** For a step that follows: the client as it was when the user saw it. */
-  find(id: string, asker: string): Promise<Client | null>;
-  /**
-   * For the keys of a client with a metadata document: the document as fresh as its headers demand, so that a key that
-   * was withdrawn is worth nothing; while it cannot be reached, what was last read of it, for a day.
-   */
-  findForKeys(id: string, asker: string): Promise<Client | null>;
-}
-
 /** Transient problems. A publisher who answers with something else has withdrawn the document. */
 const unreachable: ReadonlySet<ClientProblem> = new Set<ClientProblem>([
   "unresolvable_host",
@@ -56,14 +43,16 @@ interface KnownDocument {
   readonly freshUntil: number;
 }
 
-/** Builds the directory; without `fetchDocument` there are no metadata documents. */
+export type ClientDirectory = ReturnType<typeof createClientDirectory>;
+
+/** `asker` is on whose behalf a document is fetched, see {@link FetchDocument}; without `fetchDocument` there are no metadata documents. */
 export function createClientDirectory(
   options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes"> & {
     /** For how long documents in memory are fresh. */
     readonly elapsed: Clock;
     readonly fetchDocument: FetchDocument | undefined;
   },
-): ClientDirectory {
+) {
   const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
   const documents = boundedMap<string, KnownDocument>(maxDocuments);
 
@@ -108,14 +97,16 @@ export function createClientDirectory(
   };
 
   return {
-    async findForAuthorization(id, asker) {
+    /** For a new authorization: a metadata document is as fresh as its headers demand. */
+    async findForAuthorization(id: string, asker: string): Promise<Result<Client, ClientProblem>> {
       if (!isClientDocumentUrl(id)) {
         const client = id === "" ? null : await stored(id);
         return client === null ? failure("unknown_client") : success(client);
       }
       return await findPublished(id, asker);
     },
-    async find(id, asker) {
+    /** For a step that follows: the client as it was when the user saw it. */
+    async find(id: string, asker: string): Promise<Client | null> {
       if (!isClientDocumentUrl(id)) return await stored(id);
       const known = documents.get(id);
       const now = elapsed();
@@ -128,7 +119,11 @@ export function createClientDirectory(
       const fetched = await fetchClient(id, asker);
       return fetched.ok ? fetched.value : null;
     },
-    async findForKeys(id, asker) {
+    /**
+     * For the keys of a client with a metadata document: the document as fresh as its headers demand, so that a key that
+     * was withdrawn is worth nothing; while it cannot be reached, what was last read of it, for a day.
+     */
+    async findForKeys(id: string, asker: string): Promise<Client | null> {
       const published = await findPublished(id, asker);
       const approved = await clients.read(storage, id);
       if (published.ok) {

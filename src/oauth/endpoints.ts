@@ -17,7 +17,7 @@ import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
 import { createTokenEndpoint, grantTypeNames } from "./token.ts";
-import { type Administration, createAdministration, createVisits, type Visits } from "./for_console.ts";
+import { createAdministration, createVisits } from "./for_console.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import type { ClientDirectory } from "./client_directory.ts";
 import { createConsentEndpoint } from "./consent.ts";
@@ -35,16 +35,13 @@ import type { UserDirectory } from "./manage_users.ts";
 // one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
 // fetch, and no credential is consumed.
 
-/** A key for the holder of the credential in a request; `null` where there is none that holds. */
-export type CredentialKey = (request: Request) => Promise<string | null>;
-
 type Options = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "lifetimes" | "limits"> & {
   readonly browsers: Browsers;
   readonly accessTokens: AccessTokens;
 };
 
-/** Builds the lookup. The body of a request stays readable. */
-function createCredentialKey(options: Options): CredentialKey {
+/** A key for the holder of the credential in a request; `null` where there is none that holds. Its body stays readable. */
+function createCredentialKey(options: Options): (request: Request) => Promise<string | null> {
   const { storage, clock, browsers, limits } = options;
   return async (request) => {
     const browser = browsers.identify(request);
@@ -152,17 +149,6 @@ function createJwksEndpoint(signingKeys: SigningKeys): Endpoint {
       : wrongMethod("GET", "HEAD");
 }
 
-export type EndpointName =
-  | ("metadata" | "jwks" | "register" | "token" | "revoke" | "introspect" | "authorize" | "signIn" | "consent")
-  | ("grants" | "signOut" | "setUp" | "invitation" | "servicenowCallback" | "servicenowLink");
-
-export interface Endpoints {
-  readonly named: Readonly<Record<EndpointName, Endpoint>>;
-  readonly credentialKey: CredentialKey;
-  readonly visits: Visits;
-  readonly administration: Administration;
-}
-
 /** Shared with the verifier. */
 interface SharedParts extends AuthorizationServerOptions {
   readonly timers: Timers;
@@ -174,7 +160,9 @@ interface SharedParts extends AuthorizationServerOptions {
   readonly isLiveToken: ReturnType<typeof createLivenessCheck>;
 }
 
-export function createEndpoints(options: SharedParts): Endpoints {
+export type Endpoints = ReturnType<typeof createEndpoints>;
+
+export function createEndpoints(options: SharedParts) {
   const { issuer, resource, storage, clock, users, signingKeys, accessTokens, directory, isLiveToken } = options;
   const isAcceptedResource = createResourceCheck([resource, ...options.resourceAliases]);
   const browsers = createBrowsers({ issuer, storage, users, clock });

@@ -16,17 +16,11 @@ import {
 import { ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
 import type { Log } from "../lib/log.ts";
-import { type AccessList, endAccess, idIn, listAccess, type Vouching, vouchingFor } from "./grants.ts";
+import { endAccess, idIn, listAccess, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
-import {
-  approveClient,
-  type ClientProblem,
-  type ClientSummary,
-  listHeldClients,
-  removeClient,
-} from "./manage_clients.ts";
+import { approveClient, listHeldClients, removeClient } from "./manage_clients.ts";
 import { usualScopes } from "./scope.ts";
-import { invite, listInvitations, type PendingInvitation, withdrawInvitation } from "./set_up.ts";
+import { invite, listInvitations, withdrawInvitation } from "./set_up.ts";
 import {
   disableUser,
   enableUser,
@@ -62,19 +56,6 @@ interface VisitorForm {
 /** The passphrase again: right, with the cookie of the new session, or what to tell the person. */
 type Confirmation = Result<{ readonly cookie: string }, { readonly words: string; readonly status: 403 | 429 }>;
 
-export interface Visits {
-  /** The person, or the page that asks them to sign in and then leads to `page`. */
-  enter(request: Request, page: ConsolePage): Promise<Result<Visitor, Response>>;
-  /** The form of a signed-in person. Others get a page to sign in on, which posts the same form with the passphrase. */
-  readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>>;
-  /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */
-  renew(request: Request): Promise<string | null>;
-  /** Judges the passphrase once more, and renews the session. */
-  confirm(request: Request, visitor: Visitor, passphrase: string, peer: Peer): Promise<Confirmation>;
-  /** Whether people sign in at another system, where no passphrase can be asked for. */
-  readonly signInIsElsewhere: boolean;
-}
-
 function refusalOf(
   { retryAfterSeconds }: { readonly retryAfterSeconds: number | null },
 ): { readonly words: string; readonly status: 403 | 429 } {
@@ -88,7 +69,9 @@ interface VisitOptions extends InteractionOptions {
   readonly throttle: PasswordThrottle;
 }
 
-export function createVisits(options: VisitOptions): Visits {
+export type Visits = ReturnType<typeof createVisits>;
+
+export function createVisits(options: VisitOptions) {
   const { browsers, secrets, limits, log, users } = options;
   const visitorOf = async ({ account, signedInAt }: SignedIn, browser: Browser): Promise<Visitor> => ({
     userId: account.id,
@@ -129,7 +112,7 @@ export function createVisits(options: VisitOptions): Visits {
       }),
     );
   };
-  const enter: Visits["enter"] = async (request, page) => {
+  const enter = async (request: Request, page: ConsolePage): Promise<Result<Visitor, Response>> => {
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (signedIn === null) {
@@ -139,8 +122,10 @@ export function createVisits(options: VisitOptions): Visits {
     return success(await visitorOf(signedIn, browser));
   };
   return {
+    /** The person, or the page that asks them to sign in and then leads to `page`. */
     enter,
-    async readForm(request, page, peer) {
+    /** The form of a signed-in person. Others get a page to sign in on, which posts the same form with the passphrase. */
+    async readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>> {
       const form = await readBrowserForm(request, limits);
       if (!form.ok) return failure(errorPage(form.error));
       const browser = browsers.identify(request);
@@ -151,8 +136,10 @@ export function createVisits(options: VisitOptions): Visits {
       const entered = await enter(request, page);
       return entered.ok ? success({ visitor: entered.value, form: form.value, cookies: [] }) : entered;
     },
-    renew: (request) => browsers.renew(request),
-    async confirm(request, { userId }, passphrase, { address }) {
+    /** While a page is open, its session goes on; the cookie for it, `null` where it has ended. */
+    renew: (request: Request) => browsers.renew(request),
+    /** Judges the passphrase once more, and renews the session. */
+    async confirm(request: Request, { userId }: Visitor, passphrase: string, { address }: Peer): Promise<Confirmation> {
       const browser = browsers.identify(request);
       const outcome = await verifyPassphrase(options, { browser, userName: userId, passphrase, address });
       const fields = { user: outcome.user, address };
@@ -163,6 +150,7 @@ export function createVisits(options: VisitOptions): Visits {
       log.write("audit", "confirmation", { outcome: "refused", reason: outcome.reason, ...fields });
       return failure(refusalOf(outcome));
     },
+    /** Whether people sign in at another system, where no passphrase can be asked for. */
     signInIsElsewhere: options.signInElsewhere !== undefined,
   };
 }
@@ -179,35 +167,7 @@ interface Doer {
 /** The actions on a user. */
 export type UserChange = "disable" | "enable" | "promote" | "demote";
 
-export interface Administration {
-  /** The connections of one user, or of everyone (`null`). */
-  access(userId: string | null): Promise<AccessList>;
-  /** Who vouches for the names of these clients, by their ids. */
-  vouchingFor(clientIds: readonly string[]): Promise<ReadonlyMap<string, Vouching>>;
-  /** Ends a grant or a token; others' only for administrators. `false` when there is none that the doer may end. */
-  end(what: { readonly grant: string | null; readonly token: string | null }, doer: Doer): Promise<boolean>;
-  /** Clients that registered for access in their own name and wait for their scopes. */
-  heldClients(): Promise<readonly ClientSummary[]>;
-  approveClient(
-    approval: { readonly id: string; readonly scope: string },
-    doer: Doer,
-  ): Promise<Result<ClientSummary, ClientProblem>>;
-  /** Removes a client that waits; `false` when none does under this id. */
-  refuseClient(id: string, doer: Doer): Promise<boolean>;
-  /** The scopes that this installation offers. */
-  readonly scopes: readonly string[];
-  users(): Promise<readonly UserSummary[]>;
-  change(name: string, change: UserChange, doer: Doer): Promise<Result<UserSummary, UserProblem>>;
-  /** The URL with which a new user, or one whose passphrase is reset, chooses a passphrase. */
-  invite(
-    invitation: { readonly userId: string; readonly kind: "new" | "reset" },
-    doer: Doer,
-  ): Promise<Result<string, UserProblem>>;
-  /** Links that were not used yet. */
-  invitations(): Promise<readonly PendingInvitation[]>;
-  /** Voids the link of an invitation; `false` when it is no longer good. */
-  withdraw(invitationId: string, doer: Doer): Promise<boolean>;
-}
+export type Administration = ReturnType<typeof createAdministration>;
 
 export function createAdministration(
   options: AdministrationOptions & {
@@ -216,7 +176,7 @@ export function createAdministration(
     readonly log: Log;
     readonly scopes?: readonly string[];
   },
-): Administration {
+) {
   const { issuer, log } = options;
   const changes = {
     disable: disableUser,
@@ -225,9 +185,15 @@ export function createAdministration(
     demote: (given: AdministrationOptions, name: string) => setAdministrator(given, { name, administrator: false }),
   };
   return {
-    access: (userId) => listAccess(options, userId),
-    vouchingFor: (clientIds) => vouchingFor(options.storage, clientIds),
-    end: ({ grant, token }, { userId, isAdministrator, address }) =>
+    /** The connections of one user, or of everyone (`null`). */
+    access: (userId: string | null) => listAccess(options, userId),
+    /** Who vouches for the names of these clients, by their ids. */
+    vouchingFor: (clientIds: readonly string[]) => vouchingFor(options.storage, clientIds),
+    /** Ends a grant or a token; others' only for administrators. `false` when there is none that the doer may end. */
+    end: (
+      { grant, token }: { readonly grant: string | null; readonly token: string | null },
+      { userId, isAdministrator, address }: Doer,
+    ) =>
       endAccess(options, {
         grantId: idIn(grant),
         tokenId: idIn(token),
@@ -235,36 +201,49 @@ export function createAdministration(
         by: userId,
         address,
       }),
+    /** Clients that registered for access in their own name and wait for their scopes. */
     heldClients: () => listHeldClients(options),
-    async approveClient(approval, { userId, address }) {
+    async approveClient(approval: { readonly id: string; readonly scope: string }, { userId, address }: Doer) {
       const approved = await approveClient(options, approval);
       const [client, outcome] = approved.ok ? [approved.value.id, "approved"] : [undefined, "refused"];
       const scopes = approved.ok ? approved.value.scopes : undefined;
       log.write("audit", "client_approved", { outcome, client, scopes, by: userId, address });
       return approved;
     },
-    async refuseClient(id, { userId, address }) {
+    /** Removes a client that waits; `false` when none does under this id. */
+    async refuseClient(id: string, { userId, address }: Doer): Promise<boolean> {
       const waiting = (await listHeldClients(options)).some((client) => client.id === id);
       if (!waiting || !await removeClient(options, id)) return false;
       log.write("audit", "client_removed", { reason: "not_approved", client: id, by: userId, address });
       return true;
     },
+    /** The scopes that this installation offers. */
     scopes: options.scopes ?? usualScopes,
     users: () => listUsers(options),
-    async change(name, change, { userId, address }) {
+    async change(
+      name: string,
+      change: UserChange,
+      { userId, address }: Doer,
+    ): Promise<Result<UserSummary, UserProblem>> {
       const changed = await changes[change](options, name);
       const outcome = changed.ok ? change : "refused";
       log.write("audit", "user_changed", { outcome, user: name.slice(0, 32), by: userId, address });
       return changed;
     },
-    async invite(invitation, { userId, address }) {
+    /** The URL with which a new user, or one whose passphrase is reset, chooses a passphrase. */
+    async invite(
+      invitation: { readonly userId: string; readonly kind: "new" | "reset" },
+      { userId, address }: Doer,
+    ): Promise<Result<string, UserProblem>> {
       const code = await invite(options, { ...invitation, by: userId });
       const outcome = code.ok ? invitation.kind : "refused";
       log.write("audit", "invitation_made", { outcome, user: invitation.userId.slice(0, 32), by: userId, address });
       return code.ok ? { ok: true, value: `${issuer}/invitation?code=${code.value}` } : code;
     },
+    /** Links that were not used yet. */
     invitations: () => listInvitations(options),
-    async withdraw(id, { userId, address }) {
+    /** Voids the link of an invitation; `false` when it is no longer good. */
+    async withdraw(id: string, { userId, address }: Doer): Promise<boolean> {
       const isWithdrawn = await withdrawInvitation(options, id);
       const outcome = isWithdrawn ? "withdrawn" : "not_found";
       log.write("audit", "invitation_withdrawn", { outcome, by: userId, address });

@@ -162,26 +162,15 @@ export interface Account {
   readonly unchanged: VersionCheck;
 }
 
-export interface UserDirectory {
-  /** The account, or `null` when there is none or it is disabled. */
-  find(id: string): Promise<Account | null>;
-  isDisabled(id: string): Promise<boolean>;
-  /** Whether a token made at the command line may act for its user; the owner may have some before set-up. */
-  isLiveToken(token: Pick<OperatorToken, "userId" | "userEpoch">): Promise<boolean>;
-  /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
-  keepHash(account: Account, passwordHash: string): Promise<void>;
-  hasOwner(): Promise<boolean>;
-  /** Whether users other than the owner can sign in, so that the page must ask for a name. */
-  hasNamedUsers(): Promise<boolean>;
-}
-
 /** Whether a stored grant is alive: its user may sign in and has not changed the passphrase since. */
 export async function isLiveGrant(users: Pick<UserDirectory, "find">, grant: Grant): Promise<boolean> {
   return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
 }
 
+export type UserDirectory = ReturnType<typeof createUserDirectory>;
+
 /** Users in storage; `ownerPasswordHash` replaces the owner's stored passphrase. */
-export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined): UserDirectory {
+export function createUserDirectory(storage: Storage, ownerPasswordHash: string | undefined) {
   const isGiven = (id: string): boolean => id === ownerId && ownerPasswordHash !== undefined;
   const account = (id: string, passwordHash: string, stored: Stored<User> | null): Account => ({
     id,
@@ -193,25 +182,30 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
     credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${isGiven(id) ? passwordHash : ""}`),
   });
   return {
-    async find(id) {
+    /** The account, or `null` when there is none or it is disabled. */
+    async find(id: string): Promise<Account | null> {
       const stored = await users.read(storage, id);
       if (stored?.value.disabled) return null;
       if (id === ownerId && ownerPasswordHash !== undefined) return account(id, ownerPasswordHash, stored);
       return stored === null ? null : account(id, stored.value.passwordHash, stored);
     },
-    isDisabled: async (id) => (await users.read(storage, id))?.value.disabled === true,
-    async isLiveToken({ userId, userEpoch }) {
+    isDisabled: async (id: string): Promise<boolean> => (await users.read(storage, id))?.value.disabled === true,
+    /** Whether a token made at the command line may act for its user; the owner may have some before set-up. */
+    async isLiveToken({ userId, userEpoch }: Pick<OperatorToken, "userId" | "userEpoch">): Promise<boolean> {
       const stored = await users.read(storage, userId);
       if (stored === null) return userId === ownerId;
       return !stored.value.disabled && (userEpoch === undefined || userEpoch === stored.value.epoch);
     },
-    async keepHash({ id, passwordHash: outdated, unchanged }, passwordHash) {
+    /** Keeps a better hash of the same passphrase, unless the user was changed meanwhile; what the settings give stays. */
+    async keepHash({ id, passwordHash: outdated, unchanged }: Account, passwordHash: string): Promise<void> {
       const stored = await users.read(storage, id);
       if (stored === null || stored.value.passwordHash !== outdated) return;
       await storage.commit({ checks: [unchanged], puts: [users.put(id, { ...stored.value, passwordHash })] });
     },
-    hasOwner: async () => ownerPasswordHash !== undefined || await users.read(storage, ownerId) !== null,
-    async hasNamedUsers() {
+    hasOwner: async (): Promise<boolean> =>
+      ownerPasswordHash !== undefined || await users.read(storage, ownerId) !== null,
+    /** Whether users other than the owner can sign in, so that the page must ask for a name. */
+    async hasNamedUsers(): Promise<boolean> {
       const stored = await users.list(storage, { limit: 2 });
       return stored.some(({ value }) => value.id !== ownerId);
     },

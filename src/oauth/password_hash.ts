@@ -275,14 +275,13 @@ function toSecret(passphrase: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(passphrase.normalize("NFC")); // RFC 8265 §4.2.2: one spelling of each letter
 }
 
-/** Runs the expensive functions, at most so many at once; `"busy"` when too many wait already. */
-export interface PasswordHasher {
-  hash(passphrase: string): Promise<string | "busy">;
-  verify(passphrase: string, phc: string): Promise<boolean | "busy">;
-}
+export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
 
-/** Caps hashing, so that a flood of sign-ins takes neither all memory nor all processors. */
-export function createPasswordHasher(): PasswordHasher {
+/**
+ * Caps hashing, so that a flood of sign-ins takes neither all memory nor all processors: `"busy"` when too many wait
+ * already.
+ */
+export function createPasswordHasher() {
   let running = 0;
   const waiting: (() => void)[] = [];
   const enter = (): Promise<void> | "busy" | undefined => {
@@ -309,7 +308,7 @@ export function createPasswordHasher(): PasswordHasher {
     }
   };
   return {
-    hash: (passphrase) => run(() => hashPassword(passphrase)),
-    verify: (passphrase, phc) => run(() => verifyPassword(passphrase, phc)),
+    hash: (passphrase: string) => run(() => hashPassword(passphrase)),
+    verify: (passphrase: string, phc: string) => run(() => verifyPassword(passphrase, phc)),
   };
 }

@@ -39,16 +39,6 @@ import { openSignInLink } from "./set_up.ts";
 // The delay is an answer (429 and Retry-After), never a held connection, and it always ends. The counts are in the
 // storage: attempts that are spread over instances gain nothing, nor does waiting for a restart.
 
-/** Counts attempts. An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
-export interface PasswordThrottle {
-  begin(address: string, known: boolean): Promise<Admission>;
-  /**
-   * Uncounts the one attempt that succeeded. Earlier failures stay: attackers must not wipe them by signing in as
-   * themselves.
-   */
-  succeed(address: string, known: boolean): Promise<void>;
-}
-
 /** Attempts that count together. */
 interface SignInAttempts {
   readonly failures: number;
@@ -79,11 +69,13 @@ const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
  * Builds the throttle. `known` attempts come from a browser in which the same user signed in before: they skip the
  * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
+export type PasswordThrottle = ReturnType<typeof createPasswordThrottle>;
+
 export function createPasswordThrottle(
   { storage, secrets, clock, agreedClock }: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock"> & {
     readonly agreedClock: AgreedClock;
   },
-): PasswordThrottle {
+) {
   const bucketsOf = (address: string, known: boolean): readonly Bucket[] => {
     const id = secrets.authenticate("sign-in-attempts", address);
     const own: Bucket = { id, freeFailures: 5, maxDelaySeconds: 300 };
@@ -113,7 +105,8 @@ export function createPasswordThrottle(
   };
   const inTurn = createQueue();
   return {
-    async begin(address, known) {
+    /** An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
+    async begin(address: string, known: boolean): Promise<Admission> {
       const buckets = bucketsOf(address, known);
       const waitOf = (before: readonly (Stored<SignInAttempts> | null)[]): number =>
         Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, agreedClock.now())));
@@ -131,7 +124,11 @@ export function createPasswordThrottle(
         })
       );
     },
-    async succeed(address, known) {
+    /**
+     * Uncounts the one attempt that succeeded. Earlier failures stay: attackers must not wipe them by signing in as
+     * themselves.
+     */
+    async succeed(address: string, known: boolean): Promise<void> {
       const buckets = bucketsOf(address, known);
       await inTurn(() =>
         retryOnConflict(async () => {

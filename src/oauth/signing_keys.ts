@@ -45,24 +45,6 @@ function signingKidAt({ kid, next }: CurrentSigningKey, now: number): string {
 
 type SigningKeyOptions = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock">;
 
-/** A public key as RFC 7517 publishes it. */
-interface PublishedKey {
-  readonly kty: "OKP";
-  readonly crv: "Ed25519";
-  readonly x: string;
-  readonly kid: string;
-  readonly use: "sig";
-  readonly alg: "EdDSA";
-}
-
-/** The keys of one installation. */
-export interface SigningKeys {
-  current(): Promise<{ readonly kid: string; readonly privateKey: CryptoKey }>;
-  /** A published key, or `null` for one that is unknown or retired. */
-  find(kid: string): Promise<CryptoKey | null>;
-  published(): Promise<PublishedKey[]>;
-}
-
 /** The purpose under which private keys are sealed. */
 const sealPurpose = "signing-key";
 const maxPublishedKeys = 100;
@@ -89,8 +71,10 @@ async function importKey(jwk: Record<string, unknown>): Promise<CryptoKey> {
   return key;
 }
 
+export type SigningKeys = ReturnType<typeof createSigningKeys>;
+
 /** Opens the keys of an installation; the first is made when it is first needed. */
-export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
+export function createSigningKeys(options: SigningKeyOptions) {
   const { storage, secrets, clock } = options;
   const publicKeys = new Map<string, CryptoKey>();
   let signer: { readonly kid: string; readonly privateKey: CryptoKey } | null = null;
@@ -108,7 +92,7 @@ export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
     });
 
   return {
-    async current() {
+    async current(): Promise<{ readonly kid: string; readonly privateKey: CryptoKey }> {
       const kid = await ensureCurrentKid();
       if (signer?.kid === kid) return signer;
       const stored = await signingKeys.read(storage, kid);
@@ -119,7 +103,8 @@ export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
       signer = { kid, privateKey: await importKey(JSON.parse(opened)) };
       return signer;
     },
-    async find(kid) {
+    /** A published key, or `null` for one that is unknown or retired. */
+    async find(kid: string): Promise<CryptoKey | null> {
       const stored = await signingKeys.read(storage, kid);
       if (stored === null) {
         publicKeys.delete(kid);
@@ -131,6 +116,7 @@ export function createSigningKeys(options: SigningKeyOptions): SigningKeys {
       publicKeys.set(kid, key);
       return key;
     },
+    /** The public halves, as RFC 7517 publishes them. */
     async published() {
       await ensureCurrentKid();
       const stored = await signingKeys.list(storage, { limit: maxPublishedKeys });
