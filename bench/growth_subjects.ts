@@ -1,5 +1,5 @@
 /** What grows in {@link ./growth_bench.ts}: how so many of it are made, and the requests that ask for each of them. */
-import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
+import { hashSecret, randomId, randomSecret } from "../src/lib/secrets.ts";
 import { type Client, clients, operatorTokens } from "../src/oauth/records.ts";
 import { openSqliteStorage } from "../src/storage/sqlite_storage.ts";
 import { type Put, storageLimits } from "../src/storage/port.ts";

@@ -6,7 +6,7 @@
 import process from "node:process";
 import { createChallenges, createGuard, createSpellings } from "../src/http/guard.ts";
 import { createClient } from "../src/oauth/manage_clients.ts";
-import { hashSecret, randomId, randomSecret } from "../src/lib/random_secret.ts";
+import { hashSecret, randomId, randomSecret } from "../src/lib/secrets.ts";
 import { authorizationCodes } from "../src/oauth/records.ts";
 import { createUserDirectory } from "../src/oauth/manage_users.ts";
 import {

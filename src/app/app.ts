@@ -1,11 +1,13 @@
 /** The composition root: a configuration and an opened installation in, a request handler out. */
+import type { Config } from "./config/config.ts";
+import type { Endpoint, Route } from "../lib/endpoint.ts";
+import { loadOnce } from "../lib/program.ts";
+import type { ConsoleParts } from "./console_pages.ts";
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
 import { createAuthorizationServer, refreshTokenLifetimeSeconds, type Registration } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import type { Config } from "./config/config.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
 import {
   createChallenges,
   createGuard,
@@ -24,7 +26,6 @@ import { placeOfFiles } from "./workspaces.ts";
 import { watchWallClock } from "../lib/wall_clock_watch.ts";
 import type { Metrics, Telemetry } from "../audit/mod.ts";
 import { createProfiles, type Tool } from "../mcp/mod.ts";
-import { createConsoleSide } from "./console_side.ts";
 import { createHttpSide, createTransferAccess } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
 import { createRateLimits } from "./rate_limits.ts";
@@ -247,4 +248,39 @@ function registrationOf(settings: Config["authorizationServer"]): Registration {
   if (mode === "open") return { mode, ...(token === undefined ? {} : { token }) };
   if (token === undefined) throw new TypeError("REGISTRATION=token without DCR_AUTH_TOKEN passed the configuration");
   return { mode, token };
+}
+
+/** The pages below /console, and the events of those that are open. */
+const pageNames = [
+  ...["live", "connections", "why", "decisions", "rules", "people", "servicenow", "audit", "change", "settings"],
+  "events",
+];
+
+/**
+ * The routes of the console, none where it is off. The code of its pages is loaded at the first request to one; `close`
+ * ends the streams of those that are open.
+ */
+function createConsoleSide(
+  config: Config,
+  parts: ConsoleParts,
+): { readonly routes: readonly Route[]; readonly close: () => void } {
+  if (config.console.pages === "off") return { routes: [], close: () => {} };
+  const load = loadOnce(async () => {
+    const pages = await (await import("./console_pages.ts")).openConsolePages(config, parts);
+    return {
+      close: pages.close,
+      endpoints: new Map(pages.routes.map(({ paths: [path], endpoint }) => [path, endpoint])),
+    };
+  });
+  const endpointAt = (path: string): Endpoint => async (request, peer) => {
+    const endpoint = (await load()).endpoints.get(path);
+    if (endpoint === undefined) throw new TypeError(`The console has no page at ${path}`);
+    return await endpoint(request, peer);
+  };
+  const names = pageNames.filter((name) => name !== "servicenow" || parts.servicenow !== null);
+  return {
+    routes: ["/console", ...names.map((name) => `/console/${name}`)]
+      .map((path) => ({ paths: [path], kind: "page", endpoint: endpointAt(path) })),
+    close: () => void load.ifLoaded(({ close }) => close()),
+  };
 }

@@ -1,4 +1,19 @@
 /** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
+import { isObject } from "../lib/json.ts";
+import type { Principal } from "../lib/principal.ts";
+import type { ResourceFamily, Tool } from "../mcp/mod.ts";
+import {
+  type EntryState,
+  inStoredForm,
+  parseDirectoryPath,
+  parseFileUri,
+  parseNamedParts,
+  readName,
+  showName,
+  stateOf,
+  workspaceOf,
+  type WorkspaceSource,
+} from "../files/mod.ts";
 import {
   createDecisions,
   createRuleStore,
@@ -14,27 +29,11 @@ import {
   type RuleStore,
 } from "../console/mod.ts";
 import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
-import {
-  type EntryState,
-  inStoredForm,
-  parseDirectoryPath,
-  parseFileUri,
-  parseNamedParts,
-  readName,
-  showName,
-  stateOf,
-  workspaceOf,
-  type WorkspaceSource,
-} from "../files/mod.ts";
-import { isKnownTool } from "./known_tools.ts";
 import type { Bounds } from "./bounds.ts";
 import { nameOfOperator } from "./call_records.ts";
 import type { Config } from "./config/config.ts";
 import type { Clock, Timers } from "../lib/time.ts";
-import type { Principal } from "../lib/principal.ts";
 import type { Log } from "../lib/log.ts";
-import type { ResourceFamily, Tool } from "../mcp/mod.ts";
-import { takingMachinePaths } from "./machine_paths.ts";
 import type { Storage } from "../storage/mod.ts";
 
 // The names that a file or a table may have in a call, for the rules about calls.
@@ -193,4 +192,70 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
       }),
     close: () => rules.close(),
   };
+}
+
+/** The names of all tools that a configuration may give: a rule about one that is switched off here still means it. */
+const names: ReadonlySet<string> = new Set([
+  ...["file_read", "file_write", "file_list", "file_edit", "file_move", "file_delete", "file_search", "file_undo"],
+  ...["llm_generate", "llm_models"],
+  ...["servicenow_search", "servicenow_count", "servicenow_get_record", "servicenow_describe", "servicenow_create"],
+  ...["servicenow_update", "servicenow_add_note", "servicenow_approve", "servicenow_order", "servicenow_attach"],
+  "servicenow_fetch_attachment",
+]);
+
+export function isKnownTool(name: string): boolean {
+  return names.has(name);
+}
+
+// Paths as agents on the workspace's machine write them: absolute ones into it, and with Windows's separators.
+
+/** Parameters whose values are paths, or lists of them or of objects with them; tools name them alike. */
+const pathParameters: ReadonlySet<string> = new Set(
+  ["path", "paths", "filename", "files", "destination", "output", "edits", "messages"],
+);
+const absolute = /^(?:[A-Za-z]:)?[\\/]/;
+
+/** The tool with such paths understood: rules and the tool itself see the path below the workspace. */
+export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): Tool {
+  const { run, preview } = tool;
+  const own = (input: never, principal: Principal): never => {
+    let directories: readonly string[] | undefined; // looked for once a path needs it
+    const below = (text: string): string => {
+      if (!absolute.test(text)) return withSlashes(text);
+      directories ??= workspaceOf(source(), principal).directories ?? [];
+      return belowOne(text, directories) ?? text;
+    };
+    const meant = (value: unknown): unknown => {
+      if (typeof value === "string") return below(value);
+      if (Array.isArray(value)) return value.map(meant);
+      if (!isObject(value)) return value;
+      return Object.fromEntries(
+        Object.entries(value).map(([name, member]) => [name, pathParameters.has(name) ? meant(member) : member]),
+      );
+    };
+    return meant(input) as never;
+  };
+  return {
+    ...tool,
+    run: (input, context) => run(own(input, context.principal), context),
+    ...preview === undefined
+      ? {}
+      : { preview: (input: never, context) => preview(own(input, context.principal), context) },
+  };
+}
+
+/** A backslash that begins no escape of a name is a separator, where that gives a path. */
+function withSlashes(text: string): string {
+  if (!text.includes("\\") || readName(text) !== null) return text;
+  const path = text.replace(/\\(?![ux]\{)/g, "/");
+  return parseDirectoryPath(path).ok ? path : text;
+}
+
+function belowOne(text: string, directories: readonly string[]): string | null {
+  const given = text.replaceAll("\\", "/");
+  for (const directory of directories.map((each) => each.replaceAll("\\", "/"))) {
+    if (given === directory) return ".";
+    if (given.startsWith(`${directory}/`)) return given.slice(directory.length).replace(/^\/+/, "") || ".";
+  }
+  return null;
 }

@@ -1,4 +1,17 @@
 /** What is kept of calls: the log with its stored audit, those that run now, and how clients connect. */
+import type { AuditSettings } from "../audit/mod_settings.ts";
+import {
+  type AuditLine,
+  type AuditParts,
+  createAuditRecorder,
+  limitStrangers,
+  lineOfLog,
+  lineOfRequest,
+  trimAudit,
+} from "../audit/mod.ts";
+import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import { type Log, summariseStrangers } from "../lib/log.ts";
+import type { TakeAudit } from "../mcp/mod.ts";
 import {
   type AttemptRecorder,
   createAttemptRecorder,
@@ -8,16 +21,12 @@ import {
   type StepLog,
 } from "../console/mod.ts";
 import type { Config } from "./config/config.ts";
-import { type Log, summariseStrangers } from "../lib/log.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import type { Clock, Timers } from "../lib/time.ts";
-import type { TakeAudit } from "../mcp/mod.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Installation } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
-import { startStoredAudit } from "./stored_audit.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
 
 interface CallRecords {
@@ -80,6 +89,73 @@ export async function openCallRecords(
       summarised.close();
       await steps.close();
       await audit.close();
+    },
+  };
+}
+
+const trimIntervalMs = 300_000;
+/** Of AUDIT_MAX_BYTES, what may be written before the oldest lines are looked at again. */
+const trimShare = 0.05;
+
+/**
+ * The stored audit: takes the audit lines of the log that it gives, and those of requests by `recordRequest`, and removes
+ * the oldest. `close` stores what waits.
+ */
+function startStoredAudit(
+  settings: AuditSettings,
+  parts: AuditParts & {
+    readonly timers?: Timers | undefined;
+    readonly createId: () => string;
+    /** Is given the lines of requests too, stored or not. */
+    readonly onRequest?: (line: AuditLine) => void;
+    /** The time by which what is too old may be removed, where the wall clock can be trusted. */
+    readonly steadyNow?: () => number | null;
+  },
+): { readonly log: Log; readonly recordRequest: TakeAudit; readonly close: () => Promise<void> } {
+  const { log, clock, timers = systemTimers, steadyNow = clock, onRequest } = parts;
+  let trimming: Promise<unknown> | null = null;
+  let written = 0;
+  const trim = (): void => {
+    written = 0;
+    trimming ??= trimAudit(parts, { ...settings, now: steadyNow() })
+      .catch((error) => log.write("error", "audit_not_trimmed", { error: String(error) }))
+      .finally(() => trimming = null);
+  };
+  const stopTrimming = timers.every(trimIntervalMs, trim);
+  const stop = async (): Promise<void> => {
+    stopTrimming();
+    await trimming;
+  };
+  // Callers without a token are in the log alone: strangers do not fill the storage.
+  const takeRequest = (record: (line: AuditLine) => void): TakeAudit => (entry, params) => {
+    if (entry.subject === null) return;
+    const line = lineOfRequest(entry, params);
+    record(line);
+    onRequest?.(line);
+  };
+  if (settings.maxBytes === 0) return { log, recordRequest: takeRequest(() => {}), close: stop };
+
+  const recorder = createAuditRecorder({
+    ...parts,
+    holder: parts.createId(),
+    onStored(bytes) {
+      written += bytes;
+      if (written > settings.maxBytes * trimShare) trim();
+    },
+  });
+  const recordOfLog = limitStrangers(recorder.record, clock);
+  return {
+    log: {
+      write(level, event, fields) {
+        log.write(level, event, fields);
+        if (level === "audit" && event !== "request") recordOfLog(lineOfLog(clock(), event, fields));
+      },
+      flush: () => log.flush(),
+    },
+    recordRequest: takeRequest(recorder.record),
+    async close() {
+      await stop();
+      await recorder.close();
     },
   };
 }

@@ -250,7 +250,7 @@ export interface ConsoleParts extends Installation {
   readonly steps: StepLog;
 }
 
-const loadExamination = loadOnce(() => import("./arrival.ts")); // hardly ever needed
+const loadExamination = loadOnce(() => import("./doctor.ts")); // hardly ever needed
 
 export async function openConsolePages(config: Config, parts: ConsoleParts): Promise<ReturnType<typeof createConsole>> {
   const { serverUrl: issuer, authorizationServer, storage, secrets, clock } = parts;

@@ -15,8 +15,7 @@ import { findTelemetry } from "../audit/mod.ts";
 import { mcpLimits } from "../mcp/mod.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import { examineMetadata } from "./doctor_metadata.ts";
-import { examinePublicAddress, systemSurroundings } from "./doctor_public_address.ts";
+import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
@@ -27,6 +26,78 @@ import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
+
+interface ChosenParts {
+  /** Everything that is to be said of the wall. */
+  readonly verbose?: boolean;
+  readonly parts?: readonly string[];
+  readonly serverUrl?: string;
+}
+
+/** Runs the checks one after the other: all, or those of the parts named. A cause that one has told is not told again. */
+export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
+  const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
+  let [hasDataDirectory, isRunning, isCertified, isReachable] = [true, true, true, true];
+  const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
+    ["data directory", async function* () {
+      hasDataDirectory = yield* examineDataDirectory(config.storage);
+    }],
+    ["database", () => hasDataDirectory ? examineDatabase(config) : []],
+    ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
+    ["disk", () => examineDisks(config, loadKernel())],
+    ["port", async function* () {
+      isRunning = yield* examinePort(config.http);
+    }],
+    ["wall", () => examineWall(config, only.verbose === true)],
+    ["proxy", () => examineProxy(config)],
+    ["connections", () => examineConnections(config)],
+    ["telemetry", () => examineTelemetry(config.telemetry)],
+    ["ollama", () => examineOllama(config, clock)],
+    ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
+    ["registration", () => examineRegistration(config)],
+    ["certificate", function* () {
+      isCertified = yield* examineCertificate(config.http.tls, { serverUrl, clock: systemClock });
+    }],
+    ["public address", async function* () {
+      isReachable = yield* examinePublicAddress(serverUrl, systemSurroundings, isCertified);
+    }],
+    ["metadata", () => {
+      if (!isRunning) {
+        return [checksOf("metadata").note("not asked: no server runs here; start it, then run this again")];
+      }
+      return isReachable ? examineMetadata(serverUrl) : [];
+    }],
+  ];
+  for (const [name, checks] of parts) {
+    if (chosen?.includes(name) === false) continue;
+    try {
+      yield* checks();
+    } catch (error) { // one part that cannot be looked at hides no other
+      yield checksOf(name).warning(`cannot be examined: ${faultWords(error)}`);
+    }
+  }
+}
+
+// The checks of what lies between clients and a running server: address, port, certificate, proxy, documents.
+
+const partsOnTheWay = ["proxy", "registration", "certificate", "public address", "metadata"];
+
+/** All of them; made by the server of itself. Where the wall keeps it from asking, a note says so. */
+export async function examineArrival(
+  config: Config,
+  { serverUrl, clock }: { readonly serverUrl: string; readonly clock: Clock },
+): Promise<readonly Check[]> {
+  const { hostname, port, protocol } = new URL(serverUrl);
+  const host = `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+  const mayAsk = Deno.permissions.querySync({ name: "net", host }).state === "granted";
+  const parts = mayAsk
+    ? partsOnTheWay
+    : partsOnTheWay.filter((name) => name !== "public address" && name !== "metadata");
+  const checks = await Array.fromAsync(examine(config, clock, { parts, serverUrl }));
+  if (mayAsk) return checks;
+  const text = `the server's own permissions keep it from asking ${serverUrl}`;
+  return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
+}
 
 // Whether the server's address can be listened on, or who listens there.
 
@@ -102,57 +173,6 @@ async function* examineTelemetry({ isAsked, collector }: Config["telemetry"]): A
     `on, but nothing at ${collector} answers over HTTP`,
     "start the collector, or correct OTEL_EXPORTER_OTLP_ENDPOINT (a collector for gRPC alone is not seen here)",
   );
-}
-
-interface ChosenParts {
-  /** Everything that is to be said of the wall. */
-  readonly verbose?: boolean;
-  readonly parts?: readonly string[];
-  readonly serverUrl?: string;
-}
-
-/** Runs the checks one after the other: all, or those of the parts named. A cause that one has told is not told again. */
-export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
-  const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
-  let [hasDataDirectory, isRunning, isCertified, isReachable] = [true, true, true, true];
-  const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
-    ["data directory", async function* () {
-      hasDataDirectory = yield* examineDataDirectory(config.storage);
-    }],
-    ["database", () => hasDataDirectory ? examineDatabase(config) : []],
-    ["workspace", () => config.workspace.store === "disk" ? examineWorkspace(config) : []],
-    ["disk", () => examineDisks(config, loadKernel())],
-    ["port", async function* () {
-      isRunning = yield* examinePort(config.http);
-    }],
-    ["wall", () => examineWall(config, only.verbose === true)],
-    ["proxy", () => examineProxy(config)],
-    ["connections", () => examineConnections(config)],
-    ["telemetry", () => examineTelemetry(config.telemetry)],
-    ["ollama", () => examineOllama(config, clock)],
-    ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
-    ["registration", () => examineRegistration(config)],
-    ["certificate", function* () {
-      isCertified = yield* examineCertificate(config.http.tls, { serverUrl, clock: systemClock });
-    }],
-    ["public address", async function* () {
-      isReachable = yield* examinePublicAddress(serverUrl, systemSurroundings, isCertified);
-    }],
-    ["metadata", () => {
-      if (!isRunning) {
-        return [checksOf("metadata").note("not asked: no server runs here; start it, then run this again")];
-      }
-      return isReachable ? examineMetadata(serverUrl) : [];
-    }],
-  ];
-  for (const [name, checks] of parts) {
-    if (chosen?.includes(name) === false) continue;
-    try {
-      yield* checks();
-    } catch (error) { // one part that cannot be looked at hides no other
-      yield checksOf(name).warning(`cannot be examined: ${faultWords(error)}`);
-    }
-  }
 }
 
 /** Opens it beside whatever runs, looks for damage, tries the lock for writing, and compares the master key. */

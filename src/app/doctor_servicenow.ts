@@ -15,7 +15,7 @@ import {
 } from "../servicenow/later.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
-import { judgeCertificate, type Surroundings, systemSurroundings } from "./doctor_public_address.ts";
+import { judgeCertificate, type Surroundings, systemSurroundings } from "./doctor_address.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { pause, systemClock } from "../lib/time.ts";
 import { ownerId, users } from "../oauth/mod.ts";

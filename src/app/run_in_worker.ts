@@ -1,9 +1,9 @@
 /** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import { type Config, freezeConfig } from "./config/config.ts";
+import type { Config } from "./config/config.ts";
 import { holdTimers, systemClock } from "../lib/time.ts";
-import type { JsonLog } from "../lib/json_log.ts";
+import { type JsonLog, stderrLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText } from "../lib/result.ts";
 import { faultWords } from "../lib/system_fault.ts";
@@ -12,7 +12,6 @@ import type { Bounds } from "./bounds.ts";
 import { type RunningServer, startServer, type StartServerOptions } from "./running_server.ts";
 import { createPendingAnswers, type FromWorker, type ToWorker } from "./worker_messages.ts";
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
-import { stderrLog } from "./stdio_app.ts";
 import { setProgramName } from "../lib/program_name.ts";
 
 /** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
@@ -59,7 +58,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
       case "start": {
         const { preferredPort } = data;
         setProgramName(data.program);
-        const config = freezeConfig(data.config);
+        const config = data.config; // a copy that was sent is no longer frozen
+        for (const part of Object.values(config)) Object.freeze(part);
         // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
         if (extraTools.length > 0) loadAsyncContexts(); // a tool may have some of its own

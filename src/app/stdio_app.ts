@@ -4,7 +4,7 @@ import { failure, type Problem, type Result, success, UnusableError } from "../l
 import type { Config } from "./config/config.ts";
 import { type Installation, tellConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
-import { type Clock, systemClock, systemTimers } from "../lib/time.ts";
+import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
 import { formWords } from "./servicenow_registry.ts";
@@ -17,8 +17,6 @@ import { openCallRecords } from "./call_records.ts";
 import { openApproval } from "./approval.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
 import { version } from "../lib/version.ts";
-import type { ServerSettings } from "./config/settings.ts";
-import { createJsonLog, type JsonLog, type WriteLines } from "../lib/json_log.ts";
 
 interface StdioAppDependencies extends Installation {
   readonly kernel?: KernelAccess;
@@ -119,16 +117,4 @@ export async function runStdio(
 
 function fail(error: Error): never {
   throw error;
-}
-
-// The log on standard error, as a configuration has it.
-
-/** Lines for people at a terminal, JSON elsewhere, unless the configuration says which. */
-export function stderrLog({ logLevel, logFormat }: ServerSettings, write: WriteLines): JsonLog {
-  return createJsonLog({
-    write,
-    level: logLevel,
-    format: logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
-    clock: systemClock,
-  });
 }

@@ -4,8 +4,7 @@
  * notice that the end was cut off takes a head that the owner kept elsewhere.
  */
 import * as z from "zod";
-import { toBase64Url } from "../lib/random_secret.ts";
-import type { SecretBox } from "../lib/secrets.ts";
+import { type SecretBox, toBase64Url } from "../lib/secrets.ts";
 import { pagesBelow } from "../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { auditLineEnd } from "./line.ts";

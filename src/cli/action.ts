@@ -1,8 +1,39 @@
 /** Commands with several actions, such as `token create`. */
+import { describeProblems, type Installation } from "../app/mod.ts";
+import { loadInstallation } from "../app/later.ts";
+import { problemText, UnusableError } from "../lib/result.ts";
+import { type Clock, systemClock } from "../lib/time.ts";
+import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { didYouMean } from "../lib/closest_word.ts";
-import type { CommandContext, CommandWork, ExitStatus } from "./command.ts";
-import type { OpenInstallation } from "./with_installation.ts";
 import { programName } from "../lib/program_name.ts";
+
+// Opens the installation for one of the owner's commands, and closes the storage after it.
+
+/** An open installation, with the clock of the command. */
+export interface OpenInstallation extends Installation {
+  readonly clock: Clock;
+}
+
+/** Where the installation cannot be opened, says why and returns the exit status. */
+async function withInstallation(
+  { loadConfig, say }: CommandContext,
+  work: (installation: OpenInstallation) => Promise<ExitStatus>,
+): Promise<ExitStatus> {
+  const config = loadConfig();
+  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
+  const { openInstallation } = await loadInstallation(); // with the storage
+  const installation = await openInstallation(config.value.storage, systemClock);
+  if (!installation.ok) return endWith(say, problemText(installation.error));
+  try {
+    return await work({ ...installation.value, clock: systemClock });
+  } catch (error) {
+    if (!(error instanceof UnusableError)) throw error;
+    say(problemText(error));
+    return 1;
+  } finally {
+    await installation.value.storage.close();
+  }
+}
 
 export interface Action {
   readonly name: string;
@@ -84,8 +115,6 @@ export function administered<Operations>(
   ) => ExitStatus | Promise<ExitStatus>,
 ): Action["run"] {
   return async (context, words) => {
-    // Not imported above: help and completions load this file, and would wait for all that is behind it.
-    const { withInstallation } = await import("./with_installation.ts");
     return await withInstallation(
       context,
       async (installation) => await run(await load(), installation, context, words),

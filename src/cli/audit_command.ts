@@ -3,9 +3,8 @@ import { closestWord } from "../lib/closest_word.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
-import { administered, commandOf, printTable } from "./action.ts";
+import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = async () => {

@@ -1,10 +1,6 @@
 /** The configuration of each known client, in its own format. Pure. */
-import { resolve } from "node:path";
-import { type Config, describeProblems, leadsInto, lookAtPath } from "../app/mod.ts";
-import type { Result } from "../lib/result.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import { type CommandContext, endWith, type ExitStatus } from "./command.ts";
-import { commandLine, programName } from "../lib/program_name.ts";
+import { commandLine } from "../lib/program_name.ts";
 
 /** How a client reaches the server. */
 export type Connection =
@@ -216,51 +212,4 @@ function json(value: object): string {
 /** A word that a POSIX shell takes as it is. */
 function shellWord(word: string): string {
   return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-// What `backup` and `restore` share: checks, then one directory is copied into the other.
-
-export interface CopyCommand {
-  readonly name: "backup" | "restore";
-  /** What to do instead where the entries are in another database. */
-  readonly elsewhere: string;
-  readonly copy: (
-    directory: string,
-    dataDir: string,
-  ) => Promise<Result<readonly string[], { readonly path: string; readonly problem: string; readonly remedy: string }>>;
-  /** The closing message. */
-  readonly done: (files: string, directory: string, config: Config) => string;
-}
-
-export async function runCopyCommand(
-  { name, elsewhere, copy, done }: CopyCommand,
-  { words, loadConfig, say }: CommandContext,
-): Promise<ExitStatus> {
-  const [directory, ...others] = words;
-  if (directory === undefined || others.length > 0) {
-    const problem = directory === undefined ? "DIRECTORY is missing" : "one DIRECTORY is enough";
-    say(`error: ${problem}: \`${name}\` needs the directory of one backup\nhint: ${programName()} ${name} DIRECTORY\n`);
-    return 2;
-  }
-  const config = loadConfig();
-  if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  if (config.value.storage.database !== undefined) {
-    return endWith(
-      say,
-      `error: entries are kept where DATABASE_URL says, not in the data directory\nhint: ${elsewhere}\n`,
-    );
-  }
-  const { store, dir } = config.value.workspace;
-  if (store === "disk" && leadsInto(resolve(directory), dir, lookAtPath)) {
-    return endWith(
-      say,
-      `error: ${directory} lies in the workspace, where agents can read and replace it\nhint: choose another\n`,
-    );
-  }
-  const copied = await copy(directory, config.value.storage.dataDir);
-  if (!copied.ok) {
-    return endWith(say, `error: ${copied.error.path} ${copied.error.problem}\nhint: ${copied.error.remedy}\n`);
-  }
-  say(`${done(copied.value.join(" and "), directory, config.value)}\n`);
-  return 0;
 }

@@ -1,9 +1,8 @@
 /** `clients create|list|approve|remove`: creates OAuth clients, lists, approves and removes them and those that registered themselves. */
 import { scopeCatalogue } from "../lib/scopes.ts";
 import { readSeconds } from "../lib/settings.ts";
-import { administered, commandOf, printTable } from "./action.ts";
+import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadManageClients());

@@ -1,3 +1,7 @@
+/** The list of commands, and `--help`: all of them on one screen. */
+import { programName } from "../lib/program_name.ts";
+import type { Command } from "./command.ts";
+
 /** Every command, in the order of the help. Help, completions and docs/commands.md are made from this list. */
 const summaries = {
   serve: "start the server (the default)",
@@ -29,3 +33,19 @@ interface ListedCommand {
 
 export const commands: readonly ListedCommand[] = (Object.keys(summaries) as CommandName[])
   .map((name) => ({ name, summary: summaries[name] }));
+
+const nameWidth = 15;
+
+/** The commands, and where more is. */
+export function helpText(commands: readonly Pick<Command, "name" | "summary">[], version: string): string {
+  const program = programName();
+  return [
+    `Portcullis ${version}: an MCP server with sign-in, confined files and a local model`,
+    `Usage: ${program} [COMMAND] [FLAGS]`,
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(nameWidth)}${summary}`),
+    "",
+    `${program} help COMMAND   its flags and what they accept`,
+    `${program} config --all   every setting explained`,
+    "",
+  ].join("\n");
+}

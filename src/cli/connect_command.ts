@@ -1,4 +1,7 @@
 /** `connect`: prints the configuration with which a client reaches this server. */
+import { fileURLToPath } from "node:url";
+import { libraryFlag } from "../lib/library_paths.ts";
+import { clientWords, commandLine, npmPackageName } from "../lib/program_name.ts";
 import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
 import { parseServerUrl } from "../lib/settings.ts";
 import { didYouMean } from "../lib/closest_word.ts";
@@ -9,9 +12,27 @@ import {
   clientFormats,
   type Connection,
 } from "./client_configurations.ts";
-import { thisProgram } from "./this_program.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import { commandLine } from "../lib/program_name.ts";
+
+// The command line that starts this program again, for a client's configuration.
+
+/** From source; a compiled program carries its permissions. */
+const sourceFlags = [
+  "--no-prompt",
+  "--allow-net",
+  "--allow-env",
+  "--allow-read",
+  "--allow-write",
+  "--allow-sys",
+  libraryFlag,
+];
+
+/** The command and its first arguments, for a client that starts it from another directory. */
+function thisProgram(): { readonly command: string; readonly args: readonly string[] } {
+  const [command = "", ...args] = clientWords();
+  if (Deno.build.standalone || args.at(-1) === npmPackageName) return { command, args };
+  return { command, args: [...args, "run", ...sourceFlags, fileURLToPath(Deno.mainModule)] };
+}
 
 const clientNames = clientFormats.map(({ name }) => name);
 

@@ -3,9 +3,8 @@ import { describeProblems } from "../app/mod.ts";
 import { loadRotateMasterKey } from "../app/later.ts";
 import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
-import { administered, commandOf, printTable } from "./action.ts";
+import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
-import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadSigningKeys());

@@ -19,7 +19,7 @@ const work: Readonly<Record<CommandName, () => Promise<CommandWork>>> = {
   "hash-password": async () =>
     (await load<typeof import("./hash_password_command.ts")>("hash_password")).hashPasswordCommand,
   backup: async () => (await load<typeof import("./backup_command.ts")>("backup")).backupCommand,
-  restore: async () => (await load<typeof import("./restore_command.ts")>("restore")).restoreCommand,
+  restore: async () => (await load<typeof import("./backup_command.ts")>("backup")).restoreCommand,
   healthcheck: async () => (await load<typeof import("./healthcheck_command.ts")>("healthcheck")).healthcheckCommand,
   completions: async () =>
     (await load<typeof import("./completions_command.ts")>("completions")).createCompletionsCommand(() =>

@@ -7,8 +7,7 @@ import { loadProgramModule } from "../lib/program.ts";
 import { pause } from "../lib/time.ts";
 import { describeVersion, version } from "../lib/version.ts";
 import type { CommandContext, CommandStatus, ExitStatus } from "./command.ts";
-import { commands } from "./commands.ts";
-import { helpText } from "./help.ts";
+import { commands, helpText } from "./commands.ts";
 
 /** How long a server that ends waits for its last output to be read. */
 const serverFlushMs = 1_000;

@@ -4,7 +4,7 @@ import { loadInstallation, loadLoadWorkspaceKernel, loadPermissions, loadStdioAp
 import process from "node:process";
 import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
-import { createJsonLog, createOutput } from "../lib/json_log.ts";
+import { createOutput, stderrLog } from "../lib/json_log.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested } from "./welcome.ts";
 
@@ -23,12 +23,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   process.env = {}; // libraries that look for their variables later find none, instead of an exception
   const { openInstallation } = await loadInstallation(); // see action.ts
   const { runStdio } = await loadStdioApp();
-  const log = createJsonLog({
-    write: say,
-    level: config.value.server.logLevel,
-    format: config.value.server.logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json"),
-    clock: systemClock,
-  });
+  const log = stderrLog(config.value.server, say);
   const installation = await openInstallation(config.value.storage, systemClock, { log });
   if (!installation.ok) return endWith(say, problemText(installation.error));
   const { loadWorkspaceKernel } = await loadLoadWorkspaceKernel();

@@ -1,10 +1,9 @@
 /** `users add|list|reset|disable|enable|sign-in-link`: the people who may sign in, the owner included. */
-import { type Action, administered, commandOf, printTable } from "./action.ts";
+import { type Action, administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { serverUrlFor } from "../app/mod.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import { passphraseMissing, readPassphrase } from "./read_passphrase.ts";
-import type { OpenInstallation } from "./with_installation.ts";
 
 /** Loaded when an action runs: see action.ts. */
 const load = () => import("../oauth/mod.ts").then((part) => part.loadManageUsers());

@@ -2,7 +2,7 @@
 import { type Html, html, pageResponse } from "../lib/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type Icon, type ServerInfo, supportedVersions, type Tool } from "../mcp/mod.ts";
-import { sha256Of } from "../lib/sha256.ts";
+import { sha256Of } from "../lib/secrets.ts";
 
 interface HomeOptions {
   /** The address that agents are given. */

@@ -3,7 +3,7 @@
  * throws and never waits: lines that find the queue full are dropped, counted, and reported by a later line.
  */
 import type { Log, LogFields, LogLevel } from "./log.ts";
-import { type Clock, pause, systemTimers } from "./time.ts";
+import { type Clock, pause, systemClock, systemTimers } from "./time.ts";
 import { withCommandLines } from "./program_name.ts";
 
 // * Gathers texts as UTF-8. As texts they would be many small objects, which the collector of garbage copies again and
@@ -184,6 +184,15 @@ export function createJsonLog(options: {
       enough.abort();
     },
   };
+}
+
+/** The log on standard error: lines for people at a terminal, JSON elsewhere, unless the settings say which. */
+export function stderrLog(
+  { logLevel, logFormat }: { readonly logLevel: Exclude<LogLevel, "audit">; readonly logFormat?: LogFormat },
+  write: WriteLines,
+): JsonLog {
+  const format = logFormat ?? (Deno.stderr.isTerminal() ? "text" : "json");
+  return createJsonLog({ write, level: logLevel, format, clock: systemClock });
 }
 
 /** Joined from texts: copying the fields into one object would cost every audited call more than writing them does. */

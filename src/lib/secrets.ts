@@ -2,16 +2,18 @@
  * Keys for each purpose, derived from the one master key of this installation (RFC 5869 HKDF-SHA-256), and the three
  * things done with them: sealing, opening, and message authentication. Distinct purposes never share a key.
  */
+import { expand, extract } from "@noble/hashes/hkdf.js";
+import { hmac } from "@noble/hashes/hmac.js";
+import { sha256 } from "@noble/hashes/sha2.js";
 import type { Hash } from "node:crypto";
-import { randomBytes, toBase64Url } from "./random_secret.ts";
-import { createHmac, createKeyDerivation } from "./sha256.ts";
 import { nodeCrypto } from "./program.ts";
+
+const encoder = new TextEncoder();
 
 const nonceBytes = 12; // NIST SP 800-38D §5.2.1.1
 const tagBytes = 16;
 /** At least a nonce and a tag. Decoding other text takes a hundred times as long. */
 const base64Url = /^[\w-]{38,}$/;
-const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
 /** Seals, opens and authenticates under keys derived from one master key. */
@@ -69,6 +71,72 @@ function oncePerPurpose<T>(make: (purpose: string) => T): (purpose: string) => T
     if (value === undefined) made.set(purpose, value = make(purpose));
     return value;
   };
+}
+
+// * SHA-256 of short texts, and HMAC-SHA-256. In JavaScript, since Node's cryptography takes 13 ms of a start to load and is
+// hardly faster for 200 bytes; files go to content_digest.ts.
+
+/** The hash of a text's UTF-8 form. */
+export function sha256Of(text: string): Uint8Array {
+  return sha256(encoder.encode(text));
+}
+
+/** Derives keys of 32 bytes, one for each purpose, from a secret of high entropy (RFC 5869, without a salt). */
+export function createKeyDerivation(secret: Uint8Array): (purpose: string) => Uint8Array<ArrayBuffer> {
+  const extracted = extract(sha256, secret);
+  return (purpose) => new Uint8Array(expand(sha256, extracted, encoder.encode(purpose), 32));
+}
+
+/** Authenticates the UTF-8 form of texts under one key (RFC 2104). */
+export function createHmac(key: Uint8Array): (text: string) => Uint8Array {
+  const keyed = hmac.create(sha256, key);
+  return (text) => keyed.clone().update(encoder.encode(text)).digest();
+}
+
+// Random secrets and the hashes that are stored in their place.
+
+/** Bytes as base64url text without padding (RFC 4648 §5). */
+export function toBase64Url(bytes: Uint8Array): string {
+  return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
+}
+
+/** 256 random bits as base64url text. */
+export function randomSecret(): string {
+  return randomText(32);
+}
+
+/** 128 random bits as 32 hexadecimal digits: an identifier, not a secret. */
+export function randomId(): string {
+  return randomBytes(16).toHex();
+}
+
+/** Random bytes as base64url text. */
+export function randomText(bytes: number): string {
+  return toBase64Url(randomBytes(bytes));
+}
+
+export function randomBytes(count: number): Uint8Array<ArrayBuffer> {
+  return crypto.getRandomValues(new Uint8Array(count));
+}
+
+/** SHA-256 as base64url text. Right for secrets of high entropy only; passphrases need Argon2id. */
+export function hashSecret(secret: string): string {
+  return toBase64Url(sha256Of(secret));
+}
+
+/** Whether `secret` has this hash, compared in constant time. */
+export function matchesHash(secret: string, hash: string): boolean {
+  return equalInConstantTime(hashSecret(secret), hash);
+}
+
+/** Whether two texts are the same, in a time that depends on their lengths only. */
+export function equalInConstantTime(left: string, right: string): boolean {
+  const a = encoder.encode(left);
+  const b = encoder.encode(right);
+  if (a.byteLength !== b.byteLength) return false;
+  let difference = 0;
+  for (let at = 0; at < a.byteLength; at++) difference |= (a[at] ?? 0) ^ (b[at] ?? 0);
+  return difference === 0;
 }
 
 // SHA-256 of content of any length, by native code: it takes 13 ms to load, and then a tenth of what JavaScript takes.

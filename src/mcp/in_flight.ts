@@ -1,5 +1,5 @@
 /** Legacy calls that still run, so that `notifications/cancelled` finds them, on whichever instance it arrives. */
-import { sha256Of } from "../lib/sha256.ts";
+import { sha256Of } from "../lib/secrets.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";

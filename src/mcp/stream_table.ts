@@ -1,8 +1,7 @@
 /** The open streams of a server: how many there may be, how they are found again, and how they all end. */
 import * as z from "zod";
-import { equalInConstantTime, randomText } from "../lib/random_secret.ts";
+import { equalInConstantTime, randomText, type SecretBox } from "../lib/secrets.ts";
 import { parseJson } from "../lib/json.ts";
-import type { SecretBox } from "../lib/secrets.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Session } from "./session.ts";
 import { type Clock, systemTimers, type Timers } from "../lib/time.ts";

@@ -9,7 +9,7 @@ import { parseStored } from "../lib/system_fault.ts";
 import type { Questions } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import { randomText } from "../lib/random_secret.ts";
+import { randomText } from "../lib/secrets.ts";
 
 // Task records whose result is larger than one stored value: the result lies beside the record, in pieces that are
 // written before it and read with it.

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Clock, Timers } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { loadOnce } from "../lib/program.ts";
-import { randomId } from "../lib/random_secret.ts";
+import { randomId } from "../lib/secrets.ts";
 import { type Grant, grants, operatorTokens, revokedTokens, users } from "./records.ts";
 import { parseScope } from "./scope.ts";
 import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";

@@ -1,5 +1,5 @@
 /** The authorization server: its routes, and the verifier for the resource server. */
-import { hashSecret, randomId } from "../lib/random_secret.ts";
+import { hashSecret, randomId } from "../lib/secrets.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { createUserDirectory, type UserDirectory } from "./manage_users.ts";
 import { setUpCodes, unchanged } from "./records.ts";

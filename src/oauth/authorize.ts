@@ -21,7 +21,7 @@ import { showConsent } from "./consent_page.ts";
 import type { ClientDocumentProblem } from "./client_metadata.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { type DeadEnd, errorPage, messagePage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
-import { hashSecret, randomSecret } from "../lib/random_secret.ts";
+import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
 // Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's.
 

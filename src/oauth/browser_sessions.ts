@@ -1,11 +1,10 @@
 /** Browsers: which one sent a request, who is signed in there, and who was before. */
 import * as z from "zod";
-import { equalInConstantTime, hashSecret, randomSecret } from "../lib/random_secret.ts";
+import { equalInConstantTime, hashSecret, randomSecret, type SecretBox } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import { defineRecordFamily, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
-import type { SecretBox } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Limits } from "./context.ts";
 import type { DeadEnd } from "./error_page.ts";

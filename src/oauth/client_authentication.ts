@@ -9,7 +9,7 @@ import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Client, defineRecordFamily } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
-import { hashSecret, matchesHash } from "../lib/random_secret.ts";
+import { hashSecret, matchesHash } from "../lib/secrets.ts";
 import { addressKey } from "../lib/network.ts";
 import type { Parameters } from "./request_body.ts";
 import type { RefusalReason } from "./refusal.ts";

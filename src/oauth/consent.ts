@@ -11,7 +11,7 @@ import {
   signedInByPage,
   signedInFor,
 } from "./interaction.ts";
-import { hashSecret, randomId } from "../lib/random_secret.ts";
+import { hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
 import { showConsent } from "./consent_page.ts";
 import { html, pageResponse } from "../lib/page.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
@@ -31,7 +31,6 @@ import {
 } from "./records.ts";
 import { usesServicenow } from "../lib/scopes.ts";
 import type { Clock } from "../lib/time.ts";
-import type { SecretBox } from "../lib/secrets.ts";
 import type { Batch, Put, Storage } from "../storage/mod.ts";
 import { codeResponse, errorResponse, type ResponseTarget } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";

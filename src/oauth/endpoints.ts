@@ -8,7 +8,7 @@ import {
   createClientAuthenticator,
   readCredentials,
 } from "./client_authentication.ts";
-import { hashSecret } from "../lib/random_secret.ts";
+import { hashSecret } from "../lib/secrets.ts";
 import { authorizationCodes, clients, grants, signInLinks } from "./records.ts";
 import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";

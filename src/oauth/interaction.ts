@@ -3,7 +3,7 @@ import { type Browser, type Browsers, csrfToken, type SignedIn } from "./browser
 import type { AuthorizationServerOptions } from "./context.ts";
 import { errorPage } from "./error_page.ts";
 import { type Html, html, pageResponse } from "../lib/page.ts";
-import { equalInConstantTime, hashSecret } from "../lib/random_secret.ts";
+import { equalInConstantTime, hashSecret } from "../lib/secrets.ts";
 import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 

@@ -5,7 +5,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { cleanClientName } from "./client_metadata.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
-import { hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
+import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";
 import {
   type Client,

@@ -3,7 +3,7 @@ import type { AdministrationOptions } from "./context.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { deleteOperatorTokensOf } from "./operator_token.ts";
 import { hashPassword, passphraseProblem } from "./password_hash.ts";
-import { hashSecret, randomId } from "../lib/random_secret.ts";
+import { hashSecret, randomId } from "../lib/secrets.ts";
 import {
   conflict,
   deleteGrants,

@@ -3,7 +3,7 @@ import type { AdministrationOptions } from "./context.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
-import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
+import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import {
   conflict,
   type OperatorToken,

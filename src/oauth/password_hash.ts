@@ -2,7 +2,7 @@
  * Hashes of passphrases, as PHC strings, with a cap on how many are made at once: Argon2id, or scrypt where the runtime
  * has no Argon2id.
  */
-import { equalInConstantTime, randomBytes } from "../lib/random_secret.ts";
+import { equalInConstantTime, randomBytes } from "../lib/secrets.ts";
 import { nodeCrypto } from "../lib/program.ts";
 
 /**

@@ -3,9 +3,8 @@
  * family, its number and the family's salt, so a token has exactly one successor: that makes the grace window idempotent
  * across parallel requests and processes.
  */
-import type { SecretBox } from "../lib/secrets.ts";
+import { equalInConstantTime, hashSecret, matchesHash, randomSecret, type SecretBox } from "../lib/secrets.ts";
 import type { Lifetimes } from "./context.ts";
-import { equalInConstantTime, hashSecret, matchesHash, randomSecret } from "../lib/random_secret.ts";
 import type { Grant } from "./records.ts";
 
 export type RefreshFamily = NonNullable<Grant["refresh"]>;

@@ -21,7 +21,7 @@ import {
 import { isClientDocumentUrl } from "../lib/client_document_url.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
-import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/random_secret.ts";
+import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
 import { readJsonBody } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";

@@ -25,7 +25,7 @@ import {
   showSignIn,
   type SignInElsewhere,
 } from "./interaction.ts";
-import { randomId } from "../lib/random_secret.ts";
+import { randomId } from "../lib/secrets.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters } from "./request_body.ts";
 import { noPassphrase, users } from "./records.ts";

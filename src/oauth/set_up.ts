@@ -11,7 +11,7 @@ import { type InteractionOptions, pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
-import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/random_secret.ts";
+import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import { defineRecordFamily, ownerId, setUpCodes, signInLinks, type Stored, unchanged, users } from "./records.ts";
 import {
   type Account,

@@ -2,11 +2,10 @@
 import * as z from "zod";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { loadOnce } from "../lib/program.ts";
-import { randomId } from "../lib/random_secret.ts";
+import { randomId, type SecretBox } from "../lib/secrets.ts";
 import { conflict, defineRecordFamily, retryOnConflict, unchanged } from "./records.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
-import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
 
 const signingKeySchema = z.lazy(() =>

@@ -20,7 +20,7 @@ import {
   unchanged,
 } from "./records.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
-import { hashSecret, matchesHash, randomId } from "../lib/random_secret.ts";
+import { hashSecret, matchesHash, randomId } from "../lib/secrets.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
 import { isSameRedirectUri } from "./redirect_uri.ts";

@@ -3,11 +3,10 @@
  * a callback in any other browser is refused (CVE-2026-27124), so that no attacker can make a victim finish a visit.
  */
 import * as z from "zod";
-import { hashSecret, matchesHash, randomSecret } from "../lib/random_secret.ts";
+import { hashSecret, matchesHash, randomSecret, type SecretBox } from "../lib/secrets.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, success } from "../lib/result.ts";
-import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
 import type { Answer, ServicenowFailure } from "./failure.ts";

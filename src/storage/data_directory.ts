@@ -5,7 +5,7 @@
 import { dataFiles } from "./mod_settings.ts";
 import { nodeFs } from "../lib/program.ts";
 import { exists, parentOf, pathBelow } from "../lib/system_path.ts";
-import { randomBytes, randomId } from "../lib/random_secret.ts";
+import { randomBytes, randomId } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 

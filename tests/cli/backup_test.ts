@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { backupCommand } from "../../src/cli/backup_command.ts";
 import type { CommandWork } from "../../src/cli/command.ts";
-import { restoreCommand } from "../../src/cli/restore_command.ts";
+import { restoreCommand } from "../../src/cli/backup_command.ts";
 import { loadConfig } from "../../src/app/config/config.ts";
 import { openDataDirectory } from "../../src/storage/data_directory.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";

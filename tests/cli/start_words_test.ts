@@ -1,7 +1,7 @@
 /** What the console says about parts that the server does without. */
 import assert from "node:assert/strict";
 import { needing } from "../fixtures/forms/chosen_form.ts";
-import { judgeModels } from "../../src/cli/missing_parts.ts";
+import { judgeModels } from "../../src/cli/serve_command.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
 import { makeServerPlace, runCommand, spawnServer, startServer } from "../fixtures/running_server.ts";

@@ -2,8 +2,14 @@
 import assert from "node:assert/strict";
 import * as native from "node:crypto";
 import fc from "fast-check";
-import { equalInConstantTime, hashSecret, matchesHash } from "../../src/lib/random_secret.ts";
-import { createHmac, createKeyDerivation, sha256Of } from "../../src/lib/sha256.ts";
+import {
+  createHmac,
+  createKeyDerivation,
+  equalInConstantTime,
+  hashSecret,
+  matchesHash,
+  sha256Of,
+} from "../../src/lib/secrets.ts";
 
 const texts = fc.string({ unit: "binary", maxLength: 300 }); // over several blocks, halves of pairs among them
 const keys = fc.uint8Array({ minLength: 32, maxLength: 32 });

@@ -24,12 +24,6 @@ import { environmentHasProxy } from "../../lib/network.ts";
 import { leadsInto } from "./overlap.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
 
-/** Freezes a configuration with its parts; a copy that another thread was sent is no longer frozen. */
-export function freezeConfig<Configuration extends object>(config: Configuration): Configuration {
-  for (const part of Object.values(config)) Object.freeze(part);
-  return Object.freeze(config);
-}
-
 // What Deno Deploy asks of a configuration: no instance there can make it for itself, and each loses its disk.
 
 /** Reports what is absent or cannot be. */
@@ -182,7 +176,9 @@ export function loadConfig(given: ConfigSources): Result<Config, readonly Config
   );
   if (problems.length > 0) return failure(problems);
   const config = completeConfig(values as unknown as SettingValues, sources, problems);
-  return problems.length > 0 ? failure(problems) : success(freezeConfig(config));
+  if (problems.length > 0) return failure(problems);
+  for (const part of Object.values(config)) Object.freeze(part);
+  return success(Object.freeze(config));
 }
 
 /** Deno Deploy describes the database of an app by DATABASE_URL, and by libpq's variables: one of the two is enough. */

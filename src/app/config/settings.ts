@@ -45,8 +45,6 @@ const serverSettings = {
   }),
 };
 
-export type ServerSettings = ValuesOf<typeof serverSettings>;
-
 const tables = {
   http: httpSettings,
   server: serverSettings,

@@ -1,11 +1,10 @@
 /** What people decide about calls that wait. */
 import * as z from "zod";
-import { digestOf } from "../../lib/secrets.ts";
+import { digestOf, randomId } from "../../lib/secrets.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
-import { randomId } from "../../lib/random_secret.ts";
 import { maxRuleTextCharacters, type Rule, type RuleStore } from "./rule.ts";
 
 // Calls that wait for a person, as they are stored: one entry for the same call by the same client.

@@ -6,8 +6,7 @@ import type { Act, LiveParts, Section, Visit } from "./section.ts";
 import { type Html, html, seeOther } from "../../lib/page.ts";
 import type { Visitor, Visits } from "../../oauth/mod.ts";
 import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
-import type { SecretBox } from "../../lib/secrets.ts";
-import { equalInConstantTime } from "../../lib/random_secret.ts";
+import { equalInConstantTime, type SecretBox } from "../../lib/secrets.ts";
 import { consolePage, waitingCount } from "./frame.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 

@@ -11,7 +11,7 @@ import {
   type Verdict,
 } from "../approvals/rule.ts";
 import { type Html, html } from "../../lib/page.ts";
-import { randomId } from "../../lib/random_secret.ts";
+import { randomId } from "../../lib/secrets.ts";
 import { actButton, actFields } from "./frame.ts";
 import { type Act, choiceField, type Section, textField, timeOfDay, type Visit } from "./section.ts";
 

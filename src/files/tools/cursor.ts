@@ -1,8 +1,7 @@
 /** Opaque cursors of the file tools. They hold no secret and grant nothing; a made-up one is refused or harmless. */
 import * as z from "zod";
-import { toBase64Url } from "../../lib/random_secret.ts";
+import { sha256Of, toBase64Url } from "../../lib/secrets.ts";
 import { hasMoreParts } from "../../lib/json.ts";
-import { sha256Of } from "../../lib/sha256.ts";
 import type { TextPosition } from "../text/lines.ts";
 import type { WalkPosition } from "../workspace/walk.ts";
 

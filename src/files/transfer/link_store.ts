@@ -1,8 +1,7 @@
 /** Links in the storage, so that any instance serves them and each is used up once. */
 import * as z from "zod";
 import type { Principal } from "../../lib/principal.ts";
-import { equalInConstantTime, hashSecret, randomText } from "../../lib/random_secret.ts";
-import type { SecretBox } from "../../lib/secrets.ts";
+import { equalInConstantTime, hashSecret, randomText, type SecretBox } from "../../lib/secrets.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 

@@ -2,7 +2,7 @@
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log, LogFields } from "../../lib/log.ts";
 import type { Principal } from "../../lib/principal.ts";
-import { randomId } from "../../lib/random_secret.ts";
+import { randomId } from "../../lib/secrets.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import { principalOf, type TransferLimits, type TransferRecord, type TransferStore } from "./link_store.ts";
 import type { WorkspacePath } from "../workspace/path.ts";

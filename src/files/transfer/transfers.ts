@@ -7,7 +7,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { Log } from "../../lib/log.ts";
 import { wantsPage } from "../../lib/page.ts";
 import { hasScopes, type Principal } from "../../lib/principal.ts";
-import type { SecretBox } from "../../lib/secrets.ts";
+import { randomId, type SecretBox } from "../../lib/secrets.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import { createRateLimiter } from "../../http/mod.ts";
 import type { Storage } from "../../storage/mod.ts";
@@ -27,7 +27,6 @@ import {
   sendPart,
   unknownLink,
 } from "./download.ts";
-import { randomId } from "../../lib/random_secret.ts";
 import {
   createTransferStore,
   endOfLink,

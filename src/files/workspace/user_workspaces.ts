@@ -1,6 +1,6 @@
 /** One workspace for each user, opened when they first need it. */
 import type { Principal } from "../../lib/principal.ts";
-import { sha256Of } from "../../lib/sha256.ts";
+import { sha256Of } from "../../lib/secrets.ts";
 import { newNameProblem } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
