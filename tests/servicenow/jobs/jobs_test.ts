@@ -6,10 +6,10 @@ import type { StandInOptions } from "../../fixtures/servicenow/instance.ts";
 import { startDeskWorker } from "../../fixtures/desk_jobs/worker.ts";
 
 const maxCalls = 3;
-const page = await Deno.readTextFile(new URL("../../../docs/servicenow.md", import.meta.url));
+const page = await Deno.readTextFile(new URL("calls.md", import.meta.url));
 const list = page.replaceAll(/\s+/g, " ");
 
-/** The job in the page's list: the tools that it takes, without what their names have in common. */
+/** The job in the list: the tools that it takes, without what their names have in common. */
 function rowOf({ name }: DeskJob, calls: readonly string[]): string {
   return `- ${name} (${calls.map((tool) => tool.replace("servicenow_", "")).join(", ")})`;
 }
@@ -27,7 +27,7 @@ for (const { practice, jobs } of deskPractices) {
       await test.step(`${job.by}: ${job.name}`, async () => {
         const { calls } = await worker.work(job);
         assert.ok(calls.length > 0 && calls.length <= maxCalls, `${calls.length} calls`);
-        assert.ok(list.includes(rowOf(job, calls)), `docs/servicenow.md has ${rowOf(job, calls)}`);
+        assert.ok(list.includes(rowOf(job, calls)), `calls.md has ${rowOf(job, calls)}`);
       });
     }
     assert.deepEqual(worker.instance.crashes, []);
