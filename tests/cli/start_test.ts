@@ -75,7 +75,7 @@ Deno.test("the server starts without pages, OAuth endpoints, links, metrics and 
   const loaded = [...await loadedWith("src/app/run_in_worker.ts")];
   assert.ok(loaded.includes("src/oauth/authorization_server.ts"), "the graph was read");
   const later = [
-    /^src\/files\/(transfer\/(transfers|upload|download|link_store)|text\/(line_pattern|line_search|search_file))\./,
+    /^src\/files\/(transfer\/(transfers|upload|download|links)|text\/(line_pattern|search_file))\./,
     /^src\/oauth\/(\w+_page|endpoints|authorize|consent|grants|token|set_up|sign_in|register)\.ts/,
     /^src\/console\/(later\.ts|pages\/)/,
     /^src\/audit\/(metrics|search)\./,

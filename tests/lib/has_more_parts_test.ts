@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { hasMoreParts } from "../../src/lib/json.ts";
 import { parseClientMetadata } from "../../src/oauth/client_metadata.ts";
 import { parseAnswer } from "../../src/mcp/question.ts";
-import { toSearchCursor, toSearchCursorText, toWalkCursor, toWalkCursorText } from "../../src/files/tools/cursor.ts";
+import { toSearchCursor, toSearchCursorText, toWalkCursor, toWalkCursorText } from "../../src/files/tools/input.ts";
 
 Deno.test("hasMoreParts() counts every value of a JSON text, at any depth", () => {
   const partsOf = (value: unknown): number =>

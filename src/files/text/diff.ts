@@ -1,8 +1,6 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
 import { loadOnce } from "../../lib/program.ts";
 
-// Lines of a difference that are too long to be read: of each, what differs, and a little around it.
-
 /** Longer lines are shortened. */
 const maxLineCharacters = 500;
 /** Of what differs in a line, and of what is the same before and after it. */

@@ -3,8 +3,6 @@
  * RE2's program as far as the text needs it, that takes one step a byte. It is exact until it has too many states.
  */
 
-// Runs an automaton over bytes: the next state for each state and byte, a state being the offset of its row.
-
 /** What a table has instead of a state: one that is to be made, and the end. */
 const unknown = 0;
 const isMatch = -1;
@@ -42,8 +40,6 @@ function runAutomaton(
 function toState(found: number): number {
   return -1 - found;
 }
-
-// The program that RE2 makes of a regular expression: a nondeterministic automaton, here read over bytes of UTF-8.
 
 /** One instruction, as RE2 numbers them. */
 interface Instruction {

@@ -1,89 +1,24 @@
 /** Searches one file of any workspace by lines, in as many reads as it takes. */
 import { Buffer, isUtf8 } from "node:buffer";
-import { type ByteText, toByteText } from "./byte_text.ts";
+import {
+  createLiteralCount,
+  cutLongLine,
+  type LineMatch,
+  linesAfter,
+  linesBefore,
+  type LiteralCount,
+  searchText,
+} from "./search_text.ts";
+import { type ByteText, countLineEnds, endOfLine, toByteText } from "./byte_text.ts";
+import type { NextTurn } from "../../lib/turns.ts";
+import type { LinePattern } from "./line_pattern.ts";
+import type { LongLineSearch } from "./long_line.ts";
 import { decodeBytes, decodeWide, type TextEncoding, type WideEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { cutAtBoundary } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
-import type { LinePattern } from "./line_pattern.ts";
-import { createLineSearch, type FileSearch } from "./line_search.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
-
-// Text of any encoding as the bytes of UTF-8 that are searched, without a byte order mark, its lines ended by LF alone unless CR is asked for.
-
-/** A piece of a file, ready to be searched, and how many of the file's bytes it is made of. */
-interface SearchablePiece {
-  readonly text: ByteText;
-  readonly sourceBytes: number;
-}
-
-/** Whole lines of what was read, or all of it at the file's end; `null` for what is no text in the encoding. */
-function toSearchable(
-  bytes: Buffer,
-  { encoding, isFirst, isLast, keepsReturns }: {
-    readonly encoding: TextEncoding;
-    readonly isFirst: boolean;
-    readonly isLast: boolean;
-    /** Leaves the CR of CRLF in the lines. */
-    readonly keepsReturns: boolean;
-  },
-): SearchablePiece | null {
-  const isWide = encoding === "utf-16le" || encoding === "utf-16be";
-  const piece = isWide
-    ? fromUtf16(bytes, encoding, isLast)
-    : encoding === "utf-8"
-    ? fromUtf8(bytes, isFirst, isLast)
-    : fromLegacy(bytes, encoding, isLast);
-  return piece === null || keepsReturns ? piece : withoutReturns(piece, isLast, isWide ? 2 : 1);
-}
-
-function fromUtf8(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchablePiece | null {
-  const sourceBytes = isLast ? bytes.length : cutAtBoundary(bytes);
-  const isMarked = isFirst && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const content = bytes.subarray(isMarked ? 3 : 0, sourceBytes);
-  const text = toByteText(content, content.length);
-  return text === null ? null : { text, sourceBytes };
-}
-
-/** Up to a line's end, or where there is none, an ASCII character that is no part of another. */
-function fromLegacy(bytes: Buffer, encoding: TextEncoding, isLast: boolean): SearchablePiece | null {
-  const line = bytes.lastIndexOf("\n") + 1;
-  const sourceBytes = isLast ? bytes.length : line || bytes.lastIndexOf(" ") + 1 || bytes.length;
-  const decoded = decodeBytes(bytes.subarray(0, sourceBytes), encoding);
-  return decoded === null ? null : fromText(decoded.text, sourceBytes);
-}
-
-function fromUtf16(bytes: Buffer, encoding: WideEncoding, isLast: boolean): SearchablePiece | null {
-  if (isLast && bytes.length % 2 !== 0) return null;
-  const even = bytes.subarray(0, bytes.length - bytes.length % 2);
-  const whole = decodeWide(even, encoding);
-  const cut = isLast
-    ? whole.length
-    : whole.lastIndexOf("\n") + 1 || whole.length - (/[\ud800-\udbff]$/.test(whole) ? 1 : 0);
-  const text = whole.slice(0, cut);
-  return text.isWellFormed() ? fromText(text.replace(/^\ufeff/, ""), 2 * cut) : null;
-}
-
-function fromText(text: string, sourceBytes: number): SearchablePiece | null {
-  const bytes = Buffer.from(text, "utf8");
-  const searchable = toByteText(bytes, bytes.length);
-  return searchable === null ? null : { text: searchable, sourceBytes };
-}
-
-/** A CR at the end of a piece is left to the next, which may begin with its LF. */
-function withoutReturns(piece: SearchablePiece, isLast: boolean, characterBytes: number): SearchablePiece {
-  const { text } = piece;
-  const isCut = !isLast && text.characters.endsWith("\r");
-  if (!isCut && !text.characters.includes("\r\n")) return piece;
-  const whole = isCut ? text.characters.slice(0, -1) : text.characters;
-  const characters = whole.replaceAll("\r\n", "\n");
-  const bytes = Buffer.from(characters, "latin1");
-  return {
-    text: { characters, decode: (from, to) => bytes.toString("utf8", from, to) },
-    sourceBytes: piece.sourceBytes - (isCut ? characterBytes : 0),
-  };
-}
 
 /** Why a file was not searched. */
 export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable";
@@ -207,4 +142,267 @@ async function readPiece(
 
 function reasonOf(refusal: WorkspaceRefusal): PassedOver {
   return refusal.reason === "denied" && refusal.because === "hard_link" ? "hard_link" : "unreadable";
+}
+
+interface MatchQueue {
+  /** Takes a match; unless the text is the file's last, more lines may come. `true` when that is enough. */
+  push(match: LineMatch, mayGoOn: boolean): boolean;
+  /** The lines after all that was pushed. */
+  add(lines: readonly string[]): boolean;
+  /** Passes on all; the line of the one that was enough, or `null`. */
+  flush(): number | null;
+  /** The line that was passed on last; 0 before. */
+  readonly last: number;
+}
+
+function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => boolean): MatchQueue {
+  let waiting: readonly LineMatch[] = [];
+  let last = 0;
+  /** Passes on the first matches as long as they are complete, or all. */
+  const passOn = (all: boolean): boolean => {
+    for (let [first] = waiting; first !== undefined; [first] = waiting) {
+      if (!all && first.after.length < contextLines) return false;
+      waiting = waiting.slice(1);
+      last = first.line;
+      if (onMatch(first)) return true;
+    }
+    return false;
+  };
+  return {
+    get last() {
+      return last;
+    },
+    push(match, mayGoOn) {
+      waiting = [...waiting, match];
+      return passOn(!mayGoOn);
+    },
+    add(lines) {
+      waiting = waiting.map((match) => ({ ...match, after: [...match.after, ...lines].slice(0, contextLines) }));
+      return passOn(false);
+    },
+    flush: () => passOn(true) ? last : null,
+  };
+}
+
+/** What a search asks of each file. */
+interface FileSearch {
+  readonly pattern: LinePattern;
+  /** See search_text.ts. */
+  readonly counts?: "none" | "all" | "texts";
+  readonly contextLines: number;
+  /** Only lines after this one. */
+  readonly afterLine: number;
+  /** Takes each match, in the order of lines; `true` when that is enough of this file. */
+  readonly onMatch: (match: LineMatch) => boolean;
+  /** Told of each line in which a match may have been missed. */
+  readonly onUnsure: (line: number) => void;
+  /** The turns of the whole search. */
+  readonly nextTurn: NextTurn;
+  /** Asked now and then: whether to stop. */
+  readonly isOver: () => boolean;
+  /** Whether the search may stop before it has looked at a line: it would not begin again with this one each time. */
+  readonly mayStopAtOnce: boolean;
+}
+
+/** Whole lines of a file, or a part of a line that is too long. */
+interface SearchPiece {
+  readonly text: ByteText;
+  /** Whether the line that it ends with goes on in the next piece: it is then the only one. */
+  readonly goesOn: boolean;
+  readonly isLast: boolean;
+}
+
+/** Of a long line, in one step. */
+const countedBytes = 64 * 1024;
+
+interface LineSearch {
+  /** The last line that was searched, where the search is to stop; `null` to go on. */
+  take(piece: SearchPiece): Promise<number | null>;
+  /** The same, after the last piece. */
+  end(): number | null;
+}
+
+/** A line that goes on from piece to piece. */
+interface LongLine {
+  /** Its start, as it is shown around others. */
+  readonly shown: readonly string[];
+  /** `null` when the line has matched, or is not asked for. */
+  search: LongLineSearch | null;
+  /** The first match, until the others are counted. */
+  match: LineMatch | null;
+  readonly counter: LiteralCount | null;
+}
+
+function createLineSearch(
+  { pattern, counts = "none", contextLines, afterLine, onMatch, onUnsure, nextTurn, isOver, mayStopAtOnce }: FileSearch,
+): LineSearch {
+  const queue = createMatchQueue(contextLines, onMatch);
+  let firstLine = 1;
+  let earlier: readonly string[] = [];
+  let long: LongLine | null = null;
+
+  const isOverAfter = async (pause: Promise<void>): Promise<boolean> => {
+    await pause;
+    return isOver();
+  };
+  /** Stops after a line, unless that would be no further than the call before, and for nothing. */
+  const stopAfter = (line: number): number | null =>
+    line <= afterLine && !mayStopAtOnce ? null : queue.flush() ?? Math.max(line, afterLine);
+  /** The next call begins with this line, unless this one did, and had no time for it. */
+  const stopInLine = ({ search, match, counter }: LongLine): number | null => {
+    if (search === null) {
+      if (match !== null && queue.push(countedMatch(match, counter, true), true)) return queue.last;
+      return stopAfter(firstLine);
+    }
+    const stopped = stopAfter(firstLine - 1);
+    if (stopped !== null) return stopped;
+    onUnsure(firstLine);
+    return queue.flush() ?? firstLine;
+  };
+  const takeLong = async (line: LongLine, piece: string, isEnd: boolean): Promise<number | null> => {
+    const steps = line.search?.feed(piece, isEnd);
+    let step = steps?.next();
+    for (; step?.done === false; step = steps?.next()) {
+      const pause = nextTurn();
+      const stopped = pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
+      if (stopped !== null) return stopped;
+    }
+    if (step?.value) {
+      const found = { count: 1, isLeast: counts !== "none" };
+      line.match = { line: firstLine, ...cutLongLine(step.value), found, before: earlier, after: [] };
+      line.search = null;
+    }
+    for (let at = 0; line.counter !== null && at < piece.length; at += countedBytes) {
+      line.counter.add(piece.slice(at, at + countedBytes));
+      const pause = nextTurn();
+      if (pause !== undefined) await pause;
+    }
+    if (line.match !== null && (isEnd || line.counter === null)) {
+      const match = countedMatch(line.match, line.counter, !isEnd);
+      line.match = null;
+      if (queue.push(match, true)) return queue.last;
+    }
+    const pause = isEnd ? undefined : nextTurn();
+    return pause !== undefined && await isOverAfter(pause) ? stopInLine(line) : null;
+  };
+  const takeLines = async (text: ByteText, from: number, isLast: boolean): Promise<number | null> => {
+    const { characters } = text;
+    const options = { pattern, counts, from, contextLines, linesBefore: earlier, firstLine, afterLine };
+    for (const { matches, unsure, end } of searchText(text, options)) {
+      unsure.forEach(onUnsure);
+      for (const match of matches) if (queue.push(match, !isLast)) return queue.last;
+      const pause = nextTurn();
+      if (pause === undefined || !await isOverAfter(pause)) continue;
+      return queue.flush() ?? Math.max(firstLine - 1 + countLineEnds(characters, from, end), queue.last);
+    }
+    if (isLast) return null;
+    if (contextLines > 0) earlier = linesBefore(text, { from, to: characters.length, count: contextLines, earlier });
+    firstLine += countLineEnds(characters, from, characters.length);
+    const pause = nextTurn();
+    return pause !== undefined && await isOverAfter(pause) ? stopAfter(firstLine - 1) : null;
+  };
+
+  return {
+    async take({ text, goesOn, isLast }) {
+      const { characters } = text;
+      if (long === null && queue.add(linesAfter(text, 0, contextLines))) return queue.last;
+      if (!goesOn && long === null) return await takeLines(text, 0, isLast);
+      const isWanted = firstLine > afterLine;
+      long ??= {
+        shown: linesAfter(text, 0, 1),
+        search: isWanted ? pattern.searchLong() : null,
+        match: null,
+        counter: isWanted && counts !== "none" && pattern.literals !== null
+          ? createLiteralCount(pattern.literals)
+          : null,
+      };
+      const end = goesOn ? characters.length : endOfLine(characters, 0);
+      const stopped = await takeLong(long, characters.slice(0, end), !goesOn);
+      if (stopped !== null || goesOn) return stopped;
+      if (long.search?.isUnsure) onUnsure(firstLine);
+      if (contextLines > 0) earlier = [...earlier, ...long.shown].slice(-contextLines);
+      long = null;
+      firstLine++;
+      if (queue.add(linesAfter(text, end + 1, contextLines))) return queue.last;
+      return await takeLines(text, end + 1, isLast);
+    },
+    end: () => queue.flush(),
+  };
+}
+
+function countedMatch(match: LineMatch, counter: LiteralCount | null, isLeast: boolean): LineMatch {
+  return counter === null ? match : { ...match, found: { ...counter.found, isLeast }, texts: [] };
+}
+
+/** A piece of a file, ready to be searched, and how many of the file's bytes it is made of. */
+interface SearchablePiece {
+  readonly text: ByteText;
+  readonly sourceBytes: number;
+}
+
+/** Whole lines of what was read, or all of it at the file's end; `null` for what is no text in the encoding. */
+function toSearchable(
+  bytes: Buffer,
+  { encoding, isFirst, isLast, keepsReturns }: {
+    readonly encoding: TextEncoding;
+    readonly isFirst: boolean;
+    readonly isLast: boolean;
+    /** Leaves the CR of CRLF in the lines. */
+    readonly keepsReturns: boolean;
+  },
+): SearchablePiece | null {
+  const isWide = encoding === "utf-16le" || encoding === "utf-16be";
+  const piece = isWide
+    ? fromUtf16(bytes, encoding, isLast)
+    : encoding === "utf-8"
+    ? fromUtf8(bytes, isFirst, isLast)
+    : fromLegacy(bytes, encoding, isLast);
+  return piece === null || keepsReturns ? piece : withoutReturns(piece, isLast, isWide ? 2 : 1);
+}
+
+function fromUtf8(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchablePiece | null {
+  const sourceBytes = isLast ? bytes.length : cutAtBoundary(bytes);
+  const isMarked = isFirst && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const content = bytes.subarray(isMarked ? 3 : 0, sourceBytes);
+  const text = toByteText(content, content.length);
+  return text === null ? null : { text, sourceBytes };
+}
+
+/** Up to a line's end, or where there is none, an ASCII character that is no part of another. */
+function fromLegacy(bytes: Buffer, encoding: TextEncoding, isLast: boolean): SearchablePiece | null {
+  const line = bytes.lastIndexOf("\n") + 1;
+  const sourceBytes = isLast ? bytes.length : line || bytes.lastIndexOf(" ") + 1 || bytes.length;
+  const decoded = decodeBytes(bytes.subarray(0, sourceBytes), encoding);
+  return decoded === null ? null : fromText(decoded.text, sourceBytes);
+}
+
+function fromUtf16(bytes: Buffer, encoding: WideEncoding, isLast: boolean): SearchablePiece | null {
+  if (isLast && bytes.length % 2 !== 0) return null;
+  const even = bytes.subarray(0, bytes.length - bytes.length % 2);
+  const whole = decodeWide(even, encoding);
+  const cut = isLast
+    ? whole.length
+    : whole.lastIndexOf("\n") + 1 || whole.length - (/[\ud800-\udbff]$/.test(whole) ? 1 : 0);
+  const text = whole.slice(0, cut);
+  return text.isWellFormed() ? fromText(text.replace(/^\ufeff/, ""), 2 * cut) : null;
+}
+
+function fromText(text: string, sourceBytes: number): SearchablePiece | null {
+  const bytes = Buffer.from(text, "utf8");
+  const searchable = toByteText(bytes, bytes.length);
+  return searchable === null ? null : { text: searchable, sourceBytes };
+}
+
+/** A CR at the end of a piece is left to the next, which may begin with its LF. */
+function withoutReturns(piece: SearchablePiece, isLast: boolean, characterBytes: number): SearchablePiece {
+  const { text } = piece;
+  const isCut = !isLast && text.characters.endsWith("\r");
+  if (!isCut && !text.characters.includes("\r\n")) return piece;
+  const whole = isCut ? text.characters.slice(0, -1) : text.characters;
+  const characters = whole.replaceAll("\r\n", "\n");
+  const bytes = Buffer.from(characters, "latin1");
+  return {
+    text: { characters, decode: (from, to) => bytes.toString("utf8", from, to) },
+    sourceBytes: piece.sourceBytes - (isCut ? characterBytes : 0),
+  };
 }

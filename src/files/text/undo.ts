@@ -12,56 +12,6 @@ import type { Outcome, Trash, Workspace, WorkspaceRefusal } from "../workspace/p
 import { decodeText } from "./detect.ts";
 import { encodeEdited } from "../workspace/encoding.ts";
 
-// The places that an edit changed, so that they can be changed back in a text that has other changes by then.
-
-/** Lines around a place, by which it is found again. */
-const context = 2;
-/** Steps of the search for the shortest difference, whose time grows with their square. */
-const maxEditLength = 400;
-/** What is kept of them in all; of longer ones nothing is. */
-const maxPassageCharacters = 30_000;
-const maxComparedCharacters = 2_000_000;
-const maxComparedLines = 20_000;
-
-const loadDiff = loadOnce(() => import("diff"));
-
-/** The places in which the texts differ; `undefined` where they are too many or too long. */
-export async function passagesOf(before: string, after: string): Promise<readonly Passage[] | undefined> {
-  if (before.length + after.length > maxComparedCharacters) return undefined;
-  if (countLineEnds(before, before.length) + countLineEnds(after, after.length) > 2 * maxComparedLines) {
-    return undefined;
-  }
-  const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
-  const hunks = structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks;
-  if (hunks === undefined) return undefined;
-  const passages = hunks.map(({ lines }) => ({ before: side(lines, "-"), after: side(lines, "+") }));
-  const characters = passages.reduce((sum, each) => sum + each.before.length + each.after.length, 0);
-  return characters > maxPassageCharacters ? undefined : passages;
-}
-
-/** The text with its places as they were before; `null` unless each is there exactly once. */
-export function revertPassages(text: string, passages: readonly Passage[]): string | null {
-  let reverted = text;
-  for (const { before, after } of passages.toReversed()) {
-    const find = after === "" ? () => -1 : createTextFinder(after);
-    const at = find(reverted, 0);
-    if (at === -1 || find(reverted, at + 1) !== -1) return null;
-    reverted = reverted.slice(0, at) + before + reverted.slice(at + after.length);
-  }
-  return reverted;
-}
-
-/** The lines of one side, as they stand in its text. */
-function side(lines: readonly string[], sign: "-" | "+"): string {
-  const own: string[] = [];
-  for (const [index, line] of lines.entries()) {
-    if (!line.startsWith(" ") && !line.startsWith(sign)) continue;
-    const isLast = lines[index + 1]?.startsWith("\\") === true; // "\ No newline at end of file"
-    own.push(isLast ? line.slice(1) : `${line.slice(1)}\n`);
-  }
-  return own.join("");
-}
-
 /** Why a change, or a step of it, is not undone. */
 export type UndoProblem =
   | { readonly reason: "undone"; readonly by: string }
@@ -262,4 +212,52 @@ function refused({ path }: ChangeStep, refusal: WorkspaceRefusal): Result<never,
 /** Names as they are stored, without escapes. Where they lead is judged when they are resolved. */
 export function pathOf(text: string): WorkspacePath {
   return { text, segments: text.split("/") };
+}
+
+/** Lines around a place, by which it is found again. */
+const context = 2;
+/** Steps of the search for the shortest difference, whose time grows with their square. */
+const maxEditLength = 400;
+/** What is kept of them in all; of longer ones nothing is. */
+const maxPassageCharacters = 30_000;
+const maxComparedCharacters = 2_000_000;
+const maxComparedLines = 20_000;
+
+const loadDiff = loadOnce(() => import("diff"));
+
+/** The places in which the texts differ; `undefined` where they are too many or too long. */
+export async function passagesOf(before: string, after: string): Promise<readonly Passage[] | undefined> {
+  if (before.length + after.length > maxComparedCharacters) return undefined;
+  if (countLineEnds(before, before.length) + countLineEnds(after, after.length) > 2 * maxComparedLines) {
+    return undefined;
+  }
+  const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
+  const hunks = structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks;
+  if (hunks === undefined) return undefined;
+  const passages = hunks.map(({ lines }) => ({ before: side(lines, "-"), after: side(lines, "+") }));
+  const characters = passages.reduce((sum, each) => sum + each.before.length + each.after.length, 0);
+  return characters > maxPassageCharacters ? undefined : passages;
+}
+
+/** The text with its places as they were before; `null` unless each is there exactly once. */
+export function revertPassages(text: string, passages: readonly Passage[]): string | null {
+  let reverted = text;
+  for (const { before, after } of passages.toReversed()) {
+    const find = after === "" ? () => -1 : createTextFinder(after);
+    const at = find(reverted, 0);
+    if (at === -1 || find(reverted, at + 1) !== -1) return null;
+    reverted = reverted.slice(0, at) + before + reverted.slice(at + after.length);
+  }
+  return reverted;
+}
+
+/** The lines of one side, as they stand in its text. */
+function side(lines: readonly string[], sign: "-" | "+"): string {
+  const own: string[] = [];
+  for (const [index, line] of lines.entries()) {
+    if (!line.startsWith(" ") && !line.startsWith(sign)) continue;
+    const isLast = lines[index + 1]?.startsWith("\\") === true; // "\ No newline at end of file"
+    own.push(isLast ? line.slice(1) : `${line.slice(1)}\n`);
+  }
+  return own.join("");
 }

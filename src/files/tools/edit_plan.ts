@@ -4,8 +4,7 @@ import { showName, showText } from "../workspace/file_display.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Workspace, WorkspaceRefusal, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { nextTurn } from "../../lib/turns.ts";
-import { type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
-import type { Alike } from "../text/alike.ts";
+import { type Alike, type EditRefusal, readWholeFile, replaceText } from "../text/edit.ts";
 import { createTextFinder } from "../text/finder.ts";
 import { decodeText } from "../text/detect.ts";
 import { encodeEdited, lackingIn } from "../workspace/encoding.ts";
@@ -179,8 +178,6 @@ function alikeWords({ but, line }: Alike): string {
       return `but line ${line} begins like it; copy the passage from there`;
   }
 }
-
-// Writes the files of an edit: all of them, or none unless others write meanwhile.
 
 const pieceBytes = 1024 * 1024;
 /** Others may write between our reading and writing; the edit is then made anew. */

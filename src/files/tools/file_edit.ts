@@ -22,8 +22,6 @@ import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 import { beginChange } from "./file_delete.ts";
 
-// What `file_edit` answers: for each file the count, the new version and the difference.
-
 /** The answer for files as they were written, or for a dry run, which wrote none. */
 async function editAnswer(
   planned: readonly PlannedFile[],

@@ -3,9 +3,9 @@ import * as z from "zod";
 import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
-import { cursorWords, tagOf, toWalkCursor, toWalkCursorText } from "./cursor.ts";
-import { cursorInput, pageBytes } from "./input.ts";
+import { cursorInput, cursorWords, pageBytes, tagOf, toWalkCursor, toWalkCursorText } from "./input.ts";
 import {
+  createNamePatterns,
   fitPage,
   isWanted,
   skippedOutput,
@@ -25,146 +25,7 @@ import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { knownAs, listNames } from "./argument_names.ts";
 import { listDuplicates, summarize } from "./list_summary.ts";
-import { createNamePatterns } from "./name_patterns.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
-
-// A page of a directory or tree for `file_list`, in the order of names, as an indented tree.
-
-const visitsPerCheck = 32;
-/** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
-const maxPageCharacters = 1_000_000;
-
-/** Lists from the beginning, or from where a page ended, until the page is full. */
-async function listPage(
-  listing: TreeListing,
-  { details, after, tag }: {
-    readonly details: boolean;
-    readonly after: WalkPosition | undefined;
-    /** Of the cursor to go on with. */
-    readonly tag: string;
-  },
-): Promise<ToolOutcome> {
-  const { workspace, path, depth, limit, ignored, isOver } = listing;
-  const tree = createTree(listing);
-  const found: WalkedEntry[] = [];
-  let visited = 0;
-  let characters = 0;
-  let last: WalkPosition | undefined;
-  let isCut = false;
-  for await (
-    const step of walk(workspace, path, { depth, details, ignored, ...after === undefined ? {} : { after } })
-  ) {
-    if (!step.ok) return toFailure("list directory", path, step.error);
-    visited++;
-    const { segments, kind, mayHaveNext, isSkipped } = step.value;
-    last = { segments, isDirectory: kind === "directory" && !isSkipped };
-    if (isWanted(listing, step.value)) {
-      found.push(step.value);
-      tree.add(step.value);
-      characters += JSON.stringify(segments).length;
-    }
-    const isEnough = found.length === limit || tree.characters > pageBytes || characters > maxPageCharacters ||
-      visited === workspace.limits.maxTreeEntries;
-    // asked for now and then only: short listings never pay for a signal
-    if (isEnough || ((isSkipped || visited % visitsPerCheck === 0) && isOver())) {
-      isCut = mayHaveNext;
-      break;
-    }
-  }
-  const twins = createTwinDisplay(found.map(({ segments }) => segments.join("/")));
-  const shown = twins === null ? tree : createTree(listing, twins);
-  if (shown !== tree) found.forEach(shown.add);
-  const nextCursor = isCut && last !== undefined ? toWalkCursorText(tag, last) : undefined;
-  const skipped = skippedParts(ignored);
-  const none = isCut ? "(none so far)" : "(no entries)";
-  const lines = [
-    ...(found.length === 0 ? [none] : shown.lines),
-    ...skipped.lines,
-    ...(nextCursor === undefined ? [] : [`(there is more; go on with cursor ${nextCursor})`]),
-  ];
-  return {
-    ok: true,
-    content: [{ type: "text", text: lines.join("\n") }],
-    structuredContent: {
-      path: toPathText(path.text),
-      entries: found.map(toEntry),
-      ...skipped.facts,
-      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
-    },
-  };
-}
-
-/** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
-function createTree(
-  { path, isFlat, ...form }: TreeListing,
-  display = (_path: string, name: string): string => showName(name),
-): {
-  readonly lines: readonly string[];
-  readonly characters: number;
-  add(entry: WalkedEntry): void;
-} {
-  const lines: string[] = [];
-  let characters = 0;
-  let open: readonly string[] = [];
-  const push = (line: string): void => {
-    lines.push(line);
-    characters += line.length + 1;
-  };
-  return {
-    lines,
-    get characters() {
-      return characters;
-    },
-    add(entry) {
-      const { segments, kind } = entry;
-      if (isFlat) return push(toTreeLine(entry, display(segments.join("/"), childPath(path, segments).text), form));
-      const parents = segments.slice(0, -1);
-      let shared = 0;
-      while (shared < parents.length && open[shared] === parents[shared]) shared++;
-      for (const [level, name] of parents.entries()) {
-        if (level >= shared) push(`${"  ".repeat(level)}${display(parents.slice(0, level + 1).join("/"), name)}/`);
-      }
-      const indent = "  ".repeat(parents.length);
-      push(`${indent}${toTreeLine(entry, display(segments.join("/"), segments.at(-1) ?? ""), form)}`);
-      open = kind === "directory" ? segments : parents;
-    },
-  };
-}
-
-// The largest or newest entries of a tree for `file_list`.
-
-/** Entries that are held beyond those that are shown, before they are sorted. */
-const maxUnsorted = 5_000;
-
-/** Lists the first of the tree's entries in this order. By size, only files count. */
-async function listSorted(listing: TreeListing, sort: "size" | "modified"): Promise<ToolOutcome> {
-  const key = sort === "size"
-    ? ({ sizeBytes = 0 }: WalkedEntry) => sizeBytes
-    : ({ modifiedAt = 0 }: WalkedEntry) => modifiedAt;
-  let total = 0;
-  let first: WalkedEntry[] = [];
-  const keepFirst = (): void => {
-    first = first.sort((one, other) => key(other) - key(one)).slice(0, listing.limit);
-  };
-  const visited = await visitWanted(listing, (entry) => {
-    if (sort === "size" && entry.kind !== "file") return;
-    total++;
-    if (first.push(entry) >= listing.limit + maxUnsorted) keepFirst();
-  });
-  if (!visited.ok) return toFailure("list directory", listing.path, visited.error);
-  keepFirst();
-  const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"), listing.isExact)));
-  const shown = lines.length;
-  return wholeTreeAnswer(listing, {
-    lines: [
-      ...(shown === 0 ? ["(no entries)"] : lines),
-      ...(shown < total ? [`(the first ${shown} of ${total})`] : []),
-    ],
-    facts: { entries: first.slice(0, shown).map(toEntry) },
-    total,
-    cut: visited.value,
-  });
-}
 
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
@@ -303,4 +164,138 @@ async function isFileAt(workspace: Workspace, path: WorkspacePath): Promise<bool
 
 function invalid(words: string): ToolOutcome {
   return { ok: false, code: "invalid_arguments", message: `Failed to list directory: ${words}` };
+}
+
+const visitsPerCheck = 32;
+/** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
+const maxPageCharacters = 1_000_000;
+
+/** Lists from the beginning, or from where a page ended, until the page is full. */
+async function listPage(
+  listing: TreeListing,
+  { details, after, tag }: {
+    readonly details: boolean;
+    readonly after: WalkPosition | undefined;
+    /** Of the cursor to go on with. */
+    readonly tag: string;
+  },
+): Promise<ToolOutcome> {
+  const { workspace, path, depth, limit, ignored, isOver } = listing;
+  const tree = createTree(listing);
+  const found: WalkedEntry[] = [];
+  let visited = 0;
+  let characters = 0;
+  let last: WalkPosition | undefined;
+  let isCut = false;
+  for await (
+    const step of walk(workspace, path, { depth, details, ignored, ...after === undefined ? {} : { after } })
+  ) {
+    if (!step.ok) return toFailure("list directory", path, step.error);
+    visited++;
+    const { segments, kind, mayHaveNext, isSkipped } = step.value;
+    last = { segments, isDirectory: kind === "directory" && !isSkipped };
+    if (isWanted(listing, step.value)) {
+      found.push(step.value);
+      tree.add(step.value);
+      characters += JSON.stringify(segments).length;
+    }
+    const isEnough = found.length === limit || tree.characters > pageBytes || characters > maxPageCharacters ||
+      visited === workspace.limits.maxTreeEntries;
+    // asked for now and then only: short listings never pay for a signal
+    if (isEnough || ((isSkipped || visited % visitsPerCheck === 0) && isOver())) {
+      isCut = mayHaveNext;
+      break;
+    }
+  }
+  const twins = createTwinDisplay(found.map(({ segments }) => segments.join("/")));
+  const shown = twins === null ? tree : createTree(listing, twins);
+  if (shown !== tree) found.forEach(shown.add);
+  const nextCursor = isCut && last !== undefined ? toWalkCursorText(tag, last) : undefined;
+  const skipped = skippedParts(ignored);
+  const none = isCut ? "(none so far)" : "(no entries)";
+  const lines = [
+    ...(found.length === 0 ? [none] : shown.lines),
+    ...skipped.lines,
+    ...(nextCursor === undefined ? [] : [`(there is more; go on with cursor ${nextCursor})`]),
+  ];
+  return {
+    ok: true,
+    content: [{ type: "text", text: lines.join("\n") }],
+    structuredContent: {
+      path: toPathText(path.text),
+      entries: found.map(toEntry),
+      ...skipped.facts,
+      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
+    },
+  };
+}
+
+/** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
+function createTree(
+  { path, isFlat, ...form }: TreeListing,
+  display = (_path: string, name: string): string => showName(name),
+): {
+  readonly lines: readonly string[];
+  readonly characters: number;
+  add(entry: WalkedEntry): void;
+} {
+  const lines: string[] = [];
+  let characters = 0;
+  let open: readonly string[] = [];
+  const push = (line: string): void => {
+    lines.push(line);
+    characters += line.length + 1;
+  };
+  return {
+    lines,
+    get characters() {
+      return characters;
+    },
+    add(entry) {
+      const { segments, kind } = entry;
+      if (isFlat) return push(toTreeLine(entry, display(segments.join("/"), childPath(path, segments).text), form));
+      const parents = segments.slice(0, -1);
+      let shared = 0;
+      while (shared < parents.length && open[shared] === parents[shared]) shared++;
+      for (const [level, name] of parents.entries()) {
+        if (level >= shared) push(`${"  ".repeat(level)}${display(parents.slice(0, level + 1).join("/"), name)}/`);
+      }
+      const indent = "  ".repeat(parents.length);
+      push(`${indent}${toTreeLine(entry, display(segments.join("/"), segments.at(-1) ?? ""), form)}`);
+      open = kind === "directory" ? segments : parents;
+    },
+  };
+}
+
+/** Entries that are held beyond those that are shown, before they are sorted. */
+const maxUnsorted = 5_000;
+
+/** Lists the first of the tree's entries in this order. By size, only files count. */
+async function listSorted(listing: TreeListing, sort: "size" | "modified"): Promise<ToolOutcome> {
+  const key = sort === "size"
+    ? ({ sizeBytes = 0 }: WalkedEntry) => sizeBytes
+    : ({ modifiedAt = 0 }: WalkedEntry) => modifiedAt;
+  let total = 0;
+  let first: WalkedEntry[] = [];
+  const keepFirst = (): void => {
+    first = first.sort((one, other) => key(other) - key(one)).slice(0, listing.limit);
+  };
+  const visited = await visitWanted(listing, (entry) => {
+    if (sort === "size" && entry.kind !== "file") return;
+    total++;
+    if (first.push(entry) >= listing.limit + maxUnsorted) keepFirst();
+  });
+  if (!visited.ok) return toFailure("list directory", listing.path, visited.error);
+  keepFirst();
+  const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"), listing.isExact)));
+  const shown = lines.length;
+  return wholeTreeAnswer(listing, {
+    lines: [
+      ...(shown === 0 ? ["(no entries)"] : lines),
+      ...(shown < total ? [`(the first ${shown} of ${total})`] : []),
+    ],
+    facts: { entries: first.slice(0, shown).map(toEntry) },
+    total,
+    cut: visited.value,
+  });
 }

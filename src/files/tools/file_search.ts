@@ -8,11 +8,9 @@ import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { knownAs, searchNames } from "./argument_names.ts";
-import { cursorWords, tagOf, toSearchCursor } from "./cursor.ts";
+import { cursorInput, cursorWords, tagOf, toSearchCursor, untrustedOutput } from "./input.ts";
 import { showName, showText } from "../workspace/file_display.ts";
-import { cursorInput, untrustedOutput } from "./input.ts";
-import { skippedOutput, withNotices } from "./list_walk.ts";
-import { createNamePatterns } from "./name_patterns.ts";
+import { createNamePatterns, skippedOutput, withNotices } from "./list_walk.ts";
 import { parseNamedParts } from "./read_text.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
@@ -97,7 +95,7 @@ interface FileSearchOptions {
 
 const loadSearch = loadOnce(async () => ({
   ...await import("../text/line_pattern.ts"),
-  ...await import("./search_hint.ts"),
+  ...await import("./search_run.ts"),
   ...await import("./search_run.ts"),
 }));
 

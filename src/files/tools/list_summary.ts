@@ -120,8 +120,6 @@ async function countLines(
   return isEnded ? lines : lines + 1;
 }
 
-// Groups of equal files in a tree, for `file_list`. Only files of the same size are read.
-
 const listDuplicatesReadBytes = 262_144;
 /** Files that are held to be compared. */
 const maxFiles = 50_000;

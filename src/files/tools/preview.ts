@@ -9,8 +9,6 @@ import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { toVersion } from "./input.ts";
 import { inStoredForm, isLink } from "./near_names.ts";
 
-// Where `file_move` puts what it moves.
-
 /**
  * The path itself. As for `mv` and `cp`, a slash at its end means the directory that is there, and for a file one that is
  * made: what is moved keeps its name in it.

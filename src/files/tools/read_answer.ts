@@ -6,8 +6,7 @@ import type { ContentBlock, ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { lineEndsOf } from "../text/edit.ts";
-import { toReadCursorText } from "./cursor.ts";
-import { count, toTimestamp, toVersion } from "./input.ts";
+import { count, toReadCursorText, toTimestamp, toVersion } from "./input.ts";
 import type { TextPart, TextProblem, TextRequest } from "./read_text.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
@@ -184,8 +183,6 @@ function bytes(number: number): string {
   return count(number, "byte");
 }
 
-// Why a file is not read, and the call that would read something of it.
-
 /** What tells the format of an image or a sound. */
 const sniffedBytes = 64;
 
@@ -237,8 +234,6 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     : `it is binary: no text, and no known image or audio format${remedy}`;
   return readFailure(path, "not_text", what);
 }
-
-// A file as an embedded resource.
 
 /** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */
 export async function readEmbedded(workspace: Workspace, filename: string): Promise<ToolOutcome> {

@@ -1,16 +1,12 @@
 /** The answer of the tool `file_search`, in words and as data. */
 import type { Result } from "../../lib/result.ts";
 import type { PassedOver } from "../text/search_file.ts";
-import type { LineMatch } from "../text/search_text.ts";
-import { count, pageBytes } from "./input.ts";
+import type { LineMatch, MatchCount } from "../text/search_text.ts";
+import { count, pageBytes, type SearchCursor, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { Ignored } from "../workspace/ignored.ts";
-import type { MatchCount } from "../text/match_count.ts";
-import { type SearchCursor, toSearchCursorText } from "./cursor.ts";
 import { type Notice, skippedParts } from "./list_walk.ts";
-
-// Gathers what a search finds, as much of it as an answer holds.
 
 /** What an answer shows: matching lines, files with a match, or matches counted by file or by their text. */
 export type SearchShow = "lines" | "files" | "count" | "texts";

@@ -26,102 +26,6 @@ import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 import type { WorkspaceChange, WorkspaceWatches } from "../workspace/watch.ts";
 
-// Suggests paths as a shell does: the entries of the directory that was typed, whose names begin with the rest.
-
-/** Values for the template that begin with what was typed; those of directories end in a slash. */
-async function completePath(workspace: Workspace, typed: string, limit: number): Promise<readonly string[]> {
-  const text = fromTemplateValue(typed);
-  if (text === null) return [];
-  const slash = text.lastIndexOf("/") + 1;
-  const directory = parseDirectoryPath(text.slice(0, slash));
-  if (!directory.ok) return [];
-  const prefix = text.slice(slash);
-  const values: string[] = [];
-  const suggest = (name: string, kind: EntryKind): void => {
-    const value = toValue(entryPath(directory.value, name), kind);
-    if (value !== null) values.push(value);
-  };
-
-  const whole = prefix === "" ? null : parseFilePath(text);
-  if (whole?.ok) {
-    const found = await workspace.stat(whole.value);
-    if (found.ok) suggest(prefix, found.value.kind);
-  }
-  // names that begin with the prefix come right after it
-  let after = prefix === "" ? undefined : prefix;
-  while (values.length < limit) {
-    const listing = await workspace.list(directory.value, { limit, ...after === undefined ? {} : { after } });
-    if (!listing.ok) break;
-    const { entries, hasMore } = listing.value;
-    for (const { name, kind } of entries) if (name.startsWith(prefix)) suggest(name, kind);
-    after = entries.at(-1)?.name;
-    if (!hasMore || after === undefined || !after.startsWith(prefix)) break;
-  }
-  return values.slice(0, limit);
-}
-
-function toValue(path: WorkspacePath, kind: EntryKind): string | null {
-  if (kind !== "file" && kind !== "directory") return null;
-  if (!isTypable(path.text)) return null; // a name that has no address
-  return kind === "directory" ? `${toTemplateValue(path)}/` : toTemplateValue(path);
-}
-
-// The files of a workspace in pages, as `resources/list` gives them.
-
-/** Characters of addresses after which a page ends. */
-const maxPageCharacters = 500_000;
-const positionShape = z.lazy(() => z.tuple([z.boolean()], z.string()));
-
-/**
- * The files after a position, a directory's in the order of names. Links are left out: what they lead to is listed
- * where it is. `null` for a position that is not one of ours.
- */
-async function listWorkspaceFiles(
-  workspace: Workspace,
-  position: string | undefined,
-  limit: number,
-): Promise<ResourcePage | null> {
-  const after = position === undefined ? undefined : parsePosition(position);
-  if (after === null) return null;
-  const resources: ResourcePage["resources"][number][] = [];
-  let visited = 0;
-  let characters = 0;
-  const options = { depth: maxWalkDepth, details: true, ...after === undefined ? {} : { after } };
-  for await (const step of walk(workspace, rootPath, options)) {
-    if (!step.ok && step.error.reason === "io") throw new FileSystemFault(step.error.code);
-    if (!step.ok) break; // the workspace is gone: it has nothing to offer
-    visited++;
-    const { path, segments, kind, sizeBytes, mayHaveNext } = step.value;
-    // without a size it disappeared meanwhile, or its name is no Unicode and so has no address
-    if (kind === "file" && sizeBytes !== undefined && isTypable(path.text)) {
-      const uri = toFileUri(path);
-      const mimeType = mediaTypeOf(path.text);
-      if (parseFileUri(uri) !== null) {
-        characters += uri.length;
-        resources.push({
-          uri,
-          name: showName(path.text),
-          ...mimeType === unknownMediaType ? {} : { mimeType },
-          size: sizeBytes,
-        });
-      }
-    }
-    const isEnough = resources.length >= limit || characters > maxPageCharacters ||
-      visited >= workspace.limits.maxTreeEntries;
-    if (mayHaveNext && isEnough) {
-      return { resources, next: JSON.stringify([kind === "directory", ...segments]) };
-    }
-  }
-  return { resources };
-}
-
-function parsePosition(text: string): WalkPosition | null {
-  const parsed = positionShape.safeParse(JSON.parse(text));
-  if (!parsed.success) return null;
-  const [isDirectory, ...segments] = parsed.data;
-  return { segments, isDirectory };
-}
-
 const scope = "files:read";
 const maxSuggestions = 1_000;
 
@@ -206,4 +110,96 @@ function touchedBy({ paths, isPartial }: WorkspaceChange): (uri: string) => bool
     }
     return isPartial;
   };
+}
+
+/** Values for the template that begin with what was typed; those of directories end in a slash. */
+async function completePath(workspace: Workspace, typed: string, limit: number): Promise<readonly string[]> {
+  const text = fromTemplateValue(typed);
+  if (text === null) return [];
+  const slash = text.lastIndexOf("/") + 1;
+  const directory = parseDirectoryPath(text.slice(0, slash));
+  if (!directory.ok) return [];
+  const prefix = text.slice(slash);
+  const values: string[] = [];
+  const suggest = (name: string, kind: EntryKind): void => {
+    const value = toValue(entryPath(directory.value, name), kind);
+    if (value !== null) values.push(value);
+  };
+
+  const whole = prefix === "" ? null : parseFilePath(text);
+  if (whole?.ok) {
+    const found = await workspace.stat(whole.value);
+    if (found.ok) suggest(prefix, found.value.kind);
+  }
+  // names that begin with the prefix come right after it
+  let after = prefix === "" ? undefined : prefix;
+  while (values.length < limit) {
+    const listing = await workspace.list(directory.value, { limit, ...after === undefined ? {} : { after } });
+    if (!listing.ok) break;
+    const { entries, hasMore } = listing.value;
+    for (const { name, kind } of entries) if (name.startsWith(prefix)) suggest(name, kind);
+    after = entries.at(-1)?.name;
+    if (!hasMore || after === undefined || !after.startsWith(prefix)) break;
+  }
+  return values.slice(0, limit);
+}
+
+function toValue(path: WorkspacePath, kind: EntryKind): string | null {
+  if (kind !== "file" && kind !== "directory") return null;
+  if (!isTypable(path.text)) return null; // a name that has no address
+  return kind === "directory" ? `${toTemplateValue(path)}/` : toTemplateValue(path);
+}
+
+/** Characters of addresses after which a page ends. */
+const maxPageCharacters = 500_000;
+const positionShape = z.lazy(() => z.tuple([z.boolean()], z.string()));
+
+/**
+ * The files after a position, a directory's in the order of names. Links are left out: what they lead to is listed
+ * where it is. `null` for a position that is not one of ours.
+ */
+async function listWorkspaceFiles(
+  workspace: Workspace,
+  position: string | undefined,
+  limit: number,
+): Promise<ResourcePage | null> {
+  const after = position === undefined ? undefined : parsePosition(position);
+  if (after === null) return null;
+  const resources: ResourcePage["resources"][number][] = [];
+  let visited = 0;
+  let characters = 0;
+  const options = { depth: maxWalkDepth, details: true, ...after === undefined ? {} : { after } };
+  for await (const step of walk(workspace, rootPath, options)) {
+    if (!step.ok && step.error.reason === "io") throw new FileSystemFault(step.error.code);
+    if (!step.ok) break; // the workspace is gone: it has nothing to offer
+    visited++;
+    const { path, segments, kind, sizeBytes, mayHaveNext } = step.value;
+    // without a size it disappeared meanwhile, or its name is no Unicode and so has no address
+    if (kind === "file" && sizeBytes !== undefined && isTypable(path.text)) {
+      const uri = toFileUri(path);
+      const mimeType = mediaTypeOf(path.text);
+      if (parseFileUri(uri) !== null) {
+        characters += uri.length;
+        resources.push({
+          uri,
+          name: showName(path.text),
+          ...mimeType === unknownMediaType ? {} : { mimeType },
+          size: sizeBytes,
+        });
+      }
+    }
+    const isEnough = resources.length >= limit || characters > maxPageCharacters ||
+      visited >= workspace.limits.maxTreeEntries;
+    if (mayHaveNext && isEnough) {
+      return { resources, next: JSON.stringify([kind === "directory", ...segments]) };
+    }
+  }
+  return { resources };
+}
+
+function parsePosition(text: string): WalkPosition | null {
+  const parsed = positionShape.safeParse(JSON.parse(text));
+  if (!parsed.success) return null;
+  const [isDirectory, ...segments] = parsed.data;
+  return { segments, isDirectory };
 }

@@ -1,9 +1,13 @@
 /** Sends a file by a link: the version that was linked, once, whole or from where an earlier request ended. */
 import type { WorkspaceRefusal } from "../workspace/port.ts";
-import { type DownloadRecord, pieceBytes } from "./link_store.ts";
-import type { LinkTarget, Running, TransferEnd, TransferParts } from "./running.ts";
-
-// Headers that keep a file from being more than bytes to a browser, whatever is in it and whatever its name is.
+import {
+  type DownloadRecord,
+  type LinkTarget,
+  pieceBytes,
+  type Running,
+  type TransferEnd,
+  type TransferParts,
+} from "./links.ts";
 
 /** No page of ours shows it, runs it or frames it, and no cache or page learns the address, which is the credential. */
 const transferHeaders = {
@@ -37,8 +41,6 @@ function contentDisposition(path: string): string {
   );
   return `attachment; filename="${headerName(path)}"; filename*=UTF-8''${extended}`;
 }
-
-// Answers of the transfer endpoint: in plain words, readable by pages of any origin, and of no use to a browser.
 
 /**
  * The sandboxes of clients have origins that no list can name (`null`, or one made for each conversation). No cookie is

@@ -28,18 +28,21 @@ import {
   unknownLink,
 } from "./download.ts";
 import {
+  about,
+  type Access,
+  createRunningTransfers,
   createTransferStore,
   endOfLink,
   principalOf,
+  refusalOf,
+  type RunningTransfers,
   storedPrincipal,
   type TransferLimits,
   transferLimits,
   type TransferRecord,
-} from "./link_store.ts";
+} from "./links.ts";
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
-import { about, type Access, createRunningTransfers, refusalOf, type RunningTransfers } from "./running.ts";
-import { formBoundary, maxUploadBytes, planUpload, receiveUpload } from "./upload.ts";
-import { refusedPage, uploadPage } from "./upload_page.ts";
+import { formBoundary, maxUploadBytes, planUpload, receiveUpload, refusedPage, uploadPage } from "./upload.ts";
 
 export interface TransfersOptions {
   readonly serverUrl: string;

@@ -2,14 +2,22 @@
  * Receives a file by a link, as the body of a PUT or from the form of the upload page. An upload that breaks changes
  * nothing and leaves the link good: it starts again.
  */
+import { dateAndTime, type Html, html, pageResponse } from "../../lib/page.ts";
+import { showName } from "../workspace/file_display.ts";
+import {
+  type LinkTarget,
+  pieceBytes,
+  type Running,
+  type TransferEnd,
+  type TransferLimits,
+  type TransferParts,
+  type UploadRecord,
+} from "./links.ts";
 import { declaredLength } from "../../lib/request_text.ts";
 import { pause, type Timers } from "../../lib/time.ts";
 import { maxArriving } from "../workspace/change.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { accessEnded, answer, notAllowed, refuseTransfer, statusOf, unknownLink } from "./download.ts";
-import { pieceBytes, type TransferLimits, type UploadRecord } from "./link_store.ts";
-import type { LinkTarget, Running, TransferEnd, TransferParts } from "./running.ts";
-import { uploadedPage } from "./upload_page.ts";
 
 interface UploadTarget extends LinkTarget {
   readonly record: UploadRecord;
@@ -230,8 +238,6 @@ function readBody(
   };
 }
 
-// The file of a form (RFC 7578) as it arrives: the form of the upload page has one field, which is the file.
-
 /** Why a form brings no file. */
 export class FormProblem extends Error {
   constructor(readonly reason: "no_file" | "malformed") {
@@ -294,4 +300,51 @@ function requireFile(head: string): void {
     throw new FormProblem("malformed");
   }
   if (name[1] === "") throw new FormProblem("no_file");
+}
+
+/** The page on which a person uploads by a link. It works without script and cookies. */
+export function uploadPage({ path, expiresAt, mode }: UploadRecord, limitBytes: number): Response {
+  const replaced = mode === "create" ? "" : " A file that is there already is replaced.";
+  const body = html`
+    <h1>Upload a file</h1>
+    <p>The file you choose is saved as <strong>${showName(
+      path,
+    )}</strong> in the workspace of this server.${replaced}</p>
+    ${form}
+    <p class="hint">It may have up to ${limitBytes.toLocaleString(
+      "en-GB",
+    )} bytes. The link works once, until ${dateAndTime(expiresAt)}.</p>
+  `;
+  return pageResponse({ title: "Upload a file", body });
+}
+
+const form = html`
+  <form method="post" enctype="multipart/form-data">
+    <label class="field" for="file">File</label>
+    <input type="file" id="file" name="file" required>
+    <div class="actions"><button>Upload</button></div>
+  </form>
+`;
+
+/** That the file has arrived. */
+function uploadedPage(status: number, { path }: UploadRecord, sizeBytes: number): Response {
+  const body = html`
+    <h1>The file has arrived</h1>
+    <p>
+      It is saved as <strong>${showName(path)}</strong> (${sizeBytes.toLocaleString("en-GB")} bytes). You can close this
+      page.
+    </p>
+  `;
+  return pageResponse({ title: "The file has arrived", status, body });
+}
+
+/** A refusal, with the form again where another try can succeed. */
+export function refusedPage(status: number, words: string, again: boolean): Response {
+  const title = again ? "The file was not saved" : "This link cannot be used";
+  const body: Html = html`
+    <h1>${title}</h1>
+    <p class="note bad" role="alert">${words}</p>
+    ${again && form}
+  `;
+  return pageResponse({ title, status, body });
 }
