@@ -230,7 +230,7 @@ needing("workspace directory").test(
         }
       }
       const same = await done("file_list", { show: "duplicates" });
-      assert.match(same.text, /not compared, since they cannot be read: one\.md, two\.md/);
+      assert.match(same.text, /not compared, since they cannot be read: 2 files: one\.md, two\.md/);
     });
   },
 );

@@ -42,9 +42,9 @@ Deno.test("file_write writes several files or none of them, and names all that i
       files: [...files, { filename: "e", content: "5", mode: "append" }],
     });
     assert.deepEqual(text.replace(/, version \w+/g, "").split("\n"), [
-      "Created a (1 bytes)",
-      "Created b/c/d (1 bytes)",
-      "Replaced e (1 bytes)",
+      "Created a (1 byte)",
+      "Created b/c/d (1 byte)",
+      "Replaced e (1 byte)",
       "Appended to e (2 bytes); its last line had no end and goes on with what was added",
     ]);
     assert.equal((structured["files"] as { readonly version: string }[]).length, 3);

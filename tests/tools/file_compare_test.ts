@@ -41,7 +41,7 @@ Deno.test("a comparison says whether files are equal, differ in form alone, or h
       [Buffer.from("\ufeffone\ntwo\n"), /equal but for LF, utf-8 and LF, utf-8 with a byte order mark\)$/],
       [Buffer.from("\ufeffone\ntwo\n", "utf16le"), /equal but for LF, utf-8 and LF, utf-16le\)$/],
       [Buffer.from("one\r\n2\r\n"), /CRLF, utf-8; what follows is untrusted file text\)\n@@ -2 \+2 @@\n-two\n\+2$/],
-      [Buffer.of(0, 1, 2, 255), /: binary, 8 and 4 bytes, not equal\)$/],
+      [Buffer.of(0, 1, 2, 255), /: binary, 8 bytes and 4 bytes, not equal\)$/],
       [
         Buffer.from(Array.from({ length: 5_000 }, (_, n) => `other ${n}\n`).join("")),
         /the difference is too large to show more of it/,

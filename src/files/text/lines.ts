@@ -190,7 +190,6 @@ interface LineCharacters {
   readonly lineEnd: number | null;
 }
 
-const lineCharactersNewline = 10;
 const carriageReturn = 13;
 
 /** The characters from `first` to `last` of the line that the bytes start with, as many as `maxBytes` hold. */
@@ -246,7 +245,7 @@ export async function readCharacters(
       return { ok: false, error: { reason: "too_large", sizeBytes, limitBytes: maxFileBytes } } as const;
     }
     const { bytes } = read.value;
-    const lineEnd = bytes.indexOf(lineCharactersNewline);
+    const lineEnd = bytes.indexOf(newline);
     const isLast = lineEnd !== -1 || offsetBytes + bytes.byteLength >= sizeBytes;
     const piece = bytes.subarray(0, lineEnd !== -1 ? lineEnd + 1 : isLast ? undefined : cutInLine(bytes));
     const isStart = offsetBytes === 0;
@@ -295,6 +294,6 @@ function startOfCharacter(bytes: Uint8Array, from: number, isLatin1: boolean): n
 }
 
 function isLineEnd(bytes: Uint8Array, at: number): boolean {
-  return bytes[at] === lineCharactersNewline ||
-    (bytes[at] === carriageReturn && bytes[at + 1] === lineCharactersNewline);
+  return bytes[at] === newline ||
+    (bytes[at] === carriageReturn && bytes[at + 1] === newline);
 }

@@ -11,7 +11,7 @@ import { decodeText } from "../text/detect.ts";
 import type { DecodedText } from "../workspace/encoding.ts";
 import { lineEndsOf } from "../text/edit.ts";
 import type { Failure } from "./batch.ts";
-import { toVersion } from "./input.ts";
+import { count, toVersion } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure } from "./refusal.ts";
 import { ownChanges } from "./file_undo.ts";
@@ -98,7 +98,8 @@ async function differenceWords(before: Side, now: Side): Promise<{ readonly word
   if (before.version === now.version) return { words: "equal", diff: "" };
   const [old, new_] = [await decodeText(before.bytes), await decodeText(now.bytes)];
   if (old === null || new_ === null) {
-    return { words: `binary, ${before.bytes.byteLength} and ${now.bytes.byteLength} bytes, not equal`, diff: "" };
+    const [size, other] = [before, now].map(({ bytes }) => count(bytes.byteLength, "byte"));
+    return { words: `binary, ${size} and ${other}, not equal`, diff: "" };
   }
   const [one, other] = [formOf(old), formOf(new_)];
   const diff = await differenceOf(one.text, other.text);

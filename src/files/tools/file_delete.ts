@@ -18,7 +18,7 @@ import {
   onlyOneVersion,
   refuseEmptyVersion,
 } from "./batch.ts";
-import { ifVersionInput, toTimestamp } from "./input.ts";
+import { count, ifVersionInput, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
 import { previewDelete } from "./preview.ts";
@@ -117,7 +117,7 @@ export function fileDeleteTool(
         ok: true,
         content: [{
           type: "text",
-          text: `Deleted ${shown}${entries === paths.length ? "" : ` (${entries} entries)`}${undo}`,
+          text: `Deleted ${shown}${entries === paths.length ? "" : ` (${count(entries, "entry", "entries")})`}${undo}`,
         }],
         structuredContent: {
           ...texts.length === 1

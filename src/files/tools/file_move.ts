@@ -264,7 +264,10 @@ async function copyEntry(
     const { sizeBytes } = copied.value;
     return {
       ok: true,
-      content: [{ type: "text", text: `Copied ${showName(from.text)} to ${showName(to.text)} (${sizeBytes} bytes)` }],
+      content: [{
+        type: "text",
+        text: `Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`,
+      }],
       structuredContent: {
         path: toPathText(from.text),
         destination: toPathText(to.text),
@@ -346,10 +349,12 @@ async function copyDirectory(
     } else leftOut++;
   }
   const without = [
-    leftOut === 0 ? "" : `; ${leftOut} ${leftOut === 1 ? "link or special file" : "links or special files"} left out`,
-    unnamed === 0 ? "" : `; ${unnamed} ${unnamed === 1 ? "entry" : "entries"} left out: ${firstUnnamed}`,
+    leftOut === 0 ? "" : `; ${count(leftOut, "link or special file", "links or special files")} left out`,
+    unnamed === 0 ? "" : `; ${count(unnamed, "entry", "entries")} left out: ${firstUnnamed}`,
   ].join("");
-  const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${files} files, ${sizeBytes} bytes${without})`;
+  const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${count(files, "file")}, ${
+    count(sizeBytes, "byte")
+  }${without})`;
   return {
     ok: true,
     content: [{ type: "text", text }],

@@ -11,6 +11,7 @@ import { knownAs, writeNames } from "./argument_names.ts";
 import { putBytes } from "./edit_plan.ts";
 import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
 import {
+  count,
   filenameInput,
   filenameOutput,
   ifVersionInput,
@@ -137,7 +138,7 @@ function toAnswer(written: readonly Written[]): ToolOutcome {
   const facts: Record<string, unknown>[] = [];
   for (const { path, mode, sizeBytes, sha256, created, note } of written) {
     const verb = created ? verbs.create : verbs[mode];
-    const size = `${sizeBytes} bytes, version ${toVersion(sha256)}`;
+    const size = `${count(sizeBytes, "byte")}, version ${toVersion(sha256)}`;
     lines.push(`${verb} ${showName(path.text)} (${size})${note && `; ${note}`}`);
     facts.push({
       filename: toPathText(path.text),

@@ -9,9 +9,8 @@ import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { inStoredForm, suggestNear } from "./near_names.ts";
 import { toFailure, toPathFailure } from "./refusal.ts";
-import { toBase64Url } from "../../lib/random_secret.ts";
 import { hasMoreParts } from "../../lib/json.ts";
-import { sha256Of } from "../../lib/sha256.ts";
+import { sha256Of, toBase64Url } from "../../lib/secrets.ts";
 import type { TextPosition } from "../text/lines.ts";
 import type { WalkPosition } from "../workspace/walk.ts";
 

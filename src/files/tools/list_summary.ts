@@ -57,16 +57,18 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
   return wholeTreeAnswer(listing, {
     lines: [
-      `${isCut ? "at least " : ""}${count(all.files, "file")} in ${directories} ${
-        directories === 1 ? "directory" : "directories"
-      }, ${toSize(all.sizeBytes)} bytes${linesOf(all)}`,
+      `${isCut ? "at least " : ""}${count(all.files, "file")} in ${count(directories, "directory", "directories")}, ${
+        toSize(all.sizeBytes)
+      } bytes${linesOf(all)}`,
       ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
         `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
           toSize(total.sizeBytes)
         }${linesOf(total)}`
       ),
-      ...(extensions.length > maxExtensions ? [`(and ${extensions.length - maxExtensions} further extensions)`] : []),
-      ...(isCut ? ["(lines were not counted)"] : unread.length === 0 ? [] : [unreadWords(unread)]),
+      ...(extensions.length > maxExtensions
+        ? [`(and ${count(extensions.length - maxExtensions, "further extension")})`]
+        : []),
+      ...(isCut ? ["(lines were not counted)"] : leftOut("lines not counted", unread)),
     ],
     facts: {
       files: all.files,
@@ -84,10 +86,12 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   });
 }
 
-/** Files without lines in the sum, such as those with several names (hard links). */
-function unreadWords(names: readonly string[]): string {
+/** The notice of files that were left out, such as those with several names (hard links); none of none. */
+function leftOut(what: string, names: readonly string[], why = "since they cannot be read"): readonly string[] {
+  if (names.length === 0) return [];
+  const more = names.length - maxUnreadNames;
   const shown = names.slice(0, maxUnreadNames).map(showName).join(", ");
-  return `(lines not counted, since they cannot be read: ${shown}${names.length > maxUnreadNames ? ", ..." : ""})`;
+  return [`(${what}, ${why}: ${count(names.length, "file")}: ${shown}${more > 0 ? ", ..." : ""})`];
 }
 
 /** Line ends, and a last line without one; 0 for what is binary, `null` for what cannot be read. */
@@ -120,12 +124,8 @@ async function countLines(
   return isEnded ? lines : lines + 1;
 }
 
-const listDuplicatesReadBytes = 262_144;
 /** Files that are held to be compared. */
 const maxFiles = 50_000;
-/** Names that an answer repeats of files that cannot be read. */
-const listDuplicatesMaxUnreadNames = 5;
-
 /** Finds files of the same content; empty ones are not told. */
 export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome> {
   const { workspace, path, limit, isOver } = listing;
@@ -138,7 +138,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
   });
   if (!visited.ok) return toFailure("list directory", path, visited.error);
   let cut = visited.value ?? (isFull ? { mostly: null } : null);
-  const buffer = new Uint8Array(listDuplicatesReadBytes);
+  const buffer = new Uint8Array(readBytes);
   const unread: string[] = [];
   const late: string[] = [];
   const groups: { readonly sizeBytes: number; readonly names: readonly string[] }[] = [];
@@ -174,11 +174,13 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
   return wholeTreeAnswer(listing, {
     lines: [
       ...(groups.length > 0 ? lines : [
-        late.length + unread.length === 0 ? `(no two of ${files.length} files are equal)` : "(no equal files found)",
+        late.length + unread.length === 0
+          ? `(${count(files.length, "file")}, none equal to another)`
+          : "(no equal files found)",
       ]),
-      ...(lines.length < groups.length ? [`(the first ${lines.length} of ${groups.length} groups)`] : []),
-      ...(unread.length === 0 ? [] : [listDuplicatesUnreadWords(unread)]),
-      ...(late.length === 0 ? [] : [listDuplicatesUnreadWords(late, "for want of time")]),
+      ...(lines.length < groups.length ? [`(the first ${lines.length} of ${count(groups.length, "group")})`] : []),
+      ...leftOut("not compared", unread),
+      ...leftOut("not compared", late, "for want of time"),
     ],
     facts: {
       duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({
@@ -189,13 +191,6 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
     total: groups.length,
     cut,
   });
-}
-
-/** Files of one size that could not be compared, such as those with several names (hard links). */
-function listDuplicatesUnreadWords(names: readonly string[], why = "since they cannot be read"): string {
-  const shown = names.slice(0, listDuplicatesMaxUnreadNames).map(showName).join(", ");
-  const more = names.length - listDuplicatesMaxUnreadNames;
-  return `(not compared, ${why}: ${shown}${more > 0 ? ` and ${more} more` : ""})`;
 }
 
 /** SHA-256 of a file; `null` when it cannot be read, or not in time. */

@@ -8,7 +8,7 @@ import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { walk, type WalkedEntry } from "../workspace/walk.ts";
-import { pageBytes, toTimestamp } from "./input.ts";
+import { count, pageBytes, toTimestamp } from "./input.ts";
 
 export interface TreeListing {
   readonly workspace: Workspace;
@@ -128,17 +128,17 @@ export function skippedParts(ignored: Ignored | undefined, hasRemedy = true): {
   readonly lines: readonly string[];
   readonly facts: Readonly<Record<string, unknown>>;
 } {
-  const { count, names } = ignored?.skipped ?? { count: 0, names: [] };
-  if (count === 0) return { lines: [], facts: {} };
+  const { count: all, names } = ignored?.skipped ?? { count: 0, names: [] };
+  if (all === 0) return { lines: [], facts: {} };
   const shown = names.slice(0, maxShownSkipped);
-  const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${count > shown.length ? ", ..." : ""}`;
+  const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${all > shown.length ? ", ..." : ""}`;
   return {
     lines: [
-      `(${count} ignored ${count === 1 ? "entry" : "entries"} passed over${more}${hasRemedy ? seeIgnored : ""})`,
+      `(${count(all, "ignored entry", "ignored entries")} passed over${more}${hasRemedy ? seeIgnored : ""})`,
     ],
     facts: {
       skipped: {
-        count,
+        count: all,
         directories: names.filter((name) => name.endsWith("/")).map((name) => toPathText(name.slice(0, -1))),
       },
     },

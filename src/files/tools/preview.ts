@@ -6,7 +6,7 @@ import { showName, showText } from "../workspace/file_display.ts";
 import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
-import { toVersion } from "./input.ts";
+import { count, toVersion } from "./input.ts";
 import { inStoredForm, isLink } from "./near_names.ts";
 
 /**
@@ -75,7 +75,7 @@ async function stateOf(
   const version = sha256 === null ? "" : `, version ${toVersion(sha256)}`;
   return {
     text: text ?? "",
-    what: `${text === undefined ? "not a text, " : ""}${bytes.byteLength} bytes now${version}`,
+    what: `${text === undefined ? "not a text, " : ""}${count(bytes.byteLength, "byte")} now${version}`,
   };
 }
 
@@ -105,14 +105,14 @@ async function previewDeleteOf(workspace: Workspace, text: string, recursive: bo
   const head = `Deletes ${showName(path.text)}`;
   if (!recursive) return `${head} (${(await stateOf(workspace, path)).what})`;
   const lines: string[] = [];
-  let count = 0;
+  let entries = 0;
   for await (const entry of walk(workspace, path, { depth: maxWalkDepth })) {
-    if (!entry.ok || ++count >= maxCountedEntries) break;
+    if (!entry.ok || ++entries >= maxCountedEntries) break;
     if (lines.length < maxListedEntries) lines.push(`- ${entry.value.segments.map(showName).join("/")}`);
   }
-  const others = count - lines.length;
-  const more = others > 0 ? `\n... and ${others}${count >= maxCountedEntries ? " or more" : ""} others` : "";
-  return count === 0 ? head : `${head} with ${count} entries:\n${lines.join("\n")}${more}`;
+  const others = entries - lines.length;
+  const more = others > 0 ? `\n... and ${others}${entries >= maxCountedEntries ? " or more" : ""} more` : "";
+  return entries === 0 ? head : `${head} with ${count(entries, "entry", "entries")}:\n${lines.join("\n")}${more}`;
 }
 
 /** What a `file_move` would do, and whether it replaces something. */

@@ -159,7 +159,9 @@ export async function planDownload(
   const ranged = request.method === "GET" && (ifRange === null || ifRange === etag);
   const range = ranged ? parseRange(request.headers.get("range"), sizeBytes) : "whole";
   if (range === "unsatisfiable") {
-    return refuseTransfer(416, `The file has ${sizeBytes} bytes.`, { "content-range": `bytes */${sizeBytes}` });
+    return refuseTransfer(416, `The file has ${sizeBytes} ${sizeBytes === 1 ? "byte" : "bytes"}.`, {
+      "content-range": `bytes */${sizeBytes}`,
+    });
   }
   if (range === "whole") {
     return { status: 200, part: [0, sizeBytes], headers: { ...headers, "content-length": String(sizeBytes) } };
