@@ -33,15 +33,6 @@ interface CircuitOptions {
   readonly onClose: () => void;
 }
 
-export interface Circuit {
-  /** Whether the last known outcome is a failure. */
-  readonly isOpen: boolean;
-  /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) is passed on unchanged. */
-  run<T>(step: () => Promise<T>): Promise<T>;
-  /** Fails every later call: no probe can tell that this was repaired. */
-  breakForGood(failure: StorageUnavailableError): void;
-}
-
 /** Whether an error says that the call was wrong, not the database. */
 function isCallersMistake(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
@@ -52,7 +43,7 @@ function isUnreadable(error: unknown): boolean {
   return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
 }
 
-export function createCircuit(options: CircuitOptions): Circuit {
+function createCircuit(options: CircuitOptions) {
   const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
   const now = timers.elapsed;
   const pause = createPause(timers);
@@ -115,10 +106,12 @@ export function createCircuit(options: CircuitOptions): Circuit {
     });
   };
   return {
-    get isOpen() {
+    /** Whether the last known outcome is a failure. */
+    get isOpen(): boolean {
       return failure !== null;
     },
-    async run(step) {
+    /** Runs a step of the driver. A caller's mistake (`TypeError`, `RangeError`) is passed on unchanged. */
+    async run<T>(step: () => Promise<T>): Promise<T> {
       if (failure !== null) await failIfOpen();
       try {
         return await (hangMs === undefined ? step() : unlessHanging(step, hangMs));
@@ -127,7 +120,8 @@ export function createCircuit(options: CircuitOptions): Circuit {
         throw open(error instanceof StorageUnavailableError ? error : toFailure(error));
       }
     },
-    breakForGood(found) {
+    /** Fails every later call: no probe can tell that this was repaired. */
+    breakForGood(found: StorageUnavailableError): void {
       if (isBroken) return;
       onOpen(found);
       failure = found;
@@ -161,7 +155,7 @@ export function guardStorage(storage: Storage, options: GuardOptions): Storage {
     const { problem, remedy } = describe(error);
     return new StorageUnavailableError(problem, { remedy, cause: error });
   };
-  const circuit = (operations: "reads" | "writes", probe: () => Promise<unknown>): Circuit =>
+  const circuit = (operations: "reads" | "writes", probe: () => Promise<unknown>) =>
     createCircuit({
       probe,
       toFailure,

@@ -137,9 +137,6 @@ function isOver(text: string, bytes: number): boolean {
 /** Of UTF-8, for one unit of UTF-16. */
 const maxBytesOfUnit = 3;
 
-/** How long an operation waits for a database file that another process writes . */
-export const defaultBusyTimeoutMs = 5_000;
-
 // * How a {@link StorageKey} becomes one text whose order, byte by byte in UTF-8, is the order the port promises: part by
 // part, a key before the keys below it. Each part ends with `!`; every character up to and including `%` is written as
 // `%XX`, so nothing inside a part sorts below the end of a part, and no text holds a NUL.
@@ -194,24 +191,19 @@ function decodePart(text: string): string {
 
 // The range of a listing, the same for every driver.
 
-/** Both ends are exclusive. */
-interface ListRange {
-  readonly startKey: StorageKey;
-  readonly start: string;
-  readonly end: string;
-}
-
-/** The range of a listing, or `null` if it is empty. Throws `RangeError` for a limit below 1. */
-export function listRange(prefix: StorageKey, { limit, after }: RangeOptions): ListRange | null {
+/** Both ends are exclusive; `null` for an empty range. Throws `RangeError` for a limit below 1. */
+export function listRange(
+  prefix: StorageKey,
+  { limit, after }: RangeOptions,
+): { readonly start: string; readonly end: string } | null {
   if (!Number.isSafeInteger(limit) || limit < 1) throw new RangeError("A listing takes at least one entry");
   const below = encodeKeyToRead(prefix);
   if (below === null) return null;
-  const whole = { startKey: prefix, start: below, end: endOfRange(below) };
-  if (after === undefined) return whole;
-  const start = encodeKey(after);
+  const end = endOfRange(below);
+  const start = after === undefined ? below : encodeKey(after);
   // A key before the prefix must not open the range to what lies between the two.
-  if (compareBytes(start, below) < 0) return whole;
-  return compareBytes(start, whole.end) < 0 ? { ...whole, startKey: after, start } : null;
+  if (compareBytes(start, below) < 0) return { start: below, end };
+  return compareBytes(start, end) < 0 ? { start, end } : null;
 }
 
 /** Compares as the databases do; JavaScript's own order differs beyond U+FFFF. */
@@ -219,52 +211,20 @@ function compareBytes(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-// Creates a database's file with mode 0600 before the database would.
-
-/**
- * Makes an empty file of mode 0600 where there is none. Never opens one that is there: closing any descriptor of a file
- * drops all the locks that this process holds on it (fcntl(2)), those of SQLite in other threads among them
- * (sqlite.org/howtocorrupt.html §2.2). Throws `EISDIR` for a directory.
- */
-export function createIfAbsent(path: string): void {
-  try {
-    Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }).close();
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-    if (Deno.statSync(path).isDirectory) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
-  }
-}
-
 // Checks a {@link Batch} against the limits and brings it into the form that drivers work with.
 
-/** A put whose value has become JSON. */
-interface PreparedPut {
-  readonly key: StorageKey;
-  readonly keyText: string;
-  readonly json: string;
-  /** Whole milliseconds since the epoch; `null`: the entry stays. */
-  readonly expiresAt: number | null;
-}
-
-/** A batch in which each key is written once. */
-interface PreparedBatch {
-  readonly checks: readonly { readonly key: StorageKey; readonly keyText: string; readonly version: string | null }[];
-  readonly puts: readonly PreparedPut[];
-  readonly deletes: readonly { readonly key: StorageKey; readonly keyText: string }[];
-  /** A check can never hold: it wants a version of a key under which nothing can be stored. */
-  readonly impossible: boolean;
-}
-
 /** Throws `TypeError` for what is not JSON or not a key, `RangeError` for what is over a limit; both before any write. */
-export function prepareBatch(batch: Batch): PreparedBatch {
+export function prepareBatch(batch: Batch) {
   const checks: { key: StorageKey; keyText: string; version: string | null }[] = [];
+  /** A check can never hold: it wants a version of a key under which nothing can be stored. */
   let impossible = false;
   for (const { key, version } of batch.checks ?? []) {
     const keyText = encodeKeyToRead(key);
     if (keyText !== null) checks.push({ key, keyText, version });
     else if (version !== null) impossible = true;
   }
-  const puts = new Map<string, PreparedPut>();
+  // Each key is written once.
+  const puts = new Map<string, { key: StorageKey; keyText: string; json: string; expiresAt: number | null }>();
   for (const { key, value, expiresAt } of batch.puts ?? []) {
     const keyText = encodeKey(key);
     puts.set(keyText, { key, keyText, json: toJson(value), expiresAt: wholeMs(expiresAt) });
@@ -297,7 +257,7 @@ function wholeMs(expiresAt: number | undefined): number | null {
   return whole;
 }
 
-function requireWithinLimits({ checks, puts, deletes }: Omit<PreparedBatch, "impossible">): void {
+function requireWithinLimits({ checks, puts, deletes }: Omit<ReturnType<typeof prepareBatch>, "impossible">): void {
   const refuse = (what: string, size: number, limit: number): never => {
     throw new RangeError(`A batch has at most ${limit} ${what}; this one has ${size}`);
   };

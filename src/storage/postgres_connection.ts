@@ -84,16 +84,7 @@ export const postgresLimits: PostgresLimits = {
   outageTimeoutMs: 1_000,
 };
 
-export interface PostgresConnection {
-  readonly sql: Sql;
-  /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
-  query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean): Promise<QueryResult<Row>>;
-  /** Runs a step again for as long as the server cannot be reached and nothing was done; calls `onWait` once if so. */
-  whenReachable<T>(step: () => Promise<T>, onWait?: () => void): Promise<T>;
-  /** A pool of a single connection of its own, for listening; the caller ends it. */
-  connectListener(handlers: ListenerHandlers): Sql;
-  close(): Promise<void>;
-}
+export type PostgresConnection = ReturnType<typeof connectPostgres>;
 
 /** Rows, and how many were affected. */
 interface QueryResult<Row> {
@@ -169,7 +160,7 @@ function makePool(
 }
 
 /** Makes the pool; it connects when it is first used. */
-export function connectPostgres(location: PostgresLocation, limits: PostgresLimits): PostgresConnection {
+export function connectPostgres(location: PostgresLocation, limits: PostgresLimits) {
   const { rootCertificatePath } = location;
   // Once: later pools are made when files outside the workspace are out of reach.
   const rootCertificate = rootCertificatePath === undefined ? undefined : readFileSync(rootCertificatePath, "utf8");
@@ -215,10 +206,15 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
   };
   const underWay = new Set<Promise<unknown>>();
   return {
-    get sql() {
+    get sql(): Sql {
       return pool;
     },
-    async query<Row>(text: string, parameters: readonly (string | number)[], repeatable: boolean) {
+    /** One statement. `repeatable`: it changes nothing, so it is sent again when the connection was lost on the way. */
+    async query<Row>(
+      text: string,
+      parameters: readonly (string | number)[],
+      repeatable: boolean,
+    ): Promise<QueryResult<Row>> {
       const work = retry(() => send<Row>(text, parameters), {
         repeatable,
         milliseconds: limits.outageTimeoutMs,
@@ -232,9 +228,12 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         underWay.delete(work);
       }
     },
-    whenReachable: (step, onWait) => retry(step, { repeatable: false, milliseconds: limits.startTimeoutMs, onWait }),
-    connectListener: (handlers) => makePool(location, limits, rootCertificate, handlers),
-    async close() {
+    /** Runs a step again for as long as the server cannot be reached and nothing was done; calls `onWait` once if so. */
+    whenReachable: <T>(step: () => Promise<T>, onWait?: () => void): Promise<T> =>
+      retry(step, { repeatable: false, milliseconds: limits.startTimeoutMs, onWait }),
+    /** A pool of a single connection of its own, for listening; the caller ends it. */
+    connectListener: (handlers: ListenerHandlers): Sql => makePool(location, limits, rootCertificate, handlers),
+    async close(): Promise<void> {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.
       const { promise: late, resolve } = Promise.withResolvers<void>();
       const timer = setTimeout(resolve, closeMs);

@@ -2,7 +2,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { exists, parentOf } from "../lib/system_path.ts";
 import { type Problem, UnusableError } from "../lib/result.ts";
-import { createIfAbsent, requireOwnFormat, storedFormat } from "./port.ts";
+import { requireOwnFormat, storedFormat } from "./port.ts";
 import { nodeFs } from "../lib/program.ts";
 import { databaseFiles, presencePaths } from "./mod_settings.ts";
 
@@ -106,6 +106,20 @@ export function openSqliteDatabase(
   } catch (error) {
     database?.close();
     throw toUnusable(error, path);
+  }
+}
+
+/**
+ * Makes an empty file of mode 0600 where there is none. Never opens one that is there: closing any descriptor of a file
+ * drops all the locks that this process holds on it (fcntl(2)), those of SQLite in other threads among them
+ * (sqlite.org/howtocorrupt.html §2.2). Throws `EISDIR` for a directory.
+ */
+function createIfAbsent(path: string): void {
+  try {
+    Deno.openSync(path, { write: true, createNew: true, mode: 0o600 }).close();
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    if (Deno.statSync(path).isDirectory) throw Object.assign(new Error("It is a directory"), { code: "EISDIR" });
   }
 }
 

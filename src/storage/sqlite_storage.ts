@@ -8,7 +8,6 @@ import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from ".
 import {
   type Batch,
   decodeKey,
-  defaultBusyTimeoutMs,
   encodeKeyToRead,
   listRange,
   prepareBatch,
@@ -85,6 +84,8 @@ function createChangeLog(database: DatabaseSync) {
   };
 }
 
+/** How long an operation waits for a database file that another process writes. */
+const defaultBusyTimeoutMs = 5_000;
 const sweepAtOnce = 500;
 
 interface SqliteStorageOptions {

@@ -47,19 +47,10 @@ export function isWatchable(key: readonly string[]): boolean {
 }
 
 /** The watches of one opening. */
-export interface KeyedWatches {
-  /** What the port promises of `watch()`. */
-  watch(key: StorageKey, onChange: () => void): () => void;
-  /** The entry with this key, as text, has changed. */
-  tell(keyText: string): void;
-  /** Any entry may have changed. */
-  tellAll(): void;
-  /** Ends all watches. */
-  close(): void;
-}
+export type KeyedWatches = ReturnType<typeof createKeyedWatches>;
 
 /** `start` begins to look for changes when the first watch begins; what it returns is called when the last one ends. */
-export function createKeyedWatches(start: () => () => void): KeyedWatches {
+export function createKeyedWatches(start: () => () => void) {
   const watched = new Map<string, Set<() => void>>();
   let stop: (() => void) | null = null;
 
@@ -67,7 +58,8 @@ export function createKeyedWatches(start: () => () => void): KeyedWatches {
     for (const listener of [...listeners]) if (listeners.has(listener)) listener();
   };
   return {
-    watch(key, onChange) {
+    /** What the port promises of `watch()`. */
+    watch(key: StorageKey, onChange: () => void): () => void {
       if (!isWatchable(key)) throw new TypeError(`Entries of ${key[0]} cannot be watched: see storage/watches.ts`);
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return () => {}; // nothing is ever stored there
@@ -85,14 +77,17 @@ export function createKeyedWatches(start: () => () => void): KeyedWatches {
         stop = null;
       };
     },
-    tell(keyText) {
+    /** The entry with this key, as text, has changed. */
+    tell(keyText: string): void {
       const listeners = watched.get(keyText);
       if (listeners !== undefined) tellOne(listeners);
     },
-    tellAll() {
+    /** Any entry may have changed. */
+    tellAll(): void {
       for (const listeners of [...watched.values()]) tellOne(listeners);
     },
-    close() {
+    /** Ends all watches. */
+    close(): void {
       watched.clear();
       stop?.();
       stop = null;

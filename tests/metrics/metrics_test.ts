@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { AuditEntry } from "../../src/mcp/call.ts";
-import { createHistogram, createMetrics, cumulative, expose, observe } from "../../src/audit/metrics.ts";
+import { createMetrics, expose } from "../../src/audit/metrics.ts";
 import { observeStorage } from "../../src/audit/observed_storage.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
 import { createRecordingTracer } from "../fixtures/recording_tracer.ts";
@@ -41,10 +41,16 @@ Deno.test("methods that do not exist count as one, so that no caller makes the l
 });
 
 Deno.test("a histogram's buckets hold what is at most their end, and the last holds all", () => {
-  const histogram = createHistogram([1, 5]);
-  for (const value of [0, 1, 1.5, 5, 6]) observe(histogram, value);
-  assert.deepEqual(cumulative(histogram), [[1, 2], [5, 4], [Infinity, 5]]);
-  assert.equal(histogram.sum, 13.5);
+  const metrics = createMetrics({ methods: ["tools/call"] });
+  for (const durationMs of [0, 0.5, 0.75, 300_000, 600_000]) metrics.countRequest({ ...entry, durationMs });
+  const text = expose(metrics, gauges);
+  const buckets = [...text.matchAll(/_bucket\{tool="file_read",le="(.*?)"\} (\d+)$/gm)].map((
+    [, le, count],
+  ) => [le, count]);
+  assert.deepEqual(buckets.slice(0, 3), [["0.0005", "2"], ["0.001", "3"], ["0.0025", "3"]]);
+  assert.deepEqual(buckets.slice(-2), [["300", "4"], ["+Inf", "5"]]);
+  assert.match(text, /_sum\{tool="file_read"\} 900\.00125$/m);
+  assert.match(text, /_count\{tool="file_read"\} 5$/m);
 });
 
 Deno.test("the text follows format 0.0.4: each family once, with help and type before its samples, escaped labels", () => {

@@ -34,7 +34,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["deploy", "every five minutes", "app/app.ts", "sweepIntervalMs = 300_000"],
   ["operations", "first 10 of each kind in a minute", "lib/log.ts", "maxRepeatedLines = 10"],
   ["operations", "10 connections to PostgreSQL", "storage/postgres_connection.ts", "connections: 10"],
-  ["operations", "waits up to 5 seconds for the lock", "storage/port.ts", "defaultBusyTimeoutMs = 5_000"],
+  ["operations", "waits up to 5 seconds for the lock", "storage/sqlite_storage.ts", "defaultBusyTimeoutMs = 5_000"],
   ["security", "gives one up after 30 seconds", "llm/port.ts", "shareMs: 30_000"],
   [
     "security",
