@@ -20,7 +20,7 @@ import type { Session } from "./session.ts";
 // The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
 
 /** How a call ended. */
-export type AuditOutcome =
+type AuditOutcome =
   | "ok"
   | "tool_error"
   | "protocol_error"

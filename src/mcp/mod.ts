@@ -1,5 +1,5 @@
 /** What other parts use of mcp. */
-export type { AuditEntry, AuditOutcome, TakeAudit } from "./call.ts";
+export type { AuditEntry, TakeAudit } from "./call.ts";
 export type { Exchange, PublicExchange } from "./call.ts";
 export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
