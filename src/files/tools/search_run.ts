@@ -8,7 +8,7 @@ import type { Outcome, Workspace } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
 import type { LinePattern, LineQuery } from "../text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../text/search_file.ts";
-import { beginWalk, maxWalkDepth, type Walk, type WalkedEntry } from "../workspace/walk.ts";
+import { maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
 import type { SearchCursor } from "./input.ts";
 import type { Notice } from "./list_walk.ts";
 import { toFailure } from "./refusal.ts";
@@ -63,10 +63,7 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
   let isTreeCut = false;
   const steps = candidates(task, nextTurn, () => isTreeCut = true);
   let isPast = false; // a match beyond the last line
-  for (;;) {
-    const walked = steps.next();
-    const step = walked instanceof Promise ? await walked : walked;
-    if (step === null) break;
+  for await (const step of steps) {
     if (!step.ok) return toFailure("search", path, step.error);
     const entry = step.value;
     const file = fileOf(task, entry);
@@ -124,42 +121,38 @@ function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }:
 }
 
 /** The files in the order of names or, newest first, of time. */
-function candidates(task: SearchRun, nextTurn: NextTurn, onCut: () => void): Walk {
+function candidates(
+  task: SearchRun,
+  nextTurn: NextTurn,
+  onCut: () => void,
+): AsyncIterable<WalkStep> | readonly WalkStep[] {
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    return stepsOf([{ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false }]);
+    const only = success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false } as const);
+    return [only];
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
-  const entries = beginWalk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
-  return details ? newestFirst(task, entries, onCut) : entries;
+  const walked = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
+  return details ? newestFirst(task, walked, onCut) : walked;
 }
 
-function newestFirst(task: SearchRun, walked: Walk, onCut: () => void): Walk {
-  let sorted: Walk | null = null;
-  const sort = async (): Promise<WalkStep | null> => {
-    const entries: WalkedEntry[] = [];
-    for (let step; (step = await walked.next()) !== null;) {
-      if (!step.ok) return step;
-      if (fileOf(task, step.value) !== null) entries.push(step.value);
-      if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
-      if (step.value.mayHaveNext) onCut();
-      break;
-    }
-    sorted = stepsOf(entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0)));
-    return await sorted.next();
-  };
-  return { next: () => sorted === null ? sort() : sorted.next() };
-}
-
-function stepsOf(entries: readonly WalkedEntry[]): Walk {
-  const steps = entries.values();
-  return {
-    next() {
-      const { value } = steps.next();
-      return value === undefined ? null : success(value);
-    },
-  };
+async function* newestFirst(
+  task: SearchRun,
+  walked: AsyncIterable<WalkStep>,
+  onCut: () => void,
+): AsyncGenerator<WalkStep> {
+  const entries: WalkedEntry[] = [];
+  for await (const step of walked) {
+    if (!step.ok) return yield step;
+    if (fileOf(task, step.value) !== null) entries.push(step.value);
+    if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
+    if (step.value.mayHaveNext) onCut();
+    break;
+  }
+  for (const entry of entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0))) {
+    yield success(entry);
+  }
 }
 
 function isSamePath(a: readonly string[], b: readonly string[]): boolean {
