@@ -102,6 +102,7 @@ export interface OllamaClient {
   close(): void;
 }
 
+/** Makes the client; it connects at the first call. Calls give failures as values and reject for none of them. */
 export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
   const { host, apiKey, clock, limits = ollamaLimits } = options;
   const hostFetch = createHostFetch(host, options.fetch, options.avoidProxy ?? false);

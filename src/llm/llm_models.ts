@@ -114,6 +114,7 @@ function toLine({ name, installed, loaded, allowed, parameter_size: size, capabi
 
 const uri = "llm://models";
 
+/** The models as a resource; each read asks the server anew. */
 export function llmModelsResource(options: DescribeModelsOptions): ResourceFamily {
   return {
     name: "llm_models",

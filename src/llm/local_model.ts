@@ -28,6 +28,7 @@ interface LocalModelOptions {
   readonly random: () => number;
 }
 
+/** Puts the queue and the bounds before a client. A call that finds the server full is sent again, at most twice. */
 export function createLocalModel(options: LocalModelOptions): LocalModel {
   const { client, queue, limits = ollamaLimits, clock, random } = options;
 
@@ -218,6 +219,7 @@ interface ModelQueueOptions {
   readonly limits?: Pick<OllamaLimits, "maxInFlight" | "maxWaiting" | "shareMs">;
 }
 
+/** Makes the queue; it has no timer while no call waits. */
 export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
   const { maxInFlight, maxWaiting, shareMs } = limits;
   /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */

@@ -1,8 +1,15 @@
-/** What other parts use of llm. */
+/**
+ * The local model: Ollama as agents may use it. `app` wires the client, the queue and the tools; `console` shows the
+ * models.
+ *
+ * - Every call ends: with its caller, after a silence, or when its time is over; what the model wrote by then is kept.
+ * - Turns go round the people, so no one's queue delays another person.
+ * - Whatever Ollama, or a proxy before it, answers becomes a failure in words that say what to do.
+ * - Prompts go to the one host of `OLLAMA_HOST`, never past it through a redirect or a proxy on loopback.
+ */
 export { createOllamaClient, type OllamaClient } from "./client.ts";
 export { describeModels, llmModelsResource, llmTools } from "./llm_models.ts";
-export { createLocalModel } from "./local_model.ts";
-export { createModelQueue } from "./local_model.ts";
+export { createLocalModel, createModelQueue } from "./local_model.ts";
 export {
   type LocalModel,
   type ModelCompletion,

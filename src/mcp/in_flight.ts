@@ -84,6 +84,7 @@ export interface WatchedCall {
   readonly input?: unknown;
 }
 
+/** What sees calls while they run, and may stop them: the console's live calls. */
 export interface CallWatch {
   /** Why calls of this principal are stopped, in words for the model; `null` where they are not. */
   refusal(principal: Principal): string | null;

@@ -96,6 +96,7 @@ export function notificationText(method: string, params?: unknown): string {
   return JSON.stringify(params === undefined ? { jsonrpc: "2.0", method } : { jsonrpc: "2.0", method, params });
 }
 
+/** The text of an error response. `id` is `null` where the request's own cannot be read (JSON-RPC 2.0 §5). */
 export function errorText(id: RpcId | null, code: number, message: string, data?: unknown): string {
   return JSON.stringify({
     jsonrpc: "2.0",

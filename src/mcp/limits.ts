@@ -44,6 +44,7 @@ export const mcpLimits = {
   taskHeartbeatMs: 5_000,
 };
 
+/** The bounds of one server. */
 export type McpLimits = Readonly<typeof mcpLimits>;
 
 // What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.

@@ -16,7 +16,7 @@ const invalidCursor = "Invalid cursor: leave it out to begin with the first page
 
 // Lists in pages, with opaque cursors: sealed, so that a client can neither read nor make one.
 
-const pagingPurpose = "mcp-cursor";
+const cursorPurpose = "mcp-cursor";
 
 /** A list whose entries have names. */
 interface PagedList<Entry> {
@@ -42,7 +42,7 @@ async function pageStart<Entry>(
   cursor: unknown,
 ): Promise<number | null> {
   if (cursor === undefined || cursor === "") return 0;
-  const after = typeof cursor === "string" ? await secretBox.open(pagingPurpose, cursor, list.name) : null;
+  const after = typeof cursor === "string" ? await secretBox.open(cursorPurpose, cursor, list.name) : null;
   const index = after === null ? -1 : list.entries.findIndex((entry) => list.nameOf(entry) === after);
   return index < 0 ? null : index + 1;
 }
@@ -59,13 +59,13 @@ async function pageAt<Entry>(
   const hasMore = last !== undefined && start + pageSize < list.entries.length;
   return {
     entries,
-    nextCursor: hasMore ? await secretBox.seal(pagingPurpose, list.nameOf(last), list.name) : undefined,
+    nextCursor: hasMore ? await secretBox.seal(cursorPurpose, list.nameOf(last), list.name) : undefined,
   };
 }
 
 // `resources/list` in pages, over families that each list their own: a page may end in the midst of one.
 
-const purpose = "mcp-resource-cursor";
+const resourceCursorPurpose = "mcp-resource-cursor";
 /** The family to go on with, and where in it; without that at its beginning. */
 const sealedShape = z.lazy(() => z.union([z.tuple([z.string()]), z.tuple([z.string(), z.string()])]));
 
@@ -79,12 +79,14 @@ async function resourcesPage(
 ): Promise<Page<Resource> | null> {
   const { subject } = principal;
   const isFirst = cursor === undefined || cursor === "";
-  const opened = isFirst || typeof cursor !== "string" ? null : await secretBox.open(purpose, cursor, subject);
+  const opened = isFirst || typeof cursor !== "string"
+    ? null
+    : await secretBox.open(resourceCursorPurpose, cursor, subject);
   const [name, first] = opened === null ? [] : sealedShape.parse(JSON.parse(opened));
   const begin = isFirst ? 0 : families.findIndex((family) => family.name === name);
   if (begin < 0) return null;
   const seal = (...position: z.output<typeof sealedShape>): Promise<string> =>
-    secretBox.seal(purpose, JSON.stringify(position), subject);
+    secretBox.seal(resourceCursorPurpose, JSON.stringify(position), subject);
 
   const entries: Resource[] = [];
   let position = first;

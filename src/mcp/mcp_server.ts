@@ -22,6 +22,7 @@ import { createSessions } from "./session.ts";
 import { createStreamIds, createStreamTable } from "./stream_table.ts";
 import type { ToolRegistry } from "./registry.ts";
 
+/** What a server offers, and what it depends on. */
 export interface McpServerOptions {
   readonly serverInfo: ServerInfo;
   /** Extensions that this installation has around the protocol, such as those of its authorization server. */
@@ -56,6 +57,7 @@ export interface McpServerOptions {
   readonly structuredResults?: StructuredResults;
 }
 
+/** The protocol, for a transport: HTTP and stdio share one. */
 export interface McpServer {
   /** Answers one parsed body. Rejects only when the storage is lost. */
   readonly handle: BodyHandler;
@@ -74,6 +76,9 @@ export interface McpServer {
   close(): Promise<void>;
 }
 
+/**
+ * Makes the server. It opens nothing and begins no timer before the first request; `close` ends what is open by then.
+ */
 export function createMcpServer(options: McpServerOptions): McpServer {
   const { tools, log, secretBox, storage, toolTimeoutMs, clock = systemClock, timers = systemTimers } = options;
   const limits: McpLimits = { ...mcpLimits, ...options.limits };

@@ -10,6 +10,7 @@ export interface Frame {
   readonly text: string;
 }
 
+/** Reads a stream for one connection; a later reader takes its place. */
 export interface FrameReader {
   /** The next message; `"idle"` when none came for that long; `null` at the end. */
   next(idleMs: number): Frame | "idle" | null | Promise<Frame | "idle" | null>;

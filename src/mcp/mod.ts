@@ -1,6 +1,14 @@
-/** What other parts use of mcp. */
-export type { AuditEntry, TakeAudit } from "./call.ts";
-export type { Exchange, PublicExchange } from "./call.ts";
+/**
+ * The Model Context Protocol without HTTP, 2024-11-05 to 2026-07-28. `app` gives it tools, prompts and resources, `http`
+ * and stdio hand it parsed bodies, and each gets one answer: a body, or a stream of messages.
+ *
+ * - A call runs once, within its time limit, with the scopes of its token; a tool that throws is told as failed.
+ * - Each request leaves one audit record, which names no contents.
+ * - Streams, questions, sessions and tasks are bounded. What a session or task is survives a restart, and any instance on
+ *   the storage can serve it; a stream ends with its instance.
+ * - Tools know no revision: what differs lies in `revision.ts`, and in `profile.ts` for clients with habits of their own.
+ */
+export type { AuditEntry, Exchange, PublicExchange, TakeAudit } from "./call.ts";
 export { supportedVersions } from "./body_handler.ts";
 export type { CallWatch, WatchedCall } from "./in_flight.ts";
 export { clientIdentity } from "./initialize.ts";
@@ -8,7 +16,6 @@ export { errorText, kindOfMessage, modernVersion, refusalCode, type RpcCall, rpc
 export { type McpLimits, mcpLimits } from "./limits.ts";
 export { createMcpServer, type McpServer, type McpServerOptions } from "./mcp_server.ts";
 export type { Frame, FrameReader, McpAnswer } from "./message_stream.ts";
-export { methodNames } from "./revision.ts";
 export { createProfiles, type Profile, serviceNowName } from "./profile.ts";
 export { createPromptRegistry, type Prompt, type PromptMessage } from "./prompt.ts";
 export { createToolRegistry } from "./registry.ts";
@@ -19,7 +26,7 @@ export {
   type ResourceOutcome,
   type ResourcePage,
 } from "./resource.ts";
-export type { ServerInfo } from "./revision.ts";
+export { methodNames, type ServerInfo } from "./revision.ts";
 export { serveStdio } from "./serve_stdio.ts";
 export {
   changingHints,

@@ -5,6 +5,7 @@
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Principal } from "../lib/principal.ts";
 
+/** What answers do otherwise than the specification says, or where it leaves a choice. */
 export interface Profile {
   readonly name: "spec" | "servicenow";
   /** The status of the empty answer to `notifications/initialized`. */
@@ -87,6 +88,7 @@ interface Profiles {
   noteName(principal: Principal, clientName: string | null, readsStreams?: boolean): Profile;
 }
 
+/** Makes the profiles of an installation. What a program called itself is remembered in this process alone. */
 export function createProfiles(
   { compatibility, findClient, toolFailureIsProtocolError, maxClients = maxRememberedClients }: ProfileOptions,
 ): Profiles {

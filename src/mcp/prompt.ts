@@ -10,6 +10,7 @@ interface PromptArgument {
   readonly required: boolean;
 }
 
+/** One message of a rendered prompt (MCP schema `PromptMessage`). */
 export interface PromptMessage {
   readonly role: "user" | "assistant";
   readonly content: ContentBlock;
@@ -20,6 +21,7 @@ export type PromptOutcome =
   | { readonly ok: true; readonly messages: readonly PromptMessage[] }
   | { readonly ok: false; readonly code: string; readonly message: string };
 
+/** A prompt as data. Missing arguments that are required are refused before `render`; unknown ones are passed on. */
 export interface Prompt {
   readonly name: string;
   readonly title: string;
@@ -40,6 +42,7 @@ export interface Prompt {
 
 export type PromptRegistry = Registry<Prompt, Prompt>;
 
+/** The prompts on offer. Throws where two have one name. */
 export function createPromptRegistry(prompts: Iterable<Prompt>): PromptRegistry {
   return createRegistry((prompt) => prompt.name, (prompt) => prompt, prompts);
 }

@@ -55,6 +55,10 @@ interface ResourceChange {
 
 type ResourceListener = (change: ResourceChange) => void;
 
+/**
+ * Resources that are served alike, such as the files of a workspace. What a family owns, no other is asked about; scopes
+ * are required before it is asked for anything.
+ */
 export interface ResourceFamily {
   readonly name: string;
   readonly scopes: readonly string[];
@@ -95,6 +99,7 @@ export interface ResourceFamily {
 
 export type ResourceRegistry = Registry<ResourceFamily, ResourceFamily>;
 
+/** The families on offer; an address belongs to the first that owns it. */
 export function createResourceRegistry(families: Iterable<ResourceFamily>): ResourceRegistry {
   return createRegistry((family) => family.name, (family) => family, families);
 }
