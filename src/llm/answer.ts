@@ -218,21 +218,11 @@ export interface ProgressPace {
 /** A pace that suits the known clients. */
 export const defaultProgressPace: ProgressPace = { flushMs: 100, flushCharacters: 1024, waitingMs: 10_000 };
 
-/** Collects tokens and sends updates. */
-interface ProgressReporter {
-  /** The call waits in line: says so at once, and its place with each sign of life. */
-  inLine(ahead: CallsAhead): void;
-  /** One token: its visible text, empty for one of the model's thinking. */
-  token(text: string): void;
-  /** Sends what is left and ends the timers; nothing is sent afterwards. */
-  stop(): void;
-}
-
 /** Starts reporting: the signs of life begin at once. */
 function startProgress(
   send: (update: ProgressUpdate) => void,
   { total, pace, clock }: { readonly total: number; readonly pace: ProgressPace; readonly clock: Clock },
-): ProgressReporter {
+) {
   let tokens = 0;
   let sent = 0;
   let pending = "";
@@ -256,11 +246,13 @@ function startProgress(
   };
 
   return {
-    inLine(ahead) {
+    /** The call waits in line: says so at once, and its place with each sign of life. */
+    inLine(ahead: CallsAhead) {
       callsAhead = ahead;
       showLife();
     },
-    token(text) {
+    /** One token: its visible text, empty for one of the model's thinking. */
+    token(text: string) {
       clearInterval(waitingTimer);
       waitingTimer = undefined;
       tokens += 1;
@@ -271,6 +263,7 @@ function startProgress(
       if (due <= 0) flush();
       else flushTimer = setTimeout(flush, due);
     },
+    /** Sends what is left and ends the timers; nothing is sent afterwards. */
     stop() {
       clearInterval(waitingTimer);
       flush();

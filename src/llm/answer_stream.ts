@@ -14,20 +14,7 @@ import type { ModelCompletion, ModelDelta, ModelEvent, OllamaLimits } from "./po
 export type EndReason = "cancelled" | "first_byte" | "idle" | "total";
 
 /** The timers around one call. */
-export interface ModelCallWatch {
-  readonly signal: AbortSignal;
-  /** Why the signal fired; undefined while it has not. */
-  readonly reason: EndReason | undefined;
-  /**
-   * Waits for the next piece of the answer; only while this lasts can the stream be idle. Throws once the signal has
-   * fired, whatever the read says.
-   */
-  piece<T>(read: Promise<T>): Promise<T>;
-  /** The answer is complete; what is left of the connection may take this long. */
-  lingerFor(milliseconds: number): void;
-  /** Ends the timers and, unless the answer was read to its end, the connection. */
-  dispose(): void;
-}
+export type ModelCallWatch = ReturnType<typeof watchCall>;
 
 interface CallWatchOptions {
   /** Only differences are used: `performance.now` serves, and no change of the wall clock disturbs it. */
@@ -37,7 +24,7 @@ interface CallWatchOptions {
   readonly totalMs: number;
 }
 
-export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions): ModelCallWatch {
+export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions) {
   const timeUp = new AbortController();
   const signal = AbortSignal.any([caller, timeUp.signal]);
   let timeUpReason: EndReason | undefined;
@@ -59,10 +46,15 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions):
 
   return {
     signal,
+    /** Why the signal fired; undefined while it has not. */
     get reason() {
       return timeUpReason ?? (caller.aborted ? "cancelled" : undefined);
     },
-    async piece(read) {
+    /**
+     * Waits for the next piece of the answer; only while this lasts can the stream be idle. Throws once the signal has
+     * fired, whatever the read says.
+     */
+    async piece<T>(read: Promise<T>): Promise<T> {
       waitingSince = clock();
       try {
         const piece = await read;
@@ -74,10 +66,12 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions):
         begun = true;
       }
     },
-    lingerFor(milliseconds) {
+    /** The answer is complete; what is left of the connection may take this long. */
+    lingerFor(milliseconds: number) {
       clearTimeout(idleTimer);
       idleTimer = setTimeout(() => stop("idle"), milliseconds);
     },
+    /** Ends the timers and, unless the answer was read to its end, the connection. */
     dispose() {
       clearTimeout(totalTimer);
       clearTimeout(idleTimer);
@@ -98,22 +92,15 @@ interface SplitLines {
   readonly fault: LineFault | null;
 }
 
-/** Turns chunks into lines; empty ones are left out. Not used again after a fault. */
-interface LineSplitter {
-  push(chunk: Uint8Array): SplitLines;
-  /** What follows the last newline, when the stream has ended. */
-  end(): SplitLines;
-}
-
 const newline = 0x0a;
 
-export function createLineSplitter(maxLineBytes: number): LineSplitter {
+export function createLineSplitter(maxLineBytes: number) {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   let pending = "";
   let pendingBytes = 0;
 
   return {
-    push(chunk) {
+    push(chunk: Uint8Array): SplitLines {
       const lines: string[] = [];
       for (let start = 0; start < chunk.byteLength;) {
         const found = chunk.indexOf(newline, start);
@@ -132,7 +119,8 @@ export function createLineSplitter(maxLineBytes: number): LineSplitter {
       }
       return { lines, fault: null };
     },
-    end() {
+    /** What follows the last newline, when the stream has ended. */
+    end(): SplitLines {
       try {
         pending += decoder.decode();
       } catch {

@@ -195,12 +195,7 @@ interface EnterOptions {
   readonly onWait?: ((ahead: CallsAhead) => void) | undefined;
 }
 
-export interface ModelQueue {
-  /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
-  enter(caller: ModelCaller, options: EnterOptions): Promise<Result<Place, QueueRefusal>>;
-  /** How many calls run, and how many wait. */
-  occupancy(): { readonly inFlight: number; readonly waiting: number };
-}
+export type ModelQueue = ReturnType<typeof createModelQueue>;
 
 interface Waiter {
   readonly caller: ModelCaller;
@@ -220,7 +215,7 @@ interface ModelQueueOptions {
 }
 
 /** Makes the queue; it has no timer while no call waits. */
-export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOptions): ModelQueue {
+export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOptions) {
   const { maxInFlight, maxWaiting, shareMs } = limits;
   /** In order of arrival, except that a client's other calls move to the end when one of its calls is admitted. */
   let waiters: Waiter[] = [];
@@ -306,8 +301,13 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
   };
 
   return {
-    occupancy: () => ({ inFlight: running.size, waiting: waiters.length }),
-    enter(caller, { signal, maxWaitMs, onWait }) {
+    /** How many calls run, and how many wait. */
+    occupancy: (): { readonly inFlight: number; readonly waiting: number } => ({
+      inFlight: running.size,
+      waiting: waiters.length,
+    }),
+    /** Waits for a place, at most `maxWaitMs`; every exit of the call releases it. */
+    enter(caller: ModelCaller, { signal, maxWaitMs, onWait }: EnterOptions): Promise<Result<Place, QueueRefusal>> {
       if (signal.aborted) return Promise.resolve(failure("cancelled"));
       if (running.size < maxInFlight) return Promise.resolve(success(admit(caller)));
       if (waiters.length >= maxWaiting && !makeRoom(caller)) return Promise.resolve(failure("full"));

@@ -8,18 +8,7 @@ import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { Principal } from "../lib/principal.ts";
 
 /** The calls that run, by the owner of the request and the request's id. */
-export interface InFlight {
-  /** Enters a call and returns the way out. */
-  enter(owner: string, id: RpcId, cancel: () => void): () => void;
-  /** Cancels the one call with this id. Where an owner has two of them the notification could mean either: neither. */
-  cancel(owner: string, id: RpcId): boolean;
-  /** Whether one with this id runs here, or several do. */
-  has(owner: string, id: RpcId): boolean;
-  /** Watches for the session's cancellation at other instances, until the returned function is called. */
-  watch(owner: string, id: RpcId): () => void;
-  /** Passes a session's cancellation on to the other instances. */
-  tell(owner: string, id: RpcId): Promise<void>;
-}
+export type InFlight = ReturnType<typeof createInFlight>;
 
 interface InFlightOptions {
   readonly storage: Storage;
@@ -34,7 +23,7 @@ interface InFlightOptions {
  */
 const cancellationLifetimeMs = 180_000;
 
-export function createInFlight({ storage, clock, timers, log }: InFlightOptions): InFlight {
+export function createInFlight({ storage, clock, timers, log }: InFlightOptions) {
   const calls = new Map<string, (() => void)[]>();
   const keyOf = (owner: string, id: RpcId): string => `${typeof id === "number" ? "n" : "s"}${id} ${owner}`;
   const storedAt = (owner: string, id: RpcId): StorageKey => ["mcp_cancel", sha256Of(keyOf(owner, id)).toHex()];
@@ -45,7 +34,8 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
     return true;
   };
   return {
-    enter(owner, id, cancel) {
+    /** Enters a call and returns the way out. */
+    enter(owner: string, id: RpcId, cancel: () => void) {
       const key = keyOf(owner, id);
       const entered = calls.get(key);
       if (entered === undefined) calls.set(key, [cancel]);
@@ -56,9 +46,12 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
         else calls.set(key, left);
       };
     },
+    /** Cancels the one call with this id. Where an owner has two of them the notification could mean either: neither. */
     cancel,
-    has: (owner, id) => calls.has(keyOf(owner, id)),
-    watch(owner, id) {
+    /** Whether one with this id runs here, or several do. */
+    has: (owner: string, id: RpcId) => calls.has(keyOf(owner, id)),
+    /** Watches for the session's cancellation at other instances, until the returned function is called. */
+    watch(owner: string, id: RpcId) {
       const key = storedAt(owner, id);
       const { look, stop } = watchEntries(storage, [key], async () => {
         if (await storage.get(key) !== null) cancel(owner, id);
@@ -66,7 +59,8 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
       look();
       return stop;
     },
-    async tell(owner, id) {
+    /** Passes a session's cancellation on to the other instances. */
+    async tell(owner: string, id: RpcId) {
       const expiresAt = clock() + cancellationLifetimeMs;
       await storage.commit({ puts: [{ key: storedAt(owner, id), value: true, expiresAt }] });
     },

@@ -21,21 +21,7 @@ import {
 
 // The questions of one task, asked through `tasks/get` and answered through `tasks/update`.
 
-interface TaskQuestions {
-  /** Those that wait for an answer. */
-  open(): Questions;
-  /** Puts questions; `onChange` is called once they are open. Resolves when all of them are answered. */
-  ask<Key extends string>(
-    questions: Questions<Key>,
-    onChange: () => Promise<void>,
-  ): Promise<Result<Answers<Key>, AskFailure>>;
-  /** Takes answers to open questions and ignores all others; gives the key of one of the wrong shape. */
-  take(responses: Readonly<Record<string, unknown>>): string | null;
-  /** Lets the tool go on when nothing is open any more; says whether it does. */
-  proceed(): boolean;
-}
-
-function createTaskQuestions(): TaskQuestions {
+function createTaskQuestions() {
   const open = new Map<string, Question>();
   const answers = new Map<string, Answer>();
   let onAnswered: (() => void) | null = null;
@@ -48,8 +34,13 @@ function createTaskQuestions(): TaskQuestions {
   };
 
   return {
-    open: () => Object.fromEntries(open),
-    async ask<Key extends string>(questions: Questions<Key>, onChange: () => Promise<void>) {
+    /** Those that wait for an answer. */
+    open: (): Questions => Object.fromEntries(open),
+    /** Puts questions; `onChange` is called once they are open. Resolves when all of them are answered. */
+    async ask<Key extends string>(
+      questions: Questions<Key>,
+      onChange: () => Promise<void>,
+    ): Promise<Result<Answers<Key>, AskFailure>> {
       const names = new Map<Key, string>();
       for (const key of Object.keys(questions) as Key[]) {
         const name = freeName(key);
@@ -73,7 +64,8 @@ function createTaskQuestions(): TaskQuestions {
       }
       return success(given as Answers<Key>);
     },
-    take(responses) {
+    /** Takes answers to open questions and ignores all others; gives the key of one of the wrong shape. */
+    take(responses: Readonly<Record<string, unknown>>): string | null {
       for (const [key, response] of Object.entries(responses)) {
         const question = open.get(key);
         if (question === undefined) continue; // never asked, or answered already
@@ -84,6 +76,7 @@ function createTaskQuestions(): TaskQuestions {
       }
       return null;
     },
+    /** Lets the tool go on when nothing is open any more; says whether it does. */
     proceed() {
       if (open.size > 0) return false;
       onAnswered?.();
@@ -114,23 +107,7 @@ export interface RunningTask {
 }
 
 /** A task that this process runs. */
-export interface LiveTask {
-  readonly record: TaskRecord;
-  readonly running: RunningTask;
-  /** Fulfilled when the end is stored, or cannot be. */
-  readonly settled: Promise<void>;
-  /** Stores it for the first time. Where that fails there is no task, and nothing of it is left here. */
-  start(): Promise<void>;
-  /** Says that this process lives; finds out when another one has ended the task meanwhile. */
-  beat(): Promise<void>;
-  /** Whether other instances may presume this process dead, so that the task may have ended without it. */
-  readonly isLapsed: boolean;
-  /** Whether its end is being stored: what is in the storage counts then, others may have seen the end there. */
-  readonly isEnding: boolean;
-  requestCancel(): void;
-  /** Takes answers to its questions; gives the key of one that has the wrong shape. */
-  answer(responses: Readonly<Record<string, unknown>>): Promise<string | null>;
-}
+export type LiveTask = ReturnType<typeof createLiveTask>;
 
 interface LiveTaskOptions {
   readonly storage: Storage;
@@ -150,7 +127,7 @@ interface LiveTaskOptions {
 }
 
 /** Looks after a task from here on; nothing is stored before {@link LiveTask.start}. */
-export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): LiveTask {
+export function createLiveTask(first: TaskRecord, options: LiveTaskOptions) {
   const { storage, store, clock, timers, pause, log, closing, publish } = options;
   const { taskId, ttlMs } = first;
   const questions = createTaskQuestions();
@@ -269,14 +246,18 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
     get record() {
       return record;
     },
+    /** Whether its end is being stored: what is in the storage counts then, others may have seen the end there. */
     get isEnding() {
       return isEnding;
     },
+    /** Whether other instances may presume this process dead, so that the task may have ended without it. */
     get isLapsed() {
       return isLapsed();
     },
     running,
+    /** Fulfilled when the end is stored, or cannot be. */
     settled: settled.promise,
+    /** Stores it for the first time. Where that fails there is no task, and nothing of it is left here. */
     async start() {
       try {
         await store.create(first);
@@ -285,9 +266,11 @@ export function createLiveTask(first: TaskRecord, options: LiveTaskOptions): Liv
         throw error;
       }
     },
+    /** Says that this process lives; finds out when another one has ended the task meanwhile. */
     beat,
     requestCancel,
-    async answer(responses) {
+    /** Takes answers to its questions; gives the key of one that has the wrong shape. */
+    async answer(responses: Readonly<Record<string, unknown>>): Promise<string | null> {
       const wrong = questions.take(responses);
       if (wrong !== null) return wrong;
       try {

@@ -33,25 +33,9 @@ interface MessageStreamOptions {
   readonly timers?: Timers | undefined;
 }
 
-export interface MessageStream {
-  readonly resumeId: string | null;
-  /** How many characters it keeps, to be sent or to be sent again. */
-  readonly kept: number;
-  /** Queues a message. One that may be lost is dropped when the queue is full; `false` then, and when closed. */
-  push(text: string, mayBeLost: boolean): boolean;
-  /** Completes the stream: its client gets what is queued, and then the end. */
-  end(): void;
-  /** Gives the stream up, with what is queued. */
-  abandon(): void;
-  /** Ends the connection, not the stream: the client comes back for the rest. */
-  release(): void;
-  /** Whether the stream has ended and has nothing after the frame with this number. */
-  isOverAfter(after: number): boolean;
-  /** A reader that begins after the frame with this number, in place of any reader before it. */
-  attach(after: number): FrameReader;
-}
+export type MessageStream = ReturnType<typeof openMessageStream>;
 
-export function openMessageStream(options: MessageStreamOptions): MessageStream {
+export function openMessageStream(options: MessageStreamOptions) {
   const { maxFrames, resumeId, detachedMs, onClosed, timers = systemTimers } = options;
   const frames: Frame[] = [];
   let firstNumber = 0; // of frames[0]
@@ -101,16 +85,19 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
 
   return {
     resumeId,
+    /** How many characters it keeps, to be sent or to be sent again. */
     get kept() {
       return frames.reduce((sum, { text }) => sum + text.length, 0);
     },
-    push(text, mayBeLost) {
+    /** Queues a message. One that may be lost is dropped when the queue is full; `false` then, and when closed. */
+    push(text: string, mayBeLost: boolean) {
       if (complete || abandoned || (mayBeLost && nextNumber - position >= maxFrames)) return false;
       frames.push({ id: resumeId === null ? null : `${resumeId}.${nextNumber}`, text });
       nextNumber += 1;
       notify();
       return true;
     },
+    /** Completes the stream: its client gets what is queued, and then the end. */
     end() {
       if (complete || abandoned) return;
       stopWaiting?.();
@@ -118,14 +105,18 @@ export function openMessageStream(options: MessageStreamOptions): MessageStream 
       notify();
       onClosed(false);
     },
+    /** Gives the stream up, with what is queued. */
     abandon,
+    /** Ends the connection, not the stream: the client comes back for the rest. */
     release() {
       if (resumeId === null || reader === null) return;
       releasedAt = nextNumber;
       notify();
     },
-    isOverAfter: (after) => (complete || abandoned) && after + 1 >= nextNumber,
-    attach(after) {
+    /** Whether the stream has ended and has nothing after the frame with this number. */
+    isOverAfter: (after: number) => (complete || abandoned) && after + 1 >= nextNumber,
+    /** A reader that begins after the frame with this number, in place of any reader before it. */
+    attach(after: number): FrameReader {
       const self = reader = {};
       releasedAt = Infinity;
       stopWaiting?.();

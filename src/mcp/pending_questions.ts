@@ -27,18 +27,7 @@ interface Delivery {
 }
 
 /** The questions that wait for answers. */
-export interface PendingQuestions {
-  ask(question: Question, delivery: Delivery): Promise<Result<Answer, AskFailure>>;
-  /**
-   * Takes a posted response; ignores one to no open question, or of another session. Fulfilled when the instance that
-   * asked can read it. Passing one on is a write, so `admit` is asked about it.
-   */
-  take(
-    owner: string,
-    response: RpcResponse,
-    admit: () => Admission | Promise<Admission>,
-  ): Admission | Promise<Admission>;
-}
+export type PendingQuestions = ReturnType<typeof createPendingQuestions>;
 
 interface PendingQuestionsOptions {
   readonly storage: Storage;
@@ -56,7 +45,7 @@ const pieceShape = z.lazy(() => z.string());
 /** How many pieces a posted response has; stored after them. */
 const headShape = z.lazy(() => z.object({ pieces: z.int().min(1) }));
 
-export function createPendingQuestions(options: PendingQuestionsOptions): PendingQuestions {
+export function createPendingQuestions(options: PendingQuestionsOptions) {
   const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
   const ids = createIssuedIds(secretBox, "mcp-question");
   const keyOf = (id: string): StorageKey => ["mcp_answer", id];
@@ -92,7 +81,7 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
     return admission;
   };
   return {
-    async ask(question, { owner, send, signal, timeoutMs }) {
+    async ask(question: Question, { owner, send, signal, timeoutMs }: Delivery): Promise<Result<Answer, AskFailure>> {
       const id = ids.issue(owner);
       const { promise, resolve } = Promise.withResolvers<Result<Answer, AskFailure>>();
       const fail = (reason: AskFailure["reason"], message: string): void => resolve(failure({ reason, message }));
@@ -117,7 +106,15 @@ export function createPendingQuestions(options: PendingQuestionsOptions): Pendin
         stopReceiving();
       }
     },
-    take(owner, response, admit) {
+    /**
+     * Takes a posted response; ignores one to no open question, or of another session. Fulfilled when the instance that
+     * asked can read it. Passing one on is a write, so `admit` is asked about it.
+     */
+    take(
+      owner: string,
+      response: RpcResponse,
+      admit: () => Admission | Promise<Admission>,
+    ): Admission | Promise<Admission> {
       const id = String(response.id);
       const waiting = pending.get(id);
       if (waiting !== undefined) {

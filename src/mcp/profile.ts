@@ -72,26 +72,10 @@ export interface ProfileOptions {
   readonly maxClients?: number;
 }
 
-interface Profiles {
-  /**
-   * `isApart`: the request is in a session, or of 2026-07-28, where each request says whose it is. What another program
-   * with the same token calls itself is nothing to it.
-   */
-  of(principal: Principal, isApart?: boolean): Profile | Promise<Profile>;
-  /** The profile of callers without a token. */
-  readonly publicProfile: Profile;
-  /**
-   * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
-   * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun. One
-   * that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
-   */
-  noteName(principal: Principal, clientName: string | null, readsStreams?: boolean): Profile;
-}
-
 /** Makes the profiles of an installation. What a program called itself is remembered in this process alone. */
 export function createProfiles(
   { compatibility, findClient, toolFailureIsProtocolError, maxClients = maxRememberedClients }: ProfileOptions,
-): Profiles {
+) {
   const serviceNow: Profile = { ...serviceNowProfile, toolFailureIsProtocolError };
   if (compatibility !== "auto") {
     const profile = compatibility === "servicenow" ? serviceNow : specProfile;
@@ -110,11 +94,21 @@ export function createProfiles(
   /** Grants, and tokens of the command line, whose program called itself ServiceNow's when it last began. */
   const named = boundedMap<string, true>(maxClients);
   return {
+    /** The profile of callers without a token. */
     publicProfile: serviceNow,
-    of({ clientId, grantId }, isApart = false) {
+    /**
+     * `isApart`: the request is in a session, or of 2026-07-28, where each request says whose it is. What another program
+     * with the same token calls itself is nothing to it.
+     */
+    of({ clientId, grantId }: Principal, isApart: boolean = false): Profile | Promise<Profile> {
       return !isApart && named.has(grantId) ? serviceNow : chosen.get(clientId) ?? find(clientId);
     },
-    noteName({ clientId, grantId }, clientName, readsStreams = false) {
+    /**
+     * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
+     * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun. One
+     * that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
+     */
+    noteName({ clientId, grantId }: Principal, clientName: string | null, readsStreams: boolean = false): Profile {
       if (clientName !== null && serviceNowName.test(clientName)) {
         named.set(grantId, true);
         return serviceNow;

@@ -78,22 +78,17 @@ export async function* readInputLines(
   }
 }
 
-interface GrowingLine {
-  add(part: Uint8Array): void;
-  /** The line so far, and begins the next one; `null` for a blank one. */
-  take(): Line | null;
-}
-
-function createLine(maxLineBytes: number): GrowingLine {
+function createLine(maxLineBytes: number) {
   let parts: Uint8Array[] = [];
   let bytes = 0;
   return {
-    add(part) {
+    add(part: Uint8Array) {
       bytes += part.byteLength;
       if (bytes <= maxLineBytes) parts.push(part);
       else parts = []; // what will not be read takes no room
     },
-    take() {
+    /** The line so far, and begins the next one; `null` for a blank one. */
+    take(): Line | null {
       const taken = bytes > maxLineBytes ? tooLong : decode(parts);
       parts = [];
       bytes = 0;

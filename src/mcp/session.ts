@@ -32,25 +32,7 @@ interface SessionOptions extends Pick<McpLimits, "sessionLifetimeMs" | "maxCache
 }
 
 /** The sessions of all clients. */
-export interface Sessions {
-  /** Begins a session and gives the id for the client. */
-  begin(
-    principal: Principal,
-    revision: Revision,
-    capabilities: ClientCapabilities,
-  ): Promise<string>;
-  /** The session with this id, if it is this principal's and has not ended. */
-  find(id: string, principal: Principal): Promise<Session | null>;
-  end(session: Session): Promise<void>;
-  /** Reports changes to the session, by any instance; `null` is its end. */
-  watch(session: Session, onChange: (session: Session | null) => void): () => void;
-  setLogLevel(session: Session, level: LoggingLevel): Promise<void>;
-  /**
-   * `false`, and no change, when the session has too many. `isSame` says which other addresses mean the same resource:
-   * the last spelling is kept.
-   */
-  setSubscription(session: Session, uri: string, wanted: boolean, isSame: (uri: string) => boolean): Promise<boolean>;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 const purpose = "mcp-session";
 /** Addresses of all that a session watches, together: they lie in one stored value. */
@@ -83,7 +65,7 @@ function keyOf({ key }: Session): StorageKey {
   return ["mcp_session", key];
 }
 
-export function createSessions(options: SessionOptions): Sessions {
+export function createSessions(options: SessionOptions) {
   const { secretBox, storage, clock, timers, log, maxCachedSessions } = options;
   const cache = boundedMap<string, OpenSession>(maxCachedSessions);
   const capabilitySets = new Map<string, ClientCapabilities>();
@@ -148,7 +130,8 @@ export function createSessions(options: SessionOptions): Sessions {
   };
 
   return {
-    begin({ subject, clientId }, { version }, capabilities) {
+    /** Begins a session and gives the id for the client. */
+    begin({ subject, clientId }: Principal, { version }: Revision, capabilities: ClientCapabilities) {
       const sealed: z.infer<typeof sealedShape> = [
         randomText(12),
         version,
@@ -159,7 +142,8 @@ export function createSessions(options: SessionOptions): Sessions {
       ];
       return secretBox.seal(purpose, JSON.stringify(sealed), "");
     },
-    async find(id, principal) {
+    /** The session with this id, if it is this principal's and has not ended. */
+    async find(id: string, principal: Principal): Promise<Session | null> {
       const session = cache.get(id) ?? await openFirst(id, principal);
       if (session === null) return null;
       if (session.subject !== principal.subject || session.clientId !== principal.clientId) return null;
@@ -168,14 +152,19 @@ export function createSessions(options: SessionOptions): Sessions {
       if (session.checkedAt !== count) return await refresh(session, count);
       return session.ended ? null : session;
     },
-    end: (session) => change(session, (stored) => ({ ...stored, ended: true })),
-    watch(session, onChange) {
+    end: (session: Session) => change(session, (stored) => ({ ...stored, ended: true })),
+    /** Reports changes to the session, by any instance; `null` is its end. */
+    watch(session: Session, onChange: (session: Session | null) => void) {
       const opened = session as OpenSession;
       const look = async (): Promise<void> => onChange(await refresh(opened, opened.checkedAt));
       return watchEntries(storage, [keyOf(session)], look, { log, timers }).stop;
     },
-    setLogLevel: (session, logLevel) => change(session, (stored) => ({ ...stored, logLevel })),
-    async setSubscription(session, uri, wanted, isSame) {
+    setLogLevel: (session: Session, logLevel: LoggingLevel) => change(session, (stored) => ({ ...stored, logLevel })),
+    /**
+     * `false`, and no change, when the session has too many. `isSame` says which other addresses mean the same resource:
+     * the last spelling is kept.
+     */
+    async setSubscription(session: Session, uri: string, wanted: boolean, isSame: (uri: string) => boolean) {
       let fits = true;
       await change(session, (stored) => {
         const others = stored.subscriptions.filter((each) => !isSame(each));

@@ -15,12 +15,7 @@ import type { ServerFeatures } from "./initialize.ts";
 // Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
 // opened with an earlier one are told that its lists changed.
 
-export interface ScopeNotices {
-  /** Looks at the scopes of a request. */
-  note(principal: Principal): void;
-  /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
-  listen(principal: Principal, tell: () => void): () => void;
-}
+export type ScopeNotices = ReturnType<typeof createScopeNotices>;
 
 type Scopes = Principal["scopes"];
 
@@ -35,7 +30,7 @@ interface Client {
   noted: WeakSet<Scopes>;
 }
 
-export function createScopeNotices(): ScopeNotices {
+export function createScopeNotices() {
   const clients = new Map<string, Client>();
   const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);
 
@@ -53,8 +48,10 @@ export function createScopeNotices(): ScopeNotices {
     }
   };
   return {
+    /** Looks at the scopes of a request. */
     note,
-    listen(principal, tell) {
+    /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
+    listen(principal: Principal, tell: () => void) {
       note(principal);
       const key = keyOf(principal);
       const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
@@ -85,15 +82,7 @@ interface SessionStreamsOptions {
 }
 
 /** Serves GET and DELETE. */
-export interface SessionStreams {
-  /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
-  open(exchange: Exchange): Promise<McpAnswer>;
-  end(exchange: Exchange): Promise<McpAnswer>;
-  /** Tells the session's stream, if there is one, of the resources that it watches now. */
-  follow(session: Session): void;
-  /** Completes all of these streams, for shutdown. */
-  endAll(): void;
-}
+export type SessionStreams = ReturnType<typeof createSessionStreams>;
 
 /** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
 export function sessionNotFound(id: RpcId | null): McpAnswer {
@@ -120,7 +109,7 @@ interface OpenStream {
   stopWatching: () => void;
 }
 
-export function createSessionStreams(options: SessionStreamsOptions): SessionStreams {
+export function createSessionStreams(options: SessionStreamsOptions) {
   const { sessions, streams, changes, features, resources, ids, scopeNotices, admit, callWatch = noCallWatch } =
     options;
   const open = new Map<string, OpenStream>();
@@ -202,7 +191,8 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
   };
 
   return {
-    async open(exchange) {
+    /** Opens the session's stream, or resumes the one that `Last-Event-ID` names. */
+    async open(exchange: Exchange): Promise<McpAnswer> {
       const { principal } = exchange;
       const id = exchange.header("mcp-session-id");
       if (id === null || !exchange.acceptsStream || !exchange.profile.streams) {
@@ -213,7 +203,7 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       const position = parseEventId(exchange.header("last-event-id") ?? "");
       return position === null ? openOwn(session, principal) : resume(session, principal, position);
     },
-    async end(exchange) {
+    async end(exchange: Exchange): Promise<McpAnswer> {
       const { principal } = exchange;
       const id = exchange.header("mcp-session-id");
       if (id === null) return { kind: "method_not_allowed", allow: "POST" };
@@ -225,10 +215,12 @@ export function createSessionStreams(options: SessionStreamsOptions): SessionStr
       open.get(session.key)?.stream.end();
       return { kind: "accepted", status: 204 };
     },
-    follow(session) {
+    /** Tells the session's stream, if there is one, of the resources that it watches now. */
+    follow(session: Session) {
       const entry = open.get(session.key);
       if (entry !== undefined) follow(entry, session);
     },
+    /** Completes all of these streams, for shutdown. */
     endAll() {
       for (const { stream } of [...open.values()]) stream.end();
     },

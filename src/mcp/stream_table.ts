@@ -11,27 +11,22 @@ import type { McpLimits } from "./limits.ts";
 
 // MACed ids, each for one session: any instance can reject a forged id without touching the storage.
 
-interface IssuedIds {
-  /** A new id for a session. */
-  issue(owner: string): string;
-  /** Whether the id was issued for this session, by any instance. */
-  isIssued(id: string, owner: string): boolean;
-}
-
 const randomLength = 12;
 const markLength = 16;
 const issuedIdLength: number = randomLength + markLength;
 
 /** Ids of one purpose; those of another are none here. */
-export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purpose: string): IssuedIds {
+export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purpose: string) {
   const markOf = (random: string, owner: string): string =>
     secretBox.authenticate(purpose, `${random} ${owner}`).slice(0, markLength);
   return {
-    issue(owner) {
+    /** A new id for a session. */
+    issue(owner: string) {
       const random = randomText(randomLength * 3 / 4);
       return random + markOf(random, owner);
     },
-    isIssued(id, owner) {
+    /** Whether the id was issued for this session, by any instance. */
+    isIssued(id: string, owner: string) {
       return equalInConstantTime(id.slice(randomLength), markOf(id.slice(0, randomLength), owner));
     },
   };
@@ -50,37 +45,33 @@ export interface StreamPosition {
   readonly after: number;
 }
 
-export interface StreamIds {
-  /** An id for a stream of the session; that of an answer says which request it answers. */
-  issue(session: Session, content: StreamContent, requestId?: RpcId): string;
-  /** The request whose answer the stream with this id has; `null` where the id does not say, or is of this instance. */
-  requestElsewhere(resumeId: string): RpcId | null;
-  /** What the stream with this id carries, if it is one of this session's, on any instance. */
-  contentOf(session: Session, resumeId: string): StreamContent | null;
-}
+export type StreamIds = ReturnType<typeof createStreamIds>;
 
 /** The instance and the request are part of each event id of an answer; where they are longer, they are left out. */
 const maxToldCharacters = 80;
 const toldShape = z.lazy(() => z.tuple([z.string(), z.union([z.string(), z.number()])]));
 
-export function createStreamIds(secretBox: SecretBox): StreamIds {
+export function createStreamIds(secretBox: SecretBox) {
   const ids = {
     answer: createIssuedIds(secretBox, "mcp-answer-stream"),
     notices: createIssuedIds(secretBox, "mcp-notice-stream"),
   };
   const instance = randomText(6);
   return {
-    issue({ key }, content, requestId) {
+    /** An id for a stream of the session; that of an answer says which request it answers. */
+    issue({ key }: Session, content: StreamContent, requestId?: RpcId) {
       const text = requestId === undefined ? "" : JSON.stringify([instance, requestId]);
       const told = text.length > maxToldCharacters ? "" : Buffer.from(text).toString("base64url");
       return ids[content].issue(key) + told;
     },
-    requestElsewhere(resumeId) {
+    /** The request whose answer the stream with this id has; `null` where the id does not say, or is of this instance. */
+    requestElsewhere(resumeId: string): RpcId | null {
       const text = Buffer.from(resumeId.slice(issuedIdLength), "base64url").toString();
       const told = toldShape.safeParse(parseJson(text)).data;
       return told === undefined || told[0] === instance ? null : told[1];
     },
-    contentOf({ key }, resumeId) {
+    /** What the stream with this id carries, if it is one of this session's, on any instance. */
+    contentOf({ key }: Session, resumeId: string): StreamContent | null {
       if (ids.answer.isIssued(resumeId.slice(0, issuedIdLength), key)) return "answer";
       return ids.notices.isIssued(resumeId, key) ? "notices" : null;
     },
@@ -121,16 +112,7 @@ export function endWithToken(
   return timers.after(expiresAt - clock(), end);
 }
 
-export interface StreamTable {
-  /** Opens a stream, or `null` when there are too many. */
-  open(request: StreamRequest): MessageStream | null;
-  /** This session's stream with that id, if it is held here and the caller has every scope it was opened with. */
-  find(session: Session, resumeId: string, principal: Principal): MessageStream | null;
-  /** How many streams are open. */
-  readonly size: number;
-  /** Gives up all streams. */
-  abandonAll(): void;
-}
+export type StreamTable = ReturnType<typeof createStreamTable>;
 
 /** Takes the id of an event apart; `null` when it is none of ours. */
 export function parseEventId(eventId: string): StreamPosition | null {
@@ -138,7 +120,7 @@ export function parseEventId(eventId: string): StreamPosition | null {
   return resumeId === undefined ? null : { resumeId, after: Number(number) };
 }
 
-export function createStreamTable(options: StreamTableOptions): StreamTable {
+export function createStreamTable(options: StreamTableOptions) {
   const { limits, ids, watchEnd, timers = systemTimers } = options;
   const open = new Set<MessageStream>();
   const perPrincipal = new Map<string, number>();
@@ -168,7 +150,10 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
   };
 
   return {
-    open({ principal, session, content, requestId, endsWithConnection, onClosed, onCut }) {
+    /** Opens a stream, or `null` when there are too many. */
+    open(
+      { principal, session, content, requestId, endsWithConnection, onClosed, onCut }: StreamRequest,
+    ): MessageStream | null {
       const owner = JSON.stringify([principal.subject, principal.clientId]);
       const count = perPrincipal.get(owner) ?? 0;
       if (open.size >= limits.maxStreams || count >= limits.maxStreamsPerPrincipal) return null;
@@ -197,13 +182,16 @@ export function createStreamTable(options: StreamTableOptions): StreamTable {
       }
       return stream;
     },
-    find({ key }, resumeId, principal) {
+    /** This session's stream with that id, if it is held here and the caller has every scope it was opened with. */
+    find({ key }: Session, resumeId: string, principal: Principal): MessageStream | null {
       const found = resumable.get(resumeId);
       return found?.owner === key && found.scopes.isSubsetOf(principal.scopes) ? found.stream : null;
     },
+    /** How many streams are open. */
     get size() {
       return open.size;
     },
+    /** Gives up all streams. */
     abandonAll() {
       for (const stream of [...open]) stream.abandon();
       for (const resumeId of [...complete.keys()]) forget(resumeId);

@@ -197,20 +197,7 @@ export function taskInboxKey(taskId: string): StorageKey {
 export type TaskPart = "whole" | "state";
 
 /** Keeps tasks. The end of a task is final: whichever instance stores one first, every other one finds it. */
-export interface TaskStore {
-  create(record: TaskRecord): Promise<void>;
-  /**
-   * Stores the task as its owner knows it, unless it has ended. Gives what is stored now: the record, or the end that
-   * was there before; `null` when the task has expired.
-   */
-  save(record: TaskRecord): Promise<TaskRecord | null>;
-  /** The task; one whose process is presumed dead has failed, for good. */
-  load(taskId: string, part?: TaskPart): Promise<TaskRecord | null>;
-  /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
-  leave(record: TaskRecord, left: TaskInbox): Promise<void>;
-  /** Takes what was left. */
-  collect(taskId: string): Promise<TaskInbox | null>;
-}
+export type TaskStore = ReturnType<typeof createTaskStore>;
 
 /** When the storage may drop the record of a task. */
 export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
@@ -220,7 +207,7 @@ export function taskExpiresAt({ createdAt, ttlMs }: TaskRecord): number {
 const lostTask =
   "The server that ran this task stopped before the task ended. It may have taken effect: check, then call the tool again";
 
-export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = systemTimers): TaskStore {
+export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = systemTimers) {
   const storage = withResultPieces(whole);
   const pause = createPause(timers);
   const seen = boundedMap<string, SeenTask>(maxTasks);
@@ -240,10 +227,14 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
     });
   };
   return {
-    async create(record) {
+    async create(record: TaskRecord) {
       await write(record, null);
     },
-    async save(record) {
+    /**
+     * Stores the task as its owner knows it, unless it has ended. Gives what is stored now: the record, or the end that
+     * was there before; `null` when the task has expired.
+     */
+    async save(record: TaskRecord): Promise<TaskRecord | null> {
       for (;;) {
         const stored = await storage.get(taskKey(record.taskId));
         if (stored === null) return null;
@@ -252,7 +243,8 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
         if (await write(record, stored.version)) return record;
       }
     },
-    async load(taskId, part = "whole") {
+    /** The task; one whose process is presumed dead has failed, for good. */
+    async load(taskId: string, part: TaskPart = "whole"): Promise<TaskRecord | null> {
       const from = part === "whole" ? storage : whole;
       for (;;) {
         const stored = await from.get(taskKey(taskId));
@@ -272,7 +264,8 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
         if (await write(failed, stored.version)) return failed;
       }
     },
-    async leave(record, { cancel, responses }) {
+    /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
+    async leave(record: TaskRecord, { cancel, responses }: TaskInbox) {
       const key = taskInboxKey(record.taskId);
       for (;;) {
         const stored = await storage.get(key);
@@ -286,7 +279,8 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
         if (await storage.commit({ checks, puts })) return;
       }
     },
-    async collect(taskId) {
+    /** Takes what was left. */
+    async collect(taskId: string): Promise<TaskInbox | null> {
       const key = taskInboxKey(taskId);
       for (;;) {
         const stored = await storage.get(key);

@@ -40,36 +40,14 @@ interface TasksOptions {
 }
 
 /** The tasks of all clients. */
-export interface Tasks {
-  /** Begins a task, stored before this is fulfilled; `null` when the principal has too many. */
-  begin(
-    principal: Principal,
-    call: Pick<TaskRecord, "tool"> & { readonly scopes: readonly string[] },
-    onCancel: () => void,
-  ): Promise<RunningTask | null>;
-  /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
-  get(principal: Principal, taskId: string): Promise<TaskView | null>;
-  /** The same without a large result. */
-  look(principal: Principal, taskId: string): Promise<TaskView | null>;
-  /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
-  update(principal: Principal, taskId: string, responses: Readonly<Record<string, unknown>>): Promise<UpdateOutcome>;
-  /** Publishes changes of tasks, whichever instance runs them, until the returned function is called. */
-  follow(tasks: readonly TaskView[]): () => void;
-  /** Asks for the task's end; `false` when there is none. */
-  cancel(principal: Principal, taskId: string): Promise<boolean>;
-  /**
-   * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest; resolves
-   * when that is stored, or cannot be.
-   */
-  close(): Promise<void>;
-}
+export type Tasks = ReturnType<typeof createTasks>;
 
 /** What became of handed-in answers. */
 type UpdateOutcome =
   | { readonly kind: "accepted" | "unknown_task" }
   | { readonly kind: "wrong_shape"; readonly key: string };
 
-export function createTasks(options: TasksOptions): Tasks {
+export function createTasks(options: TasksOptions) {
   const { storage, clock, timers = systemTimers, log, changes, limits } = options;
   const { pause = createPause(timers) } = options;
   const closing = new AbortController();
@@ -104,7 +82,12 @@ export function createTasks(options: TasksOptions): Tasks {
   };
 
   return {
-    async begin(principal, call, onCancel) {
+    /** Begins a task, stored before this is fulfilled; `null` when the principal has too many. */
+    async begin(
+      principal: Principal,
+      call: Pick<TaskRecord, "tool"> & { readonly scopes: readonly string[] },
+      onCancel: () => void,
+    ): Promise<RunningTask | null> {
       const isOwn = ({ record }: LiveTask): boolean =>
         record.subject === principal.subject && record.clientId === principal.clientId;
       if ([...live.values()].filter(isOwn).length >= limits.maxTasksPerPrincipal) return null;
@@ -131,15 +114,22 @@ export function createTasks(options: TasksOptions): Tasks {
       else keepBeating();
       return task.running;
     },
-    async get(principal, taskId) {
+    /** The task, if it is this principal's and its token has the scopes of the call; `null` when there is none. */
+    async get(principal: Principal, taskId: string): Promise<TaskView | null> {
       const record = await load(principal, taskId, "whole");
       return record === null ? null : toTaskView(record);
     },
-    async look(principal, taskId) {
+    /** The same without a large result. */
+    async look(principal: Principal, taskId: string): Promise<TaskView | null> {
       const record = await load(principal, taskId, "state");
       return record === null ? null : toTaskView(record);
     },
-    async update(principal, taskId, responses) {
+    /** Hands in answers. Unknown keys are ignored; one of the wrong shape is named. */
+    async update(
+      principal: Principal,
+      taskId: string,
+      responses: Readonly<Record<string, unknown>>,
+    ): Promise<UpdateOutcome> {
       const record = await load(principal, taskId, "state");
       if (record === null) return { kind: "unknown_task" };
       const task = live.get(taskId);
@@ -150,14 +140,16 @@ export function createTasks(options: TasksOptions): Tasks {
       const wrong = await task.answer(responses);
       return wrong === null ? { kind: "accepted" } : { kind: "wrong_shape", key: wrong };
     },
-    follow(tasks) {
+    /** Publishes changes of tasks, whichever instance runs them, until the returned function is called. */
+    follow(tasks: readonly TaskView[]) {
       const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // those that run here are published as they go
       const stops = elsewhere.map((task) => followers.follow(task.taskId, visibleState(task)));
       return () => {
         for (const stop of stops) stop();
       };
     },
-    async cancel(principal, taskId) {
+    /** Asks for the task's end; `false` when there is none. */
+    async cancel(principal: Principal, taskId: string) {
       const record = await load(principal, taskId, "state");
       if (record === null) return false;
       const task = live.get(taskId);
@@ -165,6 +157,10 @@ export function createTasks(options: TasksOptions): Tasks {
       else if (!isTerminal(record)) await store.leave(record, { cancel: true, responses: {} });
       return true;
     },
+    /**
+     * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest; resolves
+     * when that is stored, or cannot be.
+     */
     async close() {
       stopBeating();
       closing.abort();
@@ -198,12 +194,6 @@ interface TaskFollowersOptions {
   readonly publish: (record: TaskRecord) => void;
 }
 
-/** Followers of the same task share one watch. */
-interface TaskFollowers {
-  /** Publishes each change of the task that comes after `known`, until the returned function is called. */
-  follow(taskId: string, known: string): () => void;
-}
-
 interface Followed {
   followers: number;
   /** Publishes the present state again unless it is `known`: a new follower may have looked it up before the others. */
@@ -216,7 +206,7 @@ export function visibleState({ status, statusMessage, lastUpdatedAt }: TaskView)
   return JSON.stringify([status, statusMessage, lastUpdatedAt]);
 }
 
-export function createTaskFollowers({ storage, store, log, timers, publish }: TaskFollowersOptions): TaskFollowers {
+export function createTaskFollowers({ storage, store, log, timers, publish }: TaskFollowersOptions) {
   const followed = new Map<string, Followed>();
 
   const begin = (taskId: string, known: string): Followed => {
@@ -248,7 +238,8 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
   };
 
   return {
-    follow(taskId, known) {
+    /** Publishes each change of the task that comes after `known`, until the returned function is called. */
+    follow(taskId: string, known: string) {
       const entry = followed.get(taskId) ?? begin(taskId, known);
       followed.set(taskId, entry);
       entry.followers += 1;
@@ -270,15 +261,11 @@ const maxKeptCharacters = 64_000_000;
 /** Smaller results are not counted: a thousand of them are one large one. */
 const minCountedCharacters = 100_000;
 
-interface KeptResults {
-  /** Counts a result that is kept until then; `false` when the person has too many. */
-  keep(subject: string, characters: number, until: number): boolean;
-}
-
-function createKeptResults(clock: Clock): KeptResults {
+function createKeptResults(clock: Clock) {
   const kept = new Map<string, readonly { readonly characters: number; readonly until: number }[]>();
   return {
-    keep(subject, characters, until) {
+    /** Counts a result that is kept until then; `false` when the person has too many. */
+    keep(subject: string, characters: number, until: number) {
       if (characters < minCountedCharacters) return true;
       const still = (kept.get(subject) ?? []).filter((result) => result.until > clock());
       const sum = still.reduce((total, result) => total + result.characters, characters);
@@ -298,19 +285,16 @@ export type OfferChange =
   | { readonly kind: typeof listNames[number] }
   | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
 
-export interface ChangeHub {
-  publish(change: OfferChange): void;
-  /** Calls `listener` for every change until the returned function is called. */
-  subscribe(listener: (change: OfferChange) => void): () => void;
-}
+export type ChangeHub = ReturnType<typeof createChangeHub>;
 
-export function createChangeHub(): ChangeHub {
+export function createChangeHub() {
   const listeners = new Set<(change: OfferChange) => void>();
   return {
-    publish(change) {
+    publish(change: OfferChange) {
       for (const listener of [...listeners]) listener(change);
     },
-    subscribe(listener) {
+    /** Calls `listener` for every change until the returned function is called. */
+    subscribe(listener: (change: OfferChange) => void) {
       listeners.add(listener);
       return () => void listeners.delete(listener);
     },
