@@ -46,20 +46,6 @@ export function createSpellings(
 
 // `WWW-Authenticate` values (RFC 6750 §3, RFC 9728 §5.1), built from settings only: no request text gets into one.
 
-/** The challenges of one resource. */
-interface Challenges {
-  /** 401 without a token: no `error`, since nothing was wrong (RFC 6750 §3.1). */
-  missingToken(request: Request): string;
-  /** 401 for a token that does not work. */
-  invalidToken(request: Request): string;
-  /** 400 for a malformed Authorization header. */
-  invalidRequest(request: Request): string;
-  /** 403; `scopes` are those to ask for, so that one step-up is enough. */
-  insufficientScope(request: Request, scopes: Iterable<string>): string;
-  /** The resource that the request was made to. */
-  resourceOf(request: Request): string;
-}
-
 /** RFC 9110 §5.6.4: scope names and URLs of ours need no escaping; whatever would is left out. */
 function quoted(text: string): string {
   return `"${text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, "")}"`;
@@ -69,45 +55,35 @@ function challenge(parameters: Readonly<Record<string, string>>): string {
   return `Bearer ${Object.entries(parameters).map(([name, value]) => `${name}=${quoted(value)}`).join(", ")}`;
 }
 
-/** Builds the challenges; `scopes` are those that a client without a token is told to ask for. */
+/** The challenges of one resource; `scopes` are those that a client without a token is told to ask for. */
 export function createChallenges(
-  options: { readonly spellingOf: SpellingOf; readonly scopes: readonly string[] },
-): Challenges {
-  const { spellingOf, scopes } = options;
-  const prepared = new WeakMap<ResourceSpelling, { missing: string; invalid: string; malformed: string }>();
-  const prepare = (spelling: ResourceSpelling) => {
-    let values = prepared.get(spelling);
-    if (values === undefined) {
-      const resource = { resource_metadata: spelling.metadataUrl, scope: scopes.join(" ") };
-      values = {
-        missing: challenge(resource),
-        invalid: challenge({
-          error: "invalid_token",
-          error_description: "The access token is invalid, expired or revoked",
-          ...resource,
-        }),
-        malformed: challenge({
-          error: "invalid_request",
-          error_description: "Send one Authorization header with one bearer token",
-          ...resource,
-        }),
-      };
-      prepared.set(spelling, values);
-    }
-    return values;
-  };
+  { spellingOf, scopes }: { readonly spellingOf: SpellingOf; readonly scopes: readonly string[] },
+) {
+  const challengeFor = (request: Request, error: Readonly<Record<string, string>>, asked: Iterable<string>): string =>
+    challenge({ ...error, resource_metadata: spellingOf(request).metadataUrl, scope: [...asked].join(" ") });
   return {
-    resourceOf: (request) => spellingOf(request).resource,
-    missingToken: (request) => prepare(spellingOf(request)).missing,
-    invalidToken: (request) => prepare(spellingOf(request)).invalid,
-    invalidRequest: (request) => prepare(spellingOf(request)).malformed,
-    insufficientScope: (request, asked) =>
-      challenge({
+    /** The resource that the request was made to. */
+    resourceOf: (request: Request): string => spellingOf(request).resource,
+    /** 401 without a token: no `error`, since nothing was wrong (RFC 6750 §3.1). */
+    missingToken: (request: Request): string => challengeFor(request, {}, scopes),
+    /** 401 for a token that does not work. */
+    invalidToken: (request: Request): string =>
+      challengeFor(request, {
+        error: "invalid_token",
+        error_description: "The access token is invalid, expired or revoked",
+      }, scopes),
+    /** 400 for a malformed Authorization header. */
+    invalidRequest: (request: Request): string =>
+      challengeFor(request, {
+        error: "invalid_request",
+        error_description: "Send one Authorization header with one bearer token",
+      }, scopes),
+    /** 403; `asked` are the scopes to ask for, so that one step-up is enough. */
+    insufficientScope: (request: Request, asked: Iterable<string>): string =>
+      challengeFor(request, {
         error: "insufficient_scope",
         error_description: "The access token lacks a scope that this call needs",
-        resource_metadata: spellingOf(request).metadataUrl,
-        scope: [...asked].join(" "),
-      }),
+      }, asked),
   };
 }
 
@@ -144,7 +120,7 @@ const maxVerifiedTokens = 100_000; // some 80 MB, where so many are in use
 
 export function createGuard(options: {
   readonly verifier: TokenVerifier;
-  readonly challenges: Challenges;
+  readonly challenges: ReturnType<typeof createChallenges>;
   readonly clock: Clock;
   readonly maxCachedTokens?: number;
 }): Guard {

@@ -1,17 +1,8 @@
 /** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
 import * as z from "zod";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
-import {
-  findPending,
-  type InteractionOptions,
-  pathsOf,
-  type Pending,
-  proofOf,
-  showSignIn,
-  signedInByPage,
-  signedInFor,
-} from "./interaction.ts";
-import { hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
+import { findPending, type InteractionOptions, pathsOf, type Pending, proofOf, showSignIn } from "./interaction.ts";
+import { equalInConstantTime, hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
 import { showConsent } from "./consent_page.ts";
 import { html, pageResponse } from "../lib/page.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
@@ -245,6 +236,29 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
       await repeatDecision(options, browser, form.value) ?? await offerAgain(request, form.value) ?? gone();
     return await leave(request, response);
   };
+}
+
+/** The user signed in for this request; `prompt=login` requires a sign-in after the request began. */
+async function signedInFor(
+  options: InteractionOptions,
+  waiting: Pending,
+  request: Request,
+): Promise<SignedIn | null> {
+  const signedIn = await options.browsers.signedIn(request);
+  return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
+}
+
+/** The user that a posted consent page was shown to: a substitute for the session where each decision ends it. */
+async function signedInByPage(
+  options: InteractionOptions,
+  waiting: Pending,
+  form: URLSearchParams,
+): Promise<SignedIn | null> {
+  const account = await options.users.find(form.get("account") ?? "");
+  if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(options, waiting, account))) {
+    return null;
+  }
+  return { account, signedInAt: waiting.request.signInAfter };
 }
 
 interface Decision {

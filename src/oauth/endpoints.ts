@@ -35,13 +35,13 @@ import type { UserDirectory } from "./manage_users.ts";
 // one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
 // fetch, and no credential is consumed.
 
-type Options = Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "lifetimes" | "limits"> & {
+interface CredentialOptions extends AuthorizationServerOptions {
   readonly browsers: Browsers;
   readonly accessTokens: AccessTokens;
-};
+}
 
 /** A key for the holder of the credential in a request; `null` where there is none that holds. Its body stays readable. */
-function createCredentialKey(options: Options): (request: Request) => Promise<string | null> {
+function createCredentialKey(options: CredentialOptions): (request: Request) => Promise<string | null> {
   const { storage, clock, browsers, limits } = options;
   return async (request) => {
     const browser = browsers.identify(request);
@@ -64,7 +64,7 @@ function createCredentialKey(options: Options): (request: Request) => Promise<st
 
 /** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
 async function grantIdOf(
-  { storage, secrets, clock, lifetimes, accessTokens }: Options,
+  { storage, secrets, clock, lifetimes, accessTokens }: CredentialOptions,
   parameters: Parameters,
 ): Promise<string | null> {
   const code = parameters.get("code");
@@ -96,10 +96,7 @@ function publicJson(body: unknown, vary?: string): Response {
 
 /** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
 function createMetadataEndpoint(
-  { issuer, registration, fetchDocument, scopes = usualScopes }: Pick<
-    AuthorizationServerOptions,
-    "issuer" | "registration" | "fetchDocument" | "scopes"
-  >,
+  { issuer, registration, fetchDocument, scopes = usualScopes }: AuthorizationServerOptions,
 ): Endpoint {
   const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
   const clientAuthentication = ["none", ...provingMethods];
@@ -163,7 +160,7 @@ interface SharedParts extends AuthorizationServerOptions {
 export type Endpoints = ReturnType<typeof createEndpoints>;
 
 export function createEndpoints(options: SharedParts) {
-  const { issuer, resource, storage, clock, users, signingKeys, accessTokens, directory, isLiveToken } = options;
+  const { issuer, resource, storage, clock, users, signingKeys, directory } = options;
   const isAcceptedResource = createResourceCheck([resource, ...options.resourceAliases]);
   const browsers = createBrowsers({ issuer, storage, users, clock });
   const passwords = createPasswordHasher();
@@ -183,8 +180,8 @@ export function createEndpoints(options: SharedParts) {
       jwks: createJwksEndpoint(signingKeys),
       register: createRegisterEndpoint(options),
       token: createTokenEndpoint({ ...options, authenticateClient, isAcceptedResource }),
-      revoke: createRevokeEndpoint({ ...options, authenticateClient, accessTokens }),
-      introspect: createIntrospectEndpoint({ ...options, authenticateClient, accessTokens, users, isLiveToken }),
+      revoke: createRevokeEndpoint({ ...options, authenticateClient }),
+      introspect: createIntrospectEndpoint({ ...options, authenticateClient }),
       authorize: createAuthorizeEndpoint({
         ...interaction,
         findForAuthorization: directory.findForAuthorization,

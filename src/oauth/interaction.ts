@@ -1,27 +1,14 @@
 /** Shows the page that a waiting authorization request needs next: sign-in or consent. */
-import { type Browser, type Browsers, csrfToken, type SignedIn } from "./browser_sessions.ts";
+import { type Browser, type Browsers, csrfToken } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { errorPage } from "./error_page.ts";
 import { type Html, html, pageResponse } from "../lib/page.ts";
-import { equalInConstantTime, hashSecret } from "../lib/secrets.ts";
+import { hashSecret } from "../lib/secrets.ts";
 import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 
 /** Shared by the browser endpoints. */
-export interface InteractionOptions extends
-  Pick<
-    AuthorizationServerOptions,
-    | "issuer"
-    | "storage"
-    | "secrets"
-    | "clock"
-    | "log"
-    | "lifetimes"
-    | "limits"
-    | "hasConsole"
-    | "servicenow"
-    | "workspaceOf"
-  > {
+export interface InteractionOptions extends AuthorizationServerOptions {
   readonly users: UserDirectory;
   readonly browsers: Browsers;
   readonly findClient: (id: string) => Promise<Client | null>;
@@ -70,33 +57,10 @@ export async function findPending(
   return client === null ? null : { handle, request: stored.value, client, stored };
 }
 
-/** The user signed in for this request; `prompt=login` requires a sign-in after the request began. */
-export async function signedInFor(
-  options: InteractionOptions,
-  waiting: Waiting,
-  request: Request,
-): Promise<SignedIn | null> {
-  const signedIn = await options.browsers.signedIn(request);
-  return signedIn !== null && signedIn.signedInAt >= waiting.request.signInAfter ? signedIn : null;
-}
-
 /** Proof, in the consent page, that it was shown to this user for this request. */
 export function proofOf({ secrets }: InteractionOptions, { handle, request }: Waiting, account: Account): string {
   const parts = [handle, request.browserHash, account.id, account.credentialHash];
   return secrets.authenticate("consent-page", parts.join(" "));
-}
-
-/** The user that a posted consent page was shown to: a substitute for the session where each decision ends it. */
-export async function signedInByPage(
-  options: InteractionOptions,
-  waiting: Waiting,
-  form: URLSearchParams,
-): Promise<SignedIn | null> {
-  const account = await options.users.find(form.get("account") ?? "");
-  if (account === null || !equalInConstantTime(form.get("proof") ?? "", proofOf(options, waiting, account))) {
-    return null;
-  }
-  return { account, signedInAt: waiting.request.signInAfter };
 }
 
 /** A page that a user signs in for: of their account, or of the console. */

@@ -2,54 +2,62 @@
 import type { AccessTokens, LivenessCheck } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { type Client, grants, revokedTokens, revokeGrant } from "./records.ts";
 import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./refresh_token.ts";
 import { jsonResponse, noStore, refuseLogged, wrongMethod } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
 
-interface IntrospectOptions
-  extends
-    Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
+interface TokenOptions extends AuthorizationServerOptions {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;
   readonly users: UserDirectory;
   readonly isLiveToken: LivenessCheck;
 }
 
+/** A client's question about a token, or the refusal. */
+async function readTokenRequest(
+  { log, limits, authenticateClient }: TokenOptions,
+  event: "introspection" | "revocation",
+  request: Request,
+  { address }: Peer,
+): Promise<{ readonly client: Client; readonly token: string } | Response> {
+  if (request.method !== "POST") return wrongMethod("POST");
+  const parameters = await readParameters(request, limits);
+  if (!parameters.ok) return refuseLogged(log, event, parameters.error, { address });
+  const client = await authenticateClient(request, parameters.value, address);
+  if (!client.ok) return refuseLogged(log, event, client.error, { address });
+  const fields = { client: client.value.id, address };
+  // RFC 7662 §2.1: without client authentication, attackers could test tokens here.
+  if (event === "introspection" && client.value.authentication === "none") {
+    return refuseLogged(log, event, "public_client_may_not_introspect", fields);
+  }
+  const token = parameters.value.get("token");
+  return token === undefined ? refuseLogged(log, event, "missing_token", fields) : { client: client.value, token };
+}
+
 /** RFC 7662 §2.2: an inactive token, or one that the caller may not ask about, is reported as inactive and no more. */
 const inactive = { active: false } as const;
 
-export function createIntrospectEndpoint(options: IntrospectOptions): Endpoint {
-  const { log, limits, authenticateClient } = options;
+export function createIntrospectEndpoint(options: TokenOptions): Endpoint {
   return async (request, peer) => {
-    if (request.method !== "POST") return wrongMethod("POST");
-    const fields = { address: peer.address };
-    const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuseLogged(log, "introspection", parameters.error, fields);
-    const client = await authenticateClient(request, parameters.value, peer.address);
-    if (!client.ok) return refuseLogged(log, "introspection", client.error, fields);
-    const clientFields = { client: client.value.id, ...fields };
-    // RFC 7662 §2.1: without client authentication, attackers could test tokens here.
-    if (client.value.authentication === "none") {
-      return refuseLogged(log, "introspection", "public_client_may_not_introspect", clientFields);
-    }
-    const token = parameters.value.get("token");
-    if (token === undefined) return refuseLogged(log, "introspection", "missing_token", clientFields);
-    const answer = token.startsWith("pcr_")
-      ? await describeRefreshToken(options, client.value, token)
-      : await describeAccessToken(options, client.value, token);
-    log.write("audit", "introspection", {
-      outcome: answer["active"] === true ? "active" : "inactive",
-      ...clientFields,
-    });
+    const asked = await readTokenRequest(options, "introspection", request, peer);
+    if (asked instanceof Response) return asked;
+    const { client, token } = asked;
+    const answer = await (token.startsWith("pcr_") ? describeRefreshToken : describeAccessToken)(
+      options,
+      client,
+      token,
+    );
+    const outcome = answer["active"] === true ? "active" : "inactive";
+    options.log.write("audit", "introspection", { outcome, client: client.id, address: peer.address });
     return jsonResponse(answer);
   };
 }
 
 async function describeAccessToken(
-  { issuer, accessTokens, isLiveToken }: IntrospectOptions,
+  { issuer, accessTokens, isLiveToken }: TokenOptions,
   client: Client,
   token: string,
 ): Promise<Record<string, unknown>> {
@@ -72,7 +80,7 @@ async function describeAccessToken(
 }
 
 async function describeRefreshToken(
-  { issuer, storage, secrets, clock, lifetimes, users }: IntrospectOptions,
+  { issuer, storage, secrets, clock, lifetimes, users }: TokenOptions,
   client: Client,
   text: string,
 ): Promise<Record<string, unknown>> {
@@ -96,12 +104,6 @@ async function describeRefreshToken(
 
 // `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing.
 
-interface RevokeOptions
-  extends Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "limits" | "lifetimes"> {
-  readonly authenticateClient: ClientAuthenticator;
-  readonly accessTokens: AccessTokens;
-}
-
 type Outcome =
   | {
     readonly kind: "revoked";
@@ -112,34 +114,27 @@ type Outcome =
   | { readonly kind: "nothing" }
   | { readonly kind: "foreign" };
 
-export function createRevokeEndpoint(options: RevokeOptions): Endpoint {
-  const { log, limits, authenticateClient } = options;
+export function createRevokeEndpoint(options: TokenOptions): Endpoint {
+  const { log } = options;
   return async (request, peer) => {
-    if (request.method !== "POST") return wrongMethod("POST");
-    const fields = { address: peer.address };
-    const parameters = await readParameters(request, limits);
-    if (!parameters.ok) return refuseLogged(log, "revocation", parameters.error, fields);
-    const client = await authenticateClient(request, parameters.value, peer.address);
-    if (!client.ok) return refuseLogged(log, "revocation", client.error, fields);
-    const clientFields = { client: client.value.id, ...fields };
-    const token = parameters.value.get("token");
-    if (token === undefined) return refuseLogged(log, "revocation", "missing_token", clientFields);
-    const outcome = token.startsWith("pcr_")
-      ? await revokeRefreshToken(options, client.value, token)
-      : await revokeAccessToken(options, client.value, token);
+    const asked = await readTokenRequest(options, "revocation", request, peer);
+    if (asked instanceof Response) return asked;
+    const { client, token } = asked;
+    const fields = { client: client.id, address: peer.address };
+    const outcome = await (token.startsWith("pcr_") ? revokeRefreshToken : revokeAccessToken)(options, client, token);
     // RFC 7009 §2.1: another client's token is refused. §2.2: an invalid token is not an error.
-    if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", clientFields);
+    if (outcome.kind === "foreign") return refuseLogged(log, "revocation", "token_of_another_client", fields);
     if (outcome.kind === "revoked") {
       const { what, grantId, subject } = outcome;
-      log.write("audit", "revocation", { outcome: "revoked", what, grant: grantId, user: subject, ...clientFields });
-    } else log.write("audit", "revocation", { outcome: "nothing_to_revoke", ...clientFields });
+      log.write("audit", "revocation", { outcome: "revoked", what, grant: grantId, user: subject, ...fields });
+    } else log.write("audit", "revocation", { outcome: "nothing_to_revoke", ...fields });
     return new Response(null, { headers: noStore });
   };
 }
 
 /** RFC 7009 §2.1: with a refresh token the whole grant ends, its access tokens included. */
 async function revokeRefreshToken(
-  { storage, secrets, clock, lifetimes }: RevokeOptions,
+  { storage, secrets, clock, lifetimes }: TokenOptions,
   client: Client,
   text: string,
 ): Promise<Outcome> {
@@ -155,7 +150,7 @@ async function revokeRefreshToken(
 }
 
 async function revokeAccessToken(
-  { storage, clock, accessTokens }: RevokeOptions,
+  { storage, clock, accessTokens }: TokenOptions,
   client: Client,
   token: string,
 ): Promise<Outcome> {

@@ -60,9 +60,7 @@ export const grantTypeNames: readonly Client["grantTypes"][number][] = [
 ];
 
 export function createTokenEndpoint(
-  options: GrantTypeOptions & Pick<AuthorizationServerOptions, "limits"> & {
-    readonly authenticateClient: ClientAuthenticator;
-  },
+  options: GrantTypeOptions & { readonly authenticateClient: ClientAuthenticator },
 ): Endpoint {
   const { secrets, log, limits, lifetimes, resource, authenticateClient } = options;
   const grantTypes: ReadonlyMap<string, GrantType> = new Map([
@@ -119,8 +117,7 @@ export function verifyCodeVerifier(verifier: string, challenge: string): boolean
 
 // The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens.
 
-interface GrantTypeOptions
-  extends Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes" | "resource"> {
+interface GrantTypeOptions extends AuthorizationServerOptions {
   /** For the grace of refresh tokens, which may be sent to two instances. */
   readonly agreedClock: AgreedClock;
   readonly users: UserDirectory;
