@@ -1,20 +1,17 @@
 /** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
 import { success } from "../lib/result.ts";
-import { createPersonCache, createSeenVersions, createTableApi, type DeskParts, type Person } from "./table_api.ts";
+import { createDeskParts, type DeskParts, type Person } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
 import type { DescribedField, TableDescription } from "./answers.ts";
 import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
 import { columnsOf } from "./columns.ts";
 import { findColumn } from "./columns_by_name.ts";
-import type { Clock } from "../lib/time.ts";
-import type { TableAccess } from "./table_access.ts";
-import type { CallAs, Caller } from "./calls.ts";
+import type { Caller } from "./calls.ts";
 import { movesOf } from "./states.ts";
 import { readItem } from "./catalog_item.ts";
 import { orderFromCatalog } from "./order.ts";
 import { addNote, createRecord, updateRecord } from "./write_record.ts";
 import { decideApproval } from "./decide_approval.ts";
-import type { ServicenowInstance } from "./transport.ts";
 import type { ServicenowLinks } from "./links.ts";
 import { countRecords } from "./count.ts";
 import { getRecord } from "./get_record.ts";
@@ -65,26 +62,14 @@ async function describeTable(
 /** ServiceNow's agents give up after 30 s. */
 const jobMs = 24_000;
 
-interface DeskOptions {
-  readonly callAs: CallAs;
-  readonly instance: ServicenowInstance;
-  readonly links: Pick<ServicenowLinks, "access">;
-  readonly access: TableAccess;
-  /** The time of day. */
-  readonly clock: Clock;
-  /** Only differences are used: the clock of the calls. */
-  readonly elapsed: Clock;
-  readonly jobMs?: number;
-}
-
-export function createDesk(options: DeskOptions) {
-  const { links, elapsed, jobMs: limitMs = jobMs } = options;
-  const parts: DeskParts = {
-    ...options,
-    tableApi: createTableApi(options),
-    remember: createPersonCache(elapsed),
-    seen: createSeenVersions(),
-  };
+export function createDesk(
+  { links, jobMs: limitMs = jobMs, ...place }: Parameters<typeof createDeskParts>[0] & {
+    readonly links: Pick<ServicenowLinks, "access">;
+    readonly jobMs?: number;
+  },
+) {
+  const parts = createDeskParts(place);
+  const { elapsed } = place;
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
   const job =

@@ -90,21 +90,9 @@ interface StoredLink {
 
 type FoundLink = Result<StoredLink, { readonly reason: "not_linked" | "link_expired" }>;
 
-export interface LinkStore {
-  read(subject: string): Promise<FoundLink>;
-  /** Takes the link out. What is found is what was stored last, also where it is renewed at this moment. */
-  take(subject: string): Promise<FoundLink>;
-  put(subject: string, link: LinkSecrets, times: { readonly linkedAt: number; readonly at: number }): Promise<Put>;
-  /** Leaves only the fact that there was a link, and why it ended. */
-  putRefused(
-    subject: string,
-    link: LinkSecrets,
-    refusal: { readonly linkedAt: number; readonly at: number; readonly said: string | null },
-  ): Promise<Put>;
-  /** The links of one person, or of everyone: the first {@link maxListed}. */
-  health(subject: string | null): Promise<readonly LinkHealth[]>;
-}
+export type LinkStore = ReturnType<typeof createLinkStore>;
 
+/** Links that are listed at most. */
 const maxListed = 500;
 
 export function createLinkStore(options: {
@@ -112,7 +100,7 @@ export function createLinkStore(options: {
   readonly storage: Storage;
   readonly secrets: SecretBox;
   readonly log: Log;
-}): LinkStore {
+}) {
   const { instance: { origin }, storage, secrets, log } = options;
   const healthOf = async (subject: string, record: LinkRecord): Promise<LinkHealth> => {
     const { sealed, linkedAt, renewedAt = linkedAt, refused } = record;
@@ -143,17 +131,28 @@ export function createLinkStore(options: {
     return failure({ reason: "link_expired" }); // sealed under a key that is gone
   };
   return {
-    read: async (subject) => await open(subject, await storage.get(linkKey(subject))),
-    take: async (subject) => await open(subject, await storage.consume(linkKey(subject))),
-    async put(subject, link, { linkedAt, at }) {
+    read: async (subject: string) => await open(subject, await storage.get(linkKey(subject))),
+    /** Takes the link out. What is found is what was stored last, also where it is renewed at this moment. */
+    take: async (subject: string) => await open(subject, await storage.consume(linkKey(subject))),
+    async put(
+      subject: string,
+      link: LinkSecrets,
+      { linkedAt, at }: { readonly linkedAt: number; readonly at: number },
+    ): Promise<Put> {
       const sealed = await sealedLink.seal(secrets, subject, origin, link);
       return { key: linkKey(subject), value: { instance: origin, sealed, linkedAt, renewedAt: at } };
     },
-    async putRefused(subject, { account }, { linkedAt, at, said }) {
+    /** Leaves only the fact that there was a link, and why it ended. */
+    async putRefused(
+      subject: string,
+      { account }: LinkSecrets,
+      { linkedAt, at, said }: { readonly linkedAt: number; readonly at: number; readonly said: string | null },
+    ): Promise<Put> {
       const refused = { at, said, sealedAccount: await linkedAccount.seal(secrets, subject, origin, account) };
       return { key: linkKey(subject), value: { instance: origin, sealed: null, linkedAt, refused } };
     },
-    async health(subject) {
+    /** The links of one person, or of everyone. */
+    async health(subject: string | null): Promise<readonly LinkHealth[]> {
       const entry = subject === null ? null : await storage.get(linkKey(subject));
       const entries = subject === null ? await storage.list(linkPrefix, { limit: maxListed }) : entry ? [entry] : [];
       const healths: LinkHealth[] = [];

@@ -219,22 +219,10 @@ export interface LinkedAccess {
   readonly account: InstanceAccount;
 }
 
-/** `subject` is the `sub` of a user's tokens here. */
-export interface ServicenowLinks {
-  /** Links a user to an account, in place of what was linked before. */
-  save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void>;
-  readonly status: InstanceSignIn["status"];
-  readonly health: InstanceSignIn["health"];
-  /** A token to use now; never the one that the instance has just refused. */
-  access(
-    subject: string,
-    options: { readonly signal: AbortSignal; readonly refused?: string },
-  ): Answer<LinkedAccess>;
-  /** Deletes the link and revokes its tokens at the instance; whether there was one. */
-  unlink(subject: string): Promise<boolean>;
-}
+/** Links of users to accounts; `subject` is the `sub` of a user's tokens here. */
+export type ServicenowLinks = ReturnType<typeof createServicenowLinks>;
 
-export function createServicenowLinks(options: RefreshOptions): ServicenowLinks {
+export function createServicenowLinks(options: RefreshOptions) {
   const { store, storage, tokenEndpoint, clock } = options;
   const refreshLink = createRefreshLink(options);
   const running = new Map<string, ReturnType<typeof refreshLink>>();
@@ -250,7 +238,8 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
   };
 
   return {
-    async save(subject, tokens, account) {
+    /** Links a user to an account, in place of what was linked before. */
+    async save(subject: string, tokens: InstanceTokens, account: InstanceAccount): Promise<void> {
       const link = toLinkSecrets(tokens, account, { clock });
       const at = clock();
       await storage.commit({
@@ -259,12 +248,16 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
       });
     },
     health: store.health,
-    async status(subject) {
+    async status(subject: string): ReturnType<InstanceSignIn["status"]> {
       const current = await store.read(subject);
       if (current.ok) return { state: "linked", account: current.value.link.account };
       return { state: current.error.reason === "link_expired" ? "expired" : "none" };
     },
-    async access(subject, { signal, refused }) {
+    /** A token to use now; never the one that the instance has just refused. */
+    async access(
+      subject: string,
+      { signal, refused }: { readonly signal: AbortSignal; readonly refused?: string },
+    ): Answer<LinkedAccess> {
       const current = await store.read(subject);
       if (!current.ok) return current;
       const { link } = current.value;
@@ -274,7 +267,8 @@ export function createServicenowLinks(options: RefreshOptions): ServicenowLinks 
       const mayUseOld = renewed.error.reason === "unavailable" && isGoodUntil(link.expiresAt, link, { refused, clock });
       return mayUseOld ? success(toAccess(link)) : renewed;
     },
-    async unlink(subject) {
+    /** Deletes the link and revokes its tokens at the instance; whether there was one. */
+    async unlink(subject: string): Promise<boolean> {
       const taken = await store.take(subject);
       if (taken.ok) await tokenEndpoint.revoke(taken.value.link);
       return taken.ok || taken.error.reason === "link_expired";

@@ -146,15 +146,16 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
       if (ids.length > maxListedRecords) return tooManyRecords;
       const request = { table: given(table), fields: names, include: listOf(include) ?? [] };
       const isChosen = names !== undefined && names.length <= fewFields && !names.includes("*");
-      const lines = (view: RecordView) => viewLines(view, isChosen ? maxChosenCharacters : undefined);
-      const [first, ...others] = await Promise.all(
-        ids.map((each) =>
-          answerWith(servicenow, servicenow.desk.get({ ...request, id: each }, callerOf(context)), lines)
-        ),
+      const max = isChosen ? maxChosenCharacters : undefined;
+      const found = await Promise.all(
+        ids.map((each) => servicenow.desk.get({ ...request, id: each }, callerOf(context))),
       );
-      return first === undefined || others.length === 0
-        ? first ?? tooManyRecords
-        : joinOutcomes(ids, [first, ...others]);
+      const first = found.findIndex(({ ok }) => ok);
+      const outcomes = found.map((each, at) =>
+        each.ok ? toTextOutcome(viewLines(each.value, max, at === first)) : toFailureOutcome(servicenow, each.error)
+      );
+      const [only = tooManyRecords] = outcomes;
+      return outcomes.length === 1 ? only : joinOutcomes(ids, outcomes);
     },
   });
 }
@@ -162,9 +163,11 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
 function viewLines(
   { record, version, journal, files, answers, related }: RecordView,
   maxCharacters: number | undefined,
+  isFirst: boolean,
 ): readonly string[] {
+  const warning = isFirst ? `; ${contentWarning}` : "";
   return [
-    `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}; ${contentWarning})`,
+    `${record.name} (${record.table}${version === "" ? "" : `, version ${version}`}${warning})`,
     record.link,
     ...fieldLines(record, maxCharacters),
     ...(journal === null ? [] : journalLines(journal)),

@@ -13,22 +13,9 @@ const aboutTasks: ReadonlyMap<string, string> = new Map([["sysapproval_approver"
   "task",
 ]]);
 
-export interface TableAccess {
-  /** The table that `text` names, if it may be read; else a failure that names those that may. */
-  readable(text: string): Outcome<string>;
-  writable(text: string): Outcome<string>;
-  mayRead(table: string): boolean;
-  /** The classes to which rows of a base table are narrowed; `null` where the table is its own class. */
-  classesOf(table: string): readonly string[] | null;
-  /** The term of a query that leaves rows about closed tables out; empty where no row can be. */
-  openRows(table: string): string;
-  /** The field by which rows of the table are about a task, where only rows about tasks of open tables are read. */
-  taskField(table: string): string | null;
-  /** The names that a caller may be shown. */
-  readonly names: readonly string[];
-}
+export type TableAccess = ReturnType<typeof createTableAccess>;
 
-export function createTableAccess(listed: readonly string[]): TableAccess {
+export function createTableAccess(listed: readonly string[]) {
   const all = listed.includes("*");
   const named = listed.filter((item) => !item.endsWith("*"));
   const starts = listed.filter((item) => item.endsWith("*")).map((item) => item.slice(0, -1));
@@ -57,11 +44,13 @@ export function createTableAccess(listed: readonly string[]): TableAccess {
     return invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
   };
 
+  /** The classes to which rows of a base table are narrowed; `null` where the table is its own class. */
   const classesOf = (table: string): readonly string[] | null =>
     baseTables.has(table) && !isListed(table) ? tasks : null;
 
   return {
-    openRows(table) {
+    /** The term of a query that leaves rows about closed tables out; empty where no row can be. */
+    openRows(table: string): string {
       const classes = classesOf(table);
       if (classes !== null) return `sys_class_nameIN${classes.join(",")}`;
       const field = aboutTasks.get(table);
@@ -69,11 +58,14 @@ export function createTableAccess(listed: readonly string[]): TableAccess {
         ? ""
         : `${field}.sys_class_nameIN${tasks.join(",")}^OR${field}ISEMPTY`;
     },
-    taskField: (table) => isListed("task") ? null : aboutTasks.get(table) ?? null,
-    readable: (text) => choose(text, mayRead, "read"),
-    writable: (text) => choose(text, mayWrite, "written"),
+    /** The field by which rows of the table are about a task, where only rows about tasks of open tables are read. */
+    taskField: (table: string) => isListed("task") ? null : aboutTasks.get(table) ?? null,
+    /** The table that `text` names, if it may be read; else a failure that names those that may. */
+    readable: (text: string) => choose(text, mayRead, "read"),
+    writable: (text: string) => choose(text, mayWrite, "written"),
     mayRead,
     classesOf,
+    /** The names that a caller may be shown. */
     names: all ? [...names, "every other table of the instance that is not refused"] : names,
   };
 }

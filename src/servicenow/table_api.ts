@@ -162,7 +162,7 @@ type Remember = <T>(
 ) => Answer<T>;
 
 /** Failures are not kept. `clock` is read for differences only. */
-export function createPersonCache(clock: Clock): Remember {
+function createPersonCache(clock: Clock): Remember {
   interface Entry {
     readonly value: unknown;
     readonly until: number;
@@ -186,38 +186,46 @@ export function createPersonCache(clock: Clock): Remember {
   };
 }
 
-// What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time.
+/** What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time. */
+export type DeskParts = ReturnType<typeof createDeskParts>;
 
-export interface DeskParts {
+interface DeskPlace {
   readonly access: TableAccess;
   readonly callAs: CallAs;
   readonly instance: ServicenowInstance;
-  readonly tableApi: TableApi;
-  readonly remember: Remember;
-  readonly seen: SeenVersions;
   /** The time of day. */
   readonly clock: Clock;
+  /** Only differences are used: the clock of the calls. */
+  readonly elapsed: Clock;
+}
+
+export function createDeskParts({ access, callAs, instance, clock, elapsed }: DeskPlace) {
+  const tableApi = createTableApi({ callAs, instance });
+  return {
+    access,
+    callAs,
+    instance,
+    clock,
+    tableApi,
+    remember: createPersonCache(elapsed),
+    seen: createSeenVersions(),
+  };
 }
 
 // Which version of a record a person was shown last: a colleague's change since then is not overwritten unseen.
 
 const maxVersions = 20_000;
 
-interface SeenVersions {
-  note(person: Person, record: RecordFields): void;
-  /** `undefined` where the person was not shown the record here. */
-  of(person: Person, sysId: string): string | undefined;
-}
-
-export function createSeenVersions(): SeenVersions {
+function createSeenVersions() {
   const versions = boundedMap<string, string>(maxVersions);
   const keyOf = ({ subject, account }: Person, sysId: string): string => `${sysId} ${account.sysId} ${subject}`;
   return {
-    note(person, record) {
+    note(person: Person, record: RecordFields): void {
       const version = storedValue(record, "sys_mod_count");
       if (version !== "") versions.set(keyOf(person, storedValue(record, "sys_id")), version);
     },
-    of: (person, sysId) => versions.get(keyOf(person, sysId)),
+    /** `undefined` where the person was not shown the record here. */
+    of: (person: Person, sysId: string): string | undefined => versions.get(keyOf(person, sysId)),
   };
 }
 

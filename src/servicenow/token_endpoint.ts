@@ -24,12 +24,7 @@ type TokenFailure =
   | { readonly reason: "refused"; readonly said: string | null }
   | { readonly reason: "unavailable"; readonly because: UnavailableCause };
 
-export interface TokenEndpoint {
-  redeemCode(code: string, codeVerifier: string): Promise<Result<InstanceTokens, TokenFailure>>;
-  refresh(refreshToken: string): Promise<Result<InstanceTokens, TokenFailure>>;
-  /** Ends tokens at the instance as far as that can be had: an instance out of reach is no failure. */
-  revoke(tokens: Pick<InstanceTokens, "accessToken" | "refreshToken">): Promise<void>;
-}
+export type TokenEndpoint = ReturnType<typeof createInstanceTokenEndpoint>;
 
 const maxReplyBytes = 65_536;
 const defaultLifetimeSeconds = 1_799; // an instance's own default
@@ -45,7 +40,7 @@ const plainError = /^[A-Za-z][A-Za-z_ ]{0,59}$/;
 
 export function createInstanceTokenEndpoint(
   { transport, client }: { readonly transport: Transport; readonly client: InstanceClient },
-): TokenEndpoint {
+) {
   const post = (path: string, form: Record<string, string>) =>
     transport({
       method: "POST",
@@ -62,10 +57,11 @@ export function createInstanceTokenEndpoint(
     return unavailable(answer.error.reason === "unavailable" ? answer.error.because : "bad_reply");
   };
   return {
-    redeemCode: (code, code_verifier) =>
+    redeemCode: (code: string, code_verifier: string) =>
       request({ grant_type: "authorization_code", code, code_verifier, redirect_uri: client.redirectUri }),
-    refresh: (refresh_token) => request({ grant_type: "refresh_token", refresh_token }),
-    async revoke({ accessToken, refreshToken }) {
+    refresh: (refresh_token: string) => request({ grant_type: "refresh_token", refresh_token }),
+    /** Ends tokens at the instance as far as that can be had: an instance out of reach is no failure. */
+    async revoke({ accessToken, refreshToken }: Pick<InstanceTokens, "accessToken" | "refreshToken">): Promise<void> {
       const tokens = refreshToken === null ? [accessToken] : [refreshToken, accessToken];
       // The instance documents the token in the query; in a form it reaches no proxy's log.
       await Promise.all(tokens.map((token) => post("/oauth_revoke_token.do", { token })));

@@ -35,9 +35,7 @@ function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"]
   const shown = now === null
     ? "ServiceNow does not show the field to this user"
     : `it is ${now === "" ? "empty" : now}`;
-  return isUnknown
-    ? `NOT known whether taken: ${name} ${wanted}; ${shown}`
-    : `NOT taken: ${name} ${wanted}; ${shown}. The user's rights or a rule of the instance decided so.`;
+  return isUnknown ? `NOT known whether taken: ${name} ${wanted}; ${shown}` : `NOT taken: ${name} ${wanted}; ${shown}`;
 }
 
 /** What a person reads who decides about a change: all that would be sent, by the fields' labels. */
@@ -66,6 +64,7 @@ function reportLines(report: ChangeReport): readonly string[] {
     ...(link === null || dryRun ? [] : [link]),
     ...changes.map(shortened).map(changeLine),
     ...notTaken.map((each) => notTakenLine(each).replaceAll("\n", "\n  ")),
+    ...(isUnknown ? [] : ["The user's rights or a rule of the instance decided so."]),
     ...(alsoChanged.length === 0 ? [] : [`ServiceNow ${changes.length + notTaken.length > 0 ? "also " : ""}set:`]),
     ...alsoChanged.map(shortened).map(changeLine),
     ...notes,
