@@ -47,6 +47,7 @@ const heldShape = z.lazy(() =>
 
 export type HeldCall = z.output<typeof heldShape>;
 
+/** A held call as it was read, with the version that a change of it has to name. */
 export interface StoredHeldCall {
   readonly call: HeldCall;
   readonly version: string;
@@ -139,12 +140,17 @@ interface Decision {
 /** What became of a decision; `busy`: the call changed each time. */
 type Decided = "decided" | "gone" | "changed" | "not_yours" | "busy";
 
+/** What the pages of approvals need: the calls that wait, and deciding about one. */
 export interface Decisions {
   /** The calls that wait, as far as the person may decide about them. */
   waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]>;
   decide(decision: Decision, decider: Decider): Promise<Decided>;
 }
 
+/**
+ * Decides about held calls, in the name of the person at the page. A decision is refused where the call was decided
+ * meanwhile, its effect is another than was shown, or the person may not decide; a lasting one adds a rule.
+ */
 export function createDecisions(
   { storage, clock, log, rules }: {
     readonly storage: Storage;

@@ -34,6 +34,7 @@ interface TrueNames {
   readonly ofRules: ReadonlyMap<string, readonly string[]>;
 }
 
+/** Of each text of a rule but the id of a client. */
 export const maxRuleTextCharacters = 200;
 /** A client's id may be the address of its metadata document. */
 const maxClientIdCharacters = 4_096;
@@ -63,6 +64,7 @@ const ruleSchema = z.lazy(() =>
   })
 );
 
+/** A rule as it holds. */
 export interface Rule extends z.output<typeof ruleSchema> {
   /** The tool that the stored rule names, and that no version of this server has: it refuses, for every tool. */
   readonly unknownTool?: string;
@@ -178,6 +180,7 @@ function verdictWords({ verdict, approver }: Rule): string {
 
 // The rules as they are stored: one entry, so that they change at once, and everywhere.
 
+/** Stored at once; a further one is refused. */
 export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];
 const storedShape = z.lazy(() => z.object({ rules: z.array(ruleSchema) }));
@@ -188,6 +191,7 @@ interface RuleChanger {
   readonly address: string;
 }
 
+/** The rules of all instances. Reading them costs a look at a variable. */
 export interface RuleStore {
   /** As they hold, and as last read: of this instance's own changes at once, of others' as soon as the storage tells. */
   readonly current: readonly Rule[];
@@ -198,6 +202,7 @@ export interface RuleStore {
   close(): void;
 }
 
+/** Keeps the stored rules in memory, and follows their changes. Empty until the first {@link RuleStore.load}. */
 export function createRuleStore(
   { storage, clock, log, knowsTool = () => true }: {
     readonly storage: Storage;

@@ -162,6 +162,7 @@ function isForwarded({ headers }: Request): boolean {
   return ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => headers.has(name));
 }
 
+/** What the HTTP side and the calls tell of clients on their way to a connection. No method throws or waits. */
 export interface AttemptRecorder {
   /** Answers a request that is not one to `/mcp`, and notes what became of it, as its endpoint reports to the peer. */
   around(request: Request, peer: Peer, answer: (peer: Peer) => Response | Promise<Response>): Promise<Response>;
@@ -220,6 +221,7 @@ const maxStreamsGivenUp = 2;
 /** A stream that was kept for so long was of use. */
 const usefulStreamMs = 60_000;
 
+/** Makes steps of what it is told, and gives each to `note`: kind, outcome, tagged reason and who, never a secret. */
 export function createAttemptRecorder(
   { note: noteStep, isOpen, isDiskFull, isDirect = false, isClockSteady, elapsed = () => 0, ...server }:
     & NamedServer

@@ -239,6 +239,7 @@ const maxCauses = 4;
 /** In the order of the most likely first; entries with a condition come before those without. */
 const allCauses: readonly Cause[] = [...causesWithToken, ...causesOfSignIn];
 
+/** The likely causes of an attempt, in words; `going_on` until it has been silent for ten seconds. */
 export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const silentMs = now - attempt.lastAt;
   const { steps } = attempt;
@@ -330,6 +331,7 @@ function furthest(steps: readonly Step[]): Step | undefined {
   return steps.slice(Math.max(begun, 0)).reduce((best, step) => order(step) >= order(best) ? step : best);
 }
 
+/** One attempt, as the page and the command show it. Times are in milliseconds since the epoch. */
 export interface AttemptReport {
   readonly startedAt: number;
   readonly lastAt: number;

@@ -74,6 +74,7 @@ export type Step = z.infer<typeof stepSchema>;
 /** What a step is made of; everything else is absent. */
 export type NewStep = Pick<Step, "kind" | "outcome"> & Partial<Omit<Step, "time" | "last" | "count">>;
 
+/** A step that was made now, once. */
 export function makeStep(time: number, given: NewStep): Step {
   return { ...absent, ...given, time, last: time, count: 1 };
 }
@@ -111,6 +112,7 @@ export const browserAgent = "browser";
 // instances, and this one before its restart, have stored there. Strangers cause them, so everything is bounded, and
 // the storage is written at most once in some seconds.
 
+/** The steps of the last day. */
 export interface StepLog {
   /** Never throws and never waits. */
   note(step: NewStep): void;
@@ -153,6 +155,7 @@ export async function readStoredSteps(storage: Storage, now: number): Promise<re
   return inOrder(steps, now);
 }
 
+/** Opens the log of this instance; what it has not stored is stored by `close()`. */
 export function openStepLog(
   { storage, clock, timers, log, createId }: {
     readonly storage: Storage;

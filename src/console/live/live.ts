@@ -18,6 +18,7 @@ interface LiveView {
   readonly instances: number;
 }
 
+/** The calls that run on every instance, and what stops them. `by` is the person who does it, for the audit. */
 export interface Live {
   /** For the protocol server. */
   readonly callWatch: CallWatch;

@@ -40,6 +40,7 @@ const filterNames = ["person", "client", "tool", "target", "outcome", "since"] a
 /** What the clients of a page are called, by id. */
 type NamesOf = (clientIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
+/** `search` gives stored lines, `namesOf` what clients are called. Everyone but administrators finds their own lines. */
 export function auditSection(search: SearchAudit, namesOf: NamesOf): Section {
   return {
     name: "audit",
@@ -198,6 +199,7 @@ export interface Changes {
   ): Promise<Result<string, string>>;
 }
 
+/** The page of one change, reached from the audit. */
 export function changeSection(changes: Changes): Section {
   /** Everyone but administrators sees their own. */
   const personOf = ({ visitor, query }: Pick<Visit, "visitor" | "query">): string =>

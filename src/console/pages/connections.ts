@@ -48,6 +48,7 @@ type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
   readonly used: ReadonlyMap<string, Usage>;
 };
 
+/** Clients with access and tokens of the command line; administrators approve clients of their own name here too. */
 export function connectionsSection(options: ConnectionsOptions): Section {
   const { administration, usage, toolListTokens, ownAccount } = options;
   const listsOf = async (visit: Visit): Promise<LiveParts> => {
@@ -281,6 +282,7 @@ export async function ownAccount({ linkPath, health }: ServicenowOptions, { visi
   return html`<p class="note warn">${problem} <a href="${linkPath}">Link your ServiceNow account</a></p>`;
 }
 
+/** Where an instance is configured: who has linked which account. */
 export function servicenowSection(options: ServicenowOptions): Section {
   const { origin, health } = options;
   const live = async (visit: Visit): Promise<LiveParts> => ({

@@ -191,6 +191,10 @@ interface Posted {
   readonly form: URLSearchParams;
 }
 
+/**
+ * The routes of all sections and of the stream that keeps open pages up to date. Who visits is judged for each request
+ * and for each look of a stream; acts need the form's token, dangerous ones the passphrase where the sign-in is old.
+ */
 export function createConsole(options: ConsoleOptions): Console {
   const { issuer, visits, secrets, clock, sections, warnings, waiting } = options;
   const base = new URL(issuer).pathname.replace(/\/$/, "");

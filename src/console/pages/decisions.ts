@@ -14,6 +14,7 @@ const maxDoneCharacters = 300;
 /** Of a line of a difference. */
 const markCharacters = 12;
 
+/** Calls that wait for the visitor, with what each would do in a line and as a difference. */
 export function decisionsSection(decisions: Decisions): Section {
   const callsOf = async (visit: Visit): Promise<Html> => {
     const waiting = await decisions.waiting(visit.visitor);

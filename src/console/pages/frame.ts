@@ -188,6 +188,7 @@ interface FramedPage {
   readonly cookies?: readonly string[];
 }
 
+/** The whole page around a section's body. */
 export function consolePage(page: FramedPage): Response {
   const { section, visit, body, notes, waiting, status, cookies, eventsPath } = page;
   return pageResponse({

@@ -23,6 +23,7 @@ interface LiveOptions {
 
 const endedShown = 50;
 
+/** Calls of the visitor, and for administrators of everyone with the switches. */
 export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Section {
   const partsOf = async (visit: Visit): Promise<LiveParts> => {
     const { calls, ended } = await live.view();

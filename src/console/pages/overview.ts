@@ -36,6 +36,7 @@ interface OverviewOptions {
   readonly parts: readonly OverviewPart[];
 }
 
+/** The parts that have something to show, in order, then the health of the server for administrators. */
 export function overviewSection({ health, parts }: OverviewOptions): Section {
   const all: readonly OverviewPart[] = [
     ...parts,

@@ -14,6 +14,7 @@ const peopleShown = 100;
 
 const named = (form: URLSearchParams): string => form.get("user") ?? "";
 
+/** Who may sign in. Only the owner names administrators, and the owner is changed elsewhere. */
 export function peopleSection(
   { administration, signInIsElsewhere }: {
     readonly administration: Administration;

@@ -34,6 +34,7 @@ const caughtWords: Readonly<Record<Verdict, string>> = { ask: "held", deny: "ref
 /** The one-click rule. */
 const askBeforeChanges = { tool: everyChange, verdict: "ask" } as const;
 
+/** The rules in words, a form for a new one, and its trial on calls of the last day. */
 export function rulesSection(options: RulesOptions): Section {
   const { rules } = options;
   const changing = (

@@ -26,6 +26,7 @@ function readable(name: string, value: string): Html {
     : html`<code>${value}</code>`;
 }
 
+/** The settings by heading; secrets come in as "set". */
 export function settingsSection(rows: readonly SettingRow[]): Section {
   return {
     name: "settings",

@@ -20,6 +20,7 @@ interface WhyOptions {
   examine(): Promise<readonly Finding[]>;
 }
 
+/** What clients did to connect and why one stopped; for administrators the tests of the server too. */
 export function whySection({ resource, attempts, examine }: WhyOptions): Section {
   const live = async (visit: Visit): Promise<LiveParts> => {
     const { visitor, now } = visit;
