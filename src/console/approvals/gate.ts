@@ -156,17 +156,8 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   return await tool.run(input, withoutQuestions(context));
 }
 
-interface Described {
-  /** What the call would do, and what is there now that it is about. */
-  readonly effect: string;
-  /** Of the effect and of all that is there. */
-  readonly effectDigest: string;
-  readonly judged: JudgedCall;
-  readonly asking: readonly Rule[];
-}
-
-/** What the call would do to what. */
-async function describe(tool: Tool, held: Held, options: HoldOptions): Promise<Described> {
+/** What the call would do to what is there now; the digest is of both. */
+async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const { input, context, call } = held;
   const judged = await resolveNames(held, options);
   const { text, madeFrom } = await effectOf(tool, input, context);
@@ -184,17 +175,15 @@ async function describe(tool: Tool, held: Held, options: HoldOptions): Promise<D
 /** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
 const ownWords = /^Dry run, nothing sent\. |\n\(dry run: [^()\n]*\)$/g;
 
-interface Effect {
-  /** For the person who decides. */
-  readonly text: string;
-  readonly madeFrom?: string | undefined;
-}
-
 /**
  * What the call would do, a failure too: the tool's own preview, or what it answers with `dry_run`; else its arguments.
  * The caller learns nothing of it.
  */
-async function effectOf(tool: Tool, input: never, context: ToolContext): Promise<Effect> {
+async function effectOf(
+  tool: Tool,
+  input: never,
+  context: ToolContext,
+): Promise<{ readonly text: string; readonly madeFrom?: string | undefined }> {
   const hasDryRun = isObject(input) && Object.hasOwn(input, "dry_run");
   if (tool.preview === undefined && !hasDryRun) return { text: JSON.stringify(input, null, 2) };
   const quiet = contextWith(context, quietly);

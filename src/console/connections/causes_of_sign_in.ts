@@ -284,6 +284,38 @@ export const causesOfSignIn: readonly Cause[] = [
     },
   ]),
   {
+    id: "query_missing",
+    at: "authorization",
+    reasons: ["unknown_client", "nothing_asked"],
+    when: ({ step }) => step.sign === "no_query",
+    words:
+      "The sign-in page was opened without the client's request: by hand[, or a proxy drops what follows the question mark].",
+    remedy:
+      "[Let the proxy pass the whole address. ]Open the page from the client, which has an address of its own for it.",
+  },
+  {
+    id: "unknown_client",
+    at: ["authorization", "token", "refresh"],
+    reasons: ["unknown_client"],
+    words: "The client uses an id that is not registered here: it was removed, or it belongs to another server.",
+    remedy: "Remove the connection in the client, with its stored data, and add it again.",
+  },
+  {
+    id: "wrong_resource",
+    at: ["authorization", "token", "refresh"],
+    reasons: ["foreign_resource", "resource_mismatch"],
+    words: "The client asked for another resource than this server.",
+    remedy:
+      "Enter the address that ends in /mcp in the client, as `portcullis connect` prints it, and check SERVER_URL.",
+  },
+  {
+    id: "account_disabled",
+    at: ["sign_in", "refused_token"],
+    reasons: ["disabled_user"],
+    words: "The person's account is disabled on this server.",
+    remedy: "Enable it on the People page or with `portcullis users enable`, then connect again.",
+  },
+  {
     id: "client_id_missing",
     at: ["authorization", "token", "refresh"],
     reasons: ["nothing_asked", "missing_client"],
@@ -292,21 +324,6 @@ export const causesOfSignIn: readonly Cause[] = [
     remedy: "Enter the id in the client, or remove the connection there and add it again, so that it registers.",
   },
   ...at("authorization", [
-    {
-      id: "query_missing",
-      reasons: ["unknown_client", "nothing_asked"],
-      when: ({ step }) => step.sign === "no_query",
-      words:
-        "The sign-in page was opened without the client's request: by hand[, or a proxy drops what follows the question mark].",
-      remedy:
-        "[Let the proxy pass the whole address. ]Open the page from the client, which has an address of its own for it.",
-    },
-    {
-      id: "unknown_client",
-      reasons: ["unknown_client"],
-      words: "The client uses an id that is not registered here: it was removed, or it belongs to another server.",
-      remedy: "Remove the connection in the client, with its stored data, and add it again.",
-    },
     {
       id: "redirect_not_registered",
       reasons: ["redirect_uri_not_registered"],
@@ -328,13 +345,6 @@ export const causesOfSignIn: readonly Cause[] = [
       ],
       words: "The client did not use PKCE with S256, which is required.",
       remedy: "Update the client. For one of your own, send code_challenge and code_challenge_method=S256.",
-    },
-    {
-      id: "wrong_resource",
-      reasons: ["foreign_resource"],
-      words: "The client asked for access to another resource than this server.",
-      remedy:
-        "Enter the address that ends in /mcp in the client, as `portcullis connect` prints it, and check SERVER_URL.",
     },
     {
       id: "prompt_none",
@@ -417,12 +427,6 @@ export const causesOfSignIn: readonly Cause[] = [
       reasons: ["too_many_attempts", "busy"],
       words: "There were too many wrong passphrases, so the person has to wait.",
       remedy: "Wait as long as the page says. `portcullis users sign-in-link` lets the person in at once.",
-    },
-    {
-      id: "account_disabled",
-      reasons: ["disabled_user"],
-      words: "The person's account is disabled on this server.",
-      remedy: "Enable it on the People page or with `portcullis users enable`.",
     },
     {
       id: "servicenow_refused",

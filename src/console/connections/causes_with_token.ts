@@ -92,21 +92,6 @@ export const causesWithToken: readonly Cause[] = [
     },
   ]),
   {
-    id: "wrong_resource",
-    at: ["token", "refresh"],
-    reasons: ["resource_mismatch"],
-    words: "The client asked for a token of another resource than this server.",
-    remedy:
-      "Enter the address that ends in /mcp in the client, as `portcullis connect` prints it, and check SERVER_URL.",
-  },
-  {
-    id: "unknown_client",
-    at: ["token", "refresh"],
-    reasons: ["unknown_client", "client_id_mismatch"],
-    words: "The client uses an id that is not registered here: it was removed, or it belongs to another server.",
-    remedy: "Remove the connection in the client, with its stored data, and add it again.",
-  },
-  {
     id: "client_assertion",
     at: ["token", "refresh"],
     reasons: ["invalid_client_assertion", "replayed_client_assertion"],
@@ -124,6 +109,7 @@ export const causesWithToken: readonly Cause[] = [
     id: "client_secret",
     at: ["token", "refresh"],
     reasons: [
+      "client_id_mismatch",
       "wrong_client_secret",
       "wrong_authentication_method",
       "malformed_basic_credentials",
@@ -190,12 +176,6 @@ export const causesWithToken: readonly Cause[] = [
       reasons: ["expired_token"],
       words: "The client's token has expired, and the client did not renew it.",
       remedy: "Reconnect in the client. If that happens every hour, update the client or raise ACCESS_TOKEN_LIFETIME.",
-    },
-    {
-      id: "account_disabled",
-      reasons: ["disabled_user"],
-      words: "The account of the person that the token acts for is disabled on this server.",
-      remedy: "Enable it on the People page or with `portcullis users enable`, then connect again.",
     },
     {
       id: "token_revoked",

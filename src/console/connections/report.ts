@@ -404,35 +404,22 @@ function distinct(values: readonly (string | null)[]): readonly string[] {
   return [...new Set(values.filter((value) => value !== null))];
 }
 
-const kindWords: Readonly<Record<StepKind, string>> = {
-  stray: "asked for something that is not there",
-  reached: "reached /mcp and was told to sign in",
-  handshake: "initialized without a token",
-  resource_metadata: "read the resource metadata",
-  server_metadata: "read the server metadata",
-  registration: "registered",
-  authorization: "opened the sign-in page",
-  sign_in: "the person signed in",
-  consent: "the person allowed access",
-  token: "got its token",
-  refresh: "renewed its token",
-  refused_token: "came with a token",
-  stream: "opened the stream for notices",
-  call: "called",
-};
-
-const refusedWords: Readonly<Partial<Record<StepKind, string>>> = {
-  reached: "reached /mcp",
-  resource_metadata: "requested the resource metadata",
-  server_metadata: "requested the server metadata",
-  registration: "tried to register",
-  authorization: "asked for access",
-  sign_in: "the person tried to sign in",
-  consent: "the person answered the page",
-  token: "asked for a token",
-  refresh: "asked to renew its token",
-  stream: "asked for a stream",
-  call: "called",
+/** Of a step that went well, and of one that was refused. */
+const kindWords: Readonly<Record<StepKind, readonly [ok: string, refused: string]>> = {
+  stray: ["asked for something that is not there", "asked for something that is not there"],
+  reached: ["reached /mcp and was told to sign in", "reached /mcp"],
+  handshake: ["initialized without a token", "initialized without a token"],
+  resource_metadata: ["read the resource metadata", "requested the resource metadata"],
+  server_metadata: ["read the server metadata", "requested the server metadata"],
+  registration: ["registered", "tried to register"],
+  authorization: ["opened the sign-in page", "asked for access"],
+  sign_in: ["the person signed in", "the person tried to sign in"],
+  consent: ["the person allowed access", "the person answered the page"],
+  token: ["got its token", "asked for a token"],
+  refresh: ["renewed its token", "asked to renew its token"],
+  refused_token: ["came with a token", "came with a token"],
+  stream: ["opened the stream for notices", "asked for a stream"],
+  call: ["called", "called"],
 };
 
 /** Reasons that their own tag does not say; others are their tag, with blanks. */
@@ -457,7 +444,7 @@ function wordsOfReason(reason: string): string {
 
 /** A step in words, without its time. */
 export function stepWords({ kind, outcome, reason, path, host, count }: Step): string {
-  const what = outcome === "ok" ? kindWords[kind] : refusedWords[kind] ?? kindWords[kind];
+  const what = kindWords[kind][outcome === "ok" ? 0 : 1];
   const detail = kind === "call" && outcome === "ok"
     ? reason
     : kind === "authorization" || kind === "reached"

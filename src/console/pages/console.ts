@@ -52,21 +52,16 @@ export function createSharedRendering(): SharedRendering {
 }
 
 /** Event streams of open pages. */
-interface PageStreams {
-  /**
-   * Sends the parts that differ from what was sent before, until `look` gives `null` (the person signed out) or the
-   * page is closed. `null` when there are too many streams.
-   */
-  open(person: string, look: () => Promise<LiveParts | null>): Response | null;
-  close(): void;
-}
-
-function createPageStreams(): PageStreams {
+function createPageStreams() {
   const open = new Map<string, number>();
   const ending = new AbortController();
   let count = 0;
   return {
-    open(person, look) {
+    /**
+     * Sends the parts that differ from what was sent before, until `look` gives `null` (the person signed out) or the
+     * page is closed. `null` when there are too many streams.
+     */
+    open(person: string, look: () => Promise<LiveParts | null>): Response | null {
       const own = open.get(person) ?? 0;
       if (count >= maxStreams || own >= maxStreamsOfPerson) return null;
       open.set(person, own + 1);

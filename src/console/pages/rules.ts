@@ -100,7 +100,7 @@ export function rulesSection(options: RulesOptions): Section {
                     rule.verdict
                   ]} already.
                 `}</p>
-              ${actButton(visit, "rules", "add", "Add this rule", { values: fieldsOf(rule) })}
+              ${actButton(visit, "rules", "add", "Add this rule", { values: fieldsOf(form) })}
               <p><a href="${href("rules")}">Back to the rules</a></p>
             `;
           }
@@ -151,15 +151,8 @@ function ruleFrom(
 }
 
 /** The fields that make the same rule again. */
-function fieldsOf(rule: Rule): Readonly<Record<string, string>> {
-  return {
-    person: rule.person ?? "",
-    client: rule.clientId ?? "",
-    tool: rule.tool ?? "",
-    place: rule.place ?? "",
-    verdict: rule.verdict,
-    approver: rule.approver ?? "",
-  };
+function fieldsOf(form: URLSearchParams): Readonly<Record<string, string>> {
+  return Object.fromEntries([...form].filter(([name]) => !["csrf", "act", "trial", "passphrase"].includes(name)));
 }
 
 function ruleItem(rule: Rule, visit: Visit): Html {
