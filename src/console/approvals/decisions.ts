@@ -5,7 +5,7 @@ import { nextTurn } from "../../lib/turns.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
-import { maxRuleTextCharacters, type Rule, type RuleStore } from "./rule.ts";
+import { type JudgedCall, maxRuleTextCharacters, type Rule, type RuleStore } from "./rule.ts";
 
 // Calls that wait for a person, as they are stored: one entry for the same call by the same client.
 
@@ -112,6 +112,49 @@ export async function takeHeldCall(storage: Storage, { call, version }: StoredHe
   const key = heldCallKey(call.id);
   return await storage.commit({ checks: [{ key, version }], deletes: [key] });
 }
+
+// Shares the places for calls that wait, so that one agent cannot keep others from asking.
+
+/** Calls of one person that wait. */
+const maxOfPerson = 50;
+
+type Asker = Pick<JudgedCall, "person" | "clientId">;
+
+/**
+ * Where a new call goes: to a free place, to the place of another one, or nowhere. Where all are taken, the person with
+ * the most gives way, and of a person the client with the most, but never below what the newcomer then has. The newest
+ * call goes: the oldest may be in front of a person. What was decided stays.
+ */
+export function placeFor(asker: Asker, held: readonly HeldCall[]): "free" | "none" | HeldCall {
+  const own = held.filter(({ person }) => person === asker.person);
+  if (own.length >= maxOfPerson) return displacedOf(own, asker);
+  if (held.length < maxHeldCalls) return "free";
+  const [most = []] = bySize(held, ({ person }) => person);
+  if (most[0]?.person === asker.person) return displacedOf(own, asker);
+  return most.length > own.length + 1 ? newestWaiting(bySize(most, ({ clientId }) => clientId)) : "none";
+}
+
+/** Among a person's own clients. */
+function displacedOf(own: readonly HeldCall[], { clientId }: Asker): "none" | HeldCall {
+  const ofClient = own.filter((call) => call.clientId === clientId).length;
+  const larger = bySize(own, (call) => call.clientId).filter((calls) => calls.length > ofClient + 1);
+  return newestWaiting(larger);
+}
+
+function newestWaiting(groups: readonly (readonly HeldCall[])[]): "none" | HeldCall {
+  for (const group of groups) {
+    const newest = group.filter(({ state }) => state === "waiting").sort((a, b) => b.createdAt - a.createdAt)[0];
+    if (newest !== undefined) return newest;
+  }
+  return "none";
+}
+
+/** The groups, the largest first. */
+function bySize(calls: readonly HeldCall[], keyOf: (call: HeldCall) => string): HeldCall[][] {
+  return [...Map.groupBy(calls, keyOf).values()].sort((a, b) => b.length - a.length);
+}
+
+// What people decide.
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
 export type Extent = "once" | "hour" | "always";

@@ -8,22 +8,14 @@ import {
   heldCallKey,
   heldMs,
   listHeldCalls,
+  placeFor,
   putHeldCall,
   readHeldCall,
   type StoredHeldCall,
   takeHeldCall,
 } from "./decisions.ts";
-import { askingRules, decidingRule, type JudgedCall, type Rule, type RuleStore } from "./rule.ts";
-import {
-  type FindTrueNames,
-  judgeByNames,
-  namesBehindLinks,
-  needsTrueNames,
-  placeFor,
-  type PlaceReader,
-  placesOf,
-  withTrueNames,
-} from "./places.ts";
+import { askingRules, decidingRule, type JudgedCall, placesThatDecide, type Rule, type RuleStore } from "./rule.ts";
+import { type FindTrueNames, judgeByNames, type PlaceReader, placesOf, withTrueNames } from "./places.ts";
 import { type Clock, leastReadingMs, type Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage } from "../../storage/mod.ts";
@@ -86,7 +78,7 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
         const { pageUrl } = options;
         return pageUrl === null ? noPage : hold(tool, { input, context, call, rule }, { ...options, pageUrl });
       };
-      if (!needsTrueNames(rules.current, call, clock())) return decide(call);
+      if (placesThatDecide(rules.current, call, clock()).length === 0) return decide(call); // no name has to be looked up
       return suggestible.run(suggestibleTo({ call, context }, options), async () => {
         return await decide(await resolveNames({ call, context }, options));
       });
@@ -154,6 +146,12 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   const fields = { held: id, tool: tool.name, user: person, client: clientId };
   log.write("audit", "held_call", { outcome: "runs", by: decided.call.decidedBy, ...fields });
   return await tool.run(input, withoutQuestions(context));
+}
+
+/** Names of the call that its caller did not write. */
+function namesBehindLinks({ places, otherNames = [], trueNames }: JudgedCall): readonly string[] {
+  const written = new Set([...places, ...otherNames]);
+  return trueNames?.ofCall.filter((name) => !written.has(name)) ?? [];
 }
 
 /** What the call would do to what is there now; the digest is of both. */

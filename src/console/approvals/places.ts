@@ -4,7 +4,6 @@ import { isObject } from "../../lib/json.ts";
 import type { Tool } from "../../mcp/mod.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { decidingRule, type JudgedCall, placesThatDecide, type Rule } from "./rule.ts";
-import { type HeldCall, maxHeldCalls } from "./decisions.ts";
 
 /** Places as a call names them, and further names that they may have. */
 interface Places {
@@ -88,17 +87,6 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
 /** The names that a path stands for, in the workspace of the principal; an empty one where that cannot be told. */
 export type FindTrueNames = (principal: Principal, path: string) => Promise<readonly string[]>;
 
-/** Names of the call that its caller did not write. */
-export function namesBehindLinks({ places, otherNames = [], trueNames }: JudgedCall): readonly string[] {
-  const written = new Set([...places, ...otherNames]);
-  return trueNames?.ofCall.filter((name) => !written.has(name)) ?? [];
-}
-
-/** Whether a rule about a place may decide: without one, nothing has to be looked up. */
-export function needsTrueNames(rules: readonly Rule[], call: JudgedCall, now: number): boolean {
-  return placesThatDecide(rules, call, now).length > 0;
-}
-
 interface NamesOptions {
   readonly principal: Principal;
   readonly rules: readonly Rule[];
@@ -109,7 +97,7 @@ interface NamesOptions {
 /** The rule that decides about the call by every name; `null` where none does. */
 export async function judgeByNames(call: JudgedCall, options: NamesOptions): Promise<Rule | null> {
   const { rules, now } = options;
-  const judged = needsTrueNames(rules, call, now) ? await withTrueNames(call, options) : call;
+  const judged = placesThatDecide(rules, call, now).length > 0 ? await withTrueNames(call, options) : call;
   return decidingRule(rules, judged, now);
 }
 
@@ -123,45 +111,4 @@ export async function withTrueNames(
   const ofRules = new Map<string, readonly string[]>();
   for (const place of new Set(placesThatDecide(rules, call, now))) ofRules.set(place, await find(principal, place));
   return { ...call, trueNames: { ofCall: [...ofCall], ofRules } };
-}
-
-// Shares the places for calls that wait, so that one agent cannot keep others from asking.
-
-/** Calls of one person that wait. */
-const maxOfPerson = 50;
-
-type Asker = Pick<JudgedCall, "person" | "clientId">;
-
-/**
- * Where a new call goes: to a free place, to the place of another one, or nowhere. Where all are taken, the person with
- * the most gives way, and of a person the client with the most, but never below what the newcomer then has. The newest
- * call goes: the oldest may be in front of a person. What was decided stays.
- */
-export function placeFor(asker: Asker, held: readonly HeldCall[]): "free" | "none" | HeldCall {
-  const own = held.filter(({ person }) => person === asker.person);
-  if (own.length >= maxOfPerson) return displacedOf(own, asker);
-  if (held.length < maxHeldCalls) return "free";
-  const [most = []] = bySize(held, ({ person }) => person);
-  if (most[0]?.person === asker.person) return displacedOf(own, asker);
-  return most.length > own.length + 1 ? newestWaiting(bySize(most, ({ clientId }) => clientId)) : "none";
-}
-
-/** Among a person's own clients. */
-function displacedOf(own: readonly HeldCall[], { clientId }: Asker): "none" | HeldCall {
-  const ofClient = own.filter((call) => call.clientId === clientId).length;
-  const larger = bySize(own, (call) => call.clientId).filter((calls) => calls.length > ofClient + 1);
-  return newestWaiting(larger);
-}
-
-function newestWaiting(groups: readonly (readonly HeldCall[])[]): "none" | HeldCall {
-  for (const group of groups) {
-    const newest = group.filter(({ state }) => state === "waiting").sort((a, b) => b.createdAt - a.createdAt)[0];
-    if (newest !== undefined) return newest;
-  }
-  return "none";
-}
-
-/** The groups, the largest first. */
-function bySize(calls: readonly HeldCall[], keyOf: (call: HeldCall) => string): HeldCall[][] {
-  return [...Map.groupBy(calls, keyOf).values()].sort((a, b) => b.length - a.length);
 }

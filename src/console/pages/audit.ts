@@ -7,7 +7,6 @@ import {
   dataTable,
   differenceBlock,
   duration,
-  exactly,
   outcomeBadge,
   personColumn,
   plainName,
@@ -215,7 +214,7 @@ export function changeSection(changes: Changes): Section {
       const back = html`<p><a href="${visit.href("audit")}">Back to the audit</a></p>`;
       if (change === null) return html`<p>This change is not kept any more, or does not exist.</p>${back}`;
       return html`
-        <p><strong>${change.tool}</strong>, for ${person}, on ${exactly(change.at)}.</p>
+        <p><strong>${change.tool}</strong>, for ${person}, ${ago(change.at, visit.now)}.</p>
         ${differenceBlock(change.text, "What it changed")}
         ${change.isUndone
           ? html`<p class="quiet">It was undone.</p>`

@@ -83,7 +83,7 @@ function lengthWords(ms: number): string {
 }
 
 /** A date and a time in UTC. */
-export function exactly(time: number): string {
+function exactly(time: number): string {
   const iso = new Date(time).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
 }
