@@ -6,7 +6,7 @@ import { causesWithToken } from "./causes_with_token.ts";
 import type { Cause, Facts } from "./cause.ts";
 import type { Storage } from "../../storage/mod.ts";
 
-// * Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
+// Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
 // its id, since the person's browser is elsewhere. One attempt may be seen by several instances.
 
 /** One client's way to a connection. */

@@ -108,7 +108,7 @@ export function networkOf({ address }: Step): string | null {
 /** What every browser counts as. */
 export const browserAgent = "browser";
 
-// * The steps of the last day: those of this process in memory, with a copy in the storage, and those that other
+// The steps of the last day: those of this process in memory, with a copy in the storage, and those that other
 // instances, and this one before its restart, have stored there. Strangers cause them, so everything is bounded, and
 // the storage is written at most once in some seconds.
 
@@ -145,14 +145,12 @@ interface Segment {
   readonly steps: Step[];
 }
 
-/** Reads what is stored, newest segments first where there are too many. */
-export async function readStoredSteps(storage: Storage, now: number): Promise<readonly Step[]> {
-  const steps: Step[] = [];
-  for (const { value } of await storage.list(segmentsKey, { limit: maxReadSegments })) {
-    const parsed = segmentSchema.safeParse(value); // one that a newer version wrote may be unreadable
-    if (parsed.success) steps.push(...parsed.data.steps);
-  }
-  return inOrder(steps, now);
+/** Reads what is stored, newest segments first where there are too many; `except` is an instance, which knows its own. */
+export async function readStoredSteps(storage: Storage, now: number, except?: string): Promise<readonly Step[]> {
+  const stored = await storage.list(segmentsKey, { limit: maxReadSegments });
+  const others = stored.filter(({ key }) => except === undefined || key[2]?.startsWith(except) !== true);
+  // one that a newer version wrote may be unreadable
+  return inOrder(others.flatMap(({ value }) => segmentSchema.safeParse(value).data?.steps ?? []), now);
 }
 
 /** Opens the log of this instance; what it has not stored is stored by `close()`. */
@@ -257,17 +255,8 @@ export function openStepLog(
     async read() {
       const now = clock();
       const own = segments.flatMap(({ steps }) => steps);
-      try {
-        const stored = await storage.list(segmentsKey, { limit: maxReadSegments });
-        const others = stored.flatMap(({ key, value }) => {
-          if (key[2]?.startsWith(instance)) return [];
-          const parsed = segmentSchema.safeParse(value);
-          return parsed.success ? parsed.data.steps : [];
-        });
-        return inOrder([...own, ...others], now);
-      } catch {
-        return inOrder(own, now);
-      }
+      const others = await readStoredSteps(storage, now, instance).catch(() => []);
+      return inOrder([...own, ...others], now);
     },
     async close() {
       stopTimer?.();

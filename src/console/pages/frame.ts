@@ -90,7 +90,6 @@ nav.console .links { display: flex; flex-wrap: wrap; gap: .25rem; position: stat
 nav.console .menu { display: none; }
 .count:not(:empty) { margin-left: .35rem; padding: 0 .4rem; border-radius: 1rem; background: var(--warn-line); color: #1a1d23; font-size: .8rem; }
 .wide h2 { font-size: 1.15rem; margin-top: 2rem; }
-.wide h3 { font-size: 1rem; margin: 1.2rem 0 .3rem; }
 .state { color: var(--quiet); font-size: .875rem; }
 .state::before { content: ""; display: inline-block; width: .55rem; height: .55rem; margin-right: .4rem; border-radius: 50%; background: var(--field); }
 .state.on::before { background: #2e8b57; }
@@ -123,7 +122,7 @@ th { font-weight: 600; white-space: nowrap; }
 .row input, .row select, .row button { height: 2.6rem; }
 td .row { align-items: start; margin: 0; }
 .scroll + p, .scroll + form, form + p { margin-top: 1rem; }
-.row input, .row select, textarea {
+.row input, .row select {
   display: block; max-width: 100%; padding: .45rem .6rem; font: inherit; font-weight: 400; color: inherit; background: var(--card);
   border: 1px solid var(--field); border-radius: .5rem;
 }
