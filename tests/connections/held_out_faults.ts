@@ -305,6 +305,19 @@ export const heldOutFaults: readonly HeldOutFault[] = [
     },
   },
   {
+    name: "refresh-token-left-out",
+    says: /request for a token was refused: it lacks a parameter/,
+    async run(client) {
+      await client.connect();
+      assert.equal((await client.refresh({ refresh_token: null })).status, 400);
+    },
+  },
+  {
+    name: "grant-type-left-out",
+    says: /request for a token was refused: it lacks a parameter/,
+    run: redeeming({ grant_type: null }),
+  },
+  {
     name: "page-without-an-origin",
     says: /web page of another origin/,
     run: (client) => client.post("initialize", { origin: "null" }),

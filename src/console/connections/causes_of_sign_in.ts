@@ -262,7 +262,7 @@ export const causesOfSignIn: readonly Cause[] = [
     {
       id: "metadata_refused",
       reasons: ["*"],
-      words: "The client described itself in a way that the server cannot accept.",
+      words: "The client described itself in a way that the server cannot accept; the last step says what.",
       remedy: "Update the client, or make it by hand with `portcullis clients create` and enter its id.",
     },
     {
@@ -394,7 +394,7 @@ export const causesOfSignIn: readonly Cause[] = [
     {
       id: "authorization_refused",
       reasons: ["*"],
-      words: "The client's request for access was refused.",
+      words: "The client's request for access was refused; the last step says why.",
       remedy: "Update the client, or remove the connection in it and add it again.",
     },
   ]),

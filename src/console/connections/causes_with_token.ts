@@ -149,8 +149,23 @@ export const causesWithToken: readonly Cause[] = [
   {
     id: "token_refused",
     at: ["token", "refresh"],
+    reasons: ["unsupported_grant_type", "grant_type_not_registered"],
+    words: "The client's request for a token was refused: it asked in a way (grant type) that is not open to it.",
+    remedy: "Update the client, or choose Authorization Code in it.",
+  },
+  {
+    id: "token_refused",
+    at: ["token", "refresh"],
+    reasons: ["missing_grant_type", "missing_refresh_token", "repeated_parameter"],
+    words:
+      "The client's request for a token was refused: it lacks a parameter, or has one twice; the last step says so.",
+    remedy: "Update the client.",
+  },
+  {
+    id: "token_refused",
+    at: ["token", "refresh"],
     reasons: ["*"],
-    words: "The client's request for a token was refused.",
+    words: "The client's request for a token was refused; the last step says why.",
     remedy: "Update the client, or remove the connection in it and add it again.",
   },
   ...at("token", [
