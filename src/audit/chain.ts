@@ -86,18 +86,6 @@ export function chainNumber(name: string): number | null {
   return number <= maxChains ? number : null;
 }
 
-const emptyChain: Chain = {
-  holder: null,
-  at: 0,
-  seq: 0,
-  hash: "",
-  mac: "",
-  from: 0,
-  lines: 0,
-  bytes: 0,
-  removed: null,
-};
-
 /** `null` for what no version of ours wrote. */
 export function parseChain(value: unknown): Chain | null {
   return chain.safeParse(value).data ?? null;
@@ -108,27 +96,29 @@ export function parseBatch(value: unknown): AuditBatch | null {
   return batch.safeParse(value).data ?? null;
 }
 
-/** A batch with its place in the chain; `null`: it cannot be read. */
-interface PlacedBatch {
-  readonly seq: number;
-  readonly batch: AuditBatch | null;
-}
-
 /** Of a few hundred bytes each as a rule, and of 500 kB at most. */
 const batchesAtOnce = 32;
 
-/** The batches of a chain, newest first, those with higher numbers than `upTo` left out. */
-export async function* batchesOf(storage: Storage, name: string, upTo = maxSeq): AsyncGenerator<PlacedBatch> {
+/**
+ * The batches of a chain, newest first, those with higher numbers than `upTo` left out; `null` for one that cannot be
+ * read, with the number `NaN` where its key is none of ours.
+ */
+export async function* batchesOf(
+  storage: Storage,
+  name: string,
+  upTo = maxSeq,
+): AsyncGenerator<{ readonly seq: number; readonly batch: AuditBatch | null }> {
   const after = upTo < maxSeq ? batchKey(name, upTo + 1) : undefined;
   for await (const entries of pagesBelow(storage, batchesKey(name), { limit: batchesAtOnce, after })) {
-    for (const { key, value } of entries) yield { seq: seqOfKey(key), batch: parseBatch(value) };
+    for (const { key, value } of entries) {
+      const seq = seqOfKey(key);
+      yield { seq, batch: Number.isNaN(seq) ? null : parseBatch(value) };
+    }
   }
 }
 
 export function lineCountOf({ lines }: AuditBatch): number {
-  let count = 0;
-  for (let at = lines.indexOf(auditLineEnd); at >= 0; at = lines.indexOf(auditLineEnd, at + 1)) count++;
-  return count;
+  return lines.split(auditLineEnd).length - 1;
 }
 
 /** What a batch counts of `AUDIT_MAX_BYTES`. */
@@ -211,13 +201,6 @@ export interface NewBatch {
   readonly calls: OutcomeCounts;
 }
 
-interface ChainWriter {
-  /** The bytes stored. Rejects when the storage is lost; the same batch can then be given again. */
-  add(batch: NewBatch): Promise<number>;
-  /** Leaves the chain to the next process. */
-  release(): Promise<void>;
-}
-
 export interface AuditParts {
   readonly storage: Storage;
   readonly secrets: SecretBox;
@@ -238,7 +221,8 @@ interface OwnChain {
   attempt: { readonly hash: string; readonly bytes: number } | null;
 }
 
-export function createChainWriter({ storage, secrets, clock, log }: AuditParts, holder: string): ChainWriter {
+/** Adds to a chain in the name of `holder`, the process. */
+export function createChainWriter({ storage, secrets, clock, log }: AuditParts, holder: string) {
   let own: OwnChain | null = null;
 
   const claim = async (): Promise<OwnChain | null> => {
@@ -262,7 +246,9 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     }
     const name = String(Math.max(0, ...found.map(({ key }) => chainNumber(key.at(-1) ?? "") ?? 0)) + 1);
     if (chainNumber(name) === null) throw new RangeError(`There are already ${maxChains} audit chains`);
-    const head = sealHead(secrets, name, { ...emptyChain, holder, at: now });
+    const head = sealHead(secrets, name, {
+      ...{ holder, at: now, seq: 0, hash: "", from: 0, lines: 0, bytes: 0, removed: null },
+    });
     const made = await storage.commit({
       checks: [{ key: chainKey(name), version: null }],
       puts: [{ key: chainKey(name), value: head }, recorded],
@@ -319,7 +305,8 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
   };
 
   return {
-    async add(batch) {
+    /** The bytes stored. Rejects when the storage is lost; the same batch can then be given again. */
+    async add(batch: NewBatch): Promise<number> {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         own ??= await claim();
         if (own === null) continue;
@@ -332,7 +319,8 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
       }
       throw new Error("no audit chain could be taken");
     },
-    async release() {
+    /** Leaves the chain to the next process. */
+    async release(): Promise<void> {
       if (own === null) return;
       const key = chainKey(own.name);
       own = null;

@@ -49,14 +49,7 @@ function createLineQueue() {
   };
 }
 
-export interface AuditRecorder {
-  /** Takes a line; never throws and never waits. */
-  record(line: AuditLine): void;
-  /** Resolves when all lines so far are stored, or cannot be. */
-  flush(): Promise<void>;
-  /** Stores what waits and leaves the chain to the next process. */
-  close(): Promise<void>;
-}
+export type AuditRecorder = ReturnType<typeof createAuditRecorder>;
 
 interface RecorderOptions extends AuditParts {
   readonly timers?: Timers | undefined;
@@ -72,7 +65,8 @@ const gatherMs = 1_000;
 const defaultMaxWaitingLines = 50_000;
 const retryMs = 1_000;
 
-export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
+/** Takes lines, and stores them in the background. */
+export function createAuditRecorder(options: RecorderOptions) {
   const { clock, log, holder, onStored, timers = systemTimers } = options;
   const { maxWaitingLines = defaultMaxWaitingLines } = options;
   const writer = createChainWriter(options, holder);
@@ -139,12 +133,15 @@ export function createAuditRecorder(options: RecorderOptions): AuditRecorder {
     });
   };
   return {
+    /** Takes a line; never throws and never waits. */
     record,
-    async flush() {
+    /** Resolves when all lines so far are stored, or cannot be. */
+    async flush(): Promise<void> {
       await writing;
       while (queue.count > 0) await write();
     },
-    async close() {
+    /** Stores what waits and leaves the chain to the next process. */
+    async close(): Promise<void> {
       closing.abort();
       await writing;
       for (let left = Infinity; queue.count > 0 && queue.count < left;) {

@@ -87,6 +87,10 @@ async function trimChain(
   let bytes = 0;
   const deletes: StorageKey[] = [];
   for (const { seq, batch } of placed) {
+    if (Number.isNaN(seq)) {
+      damaged = true;
+      continue;
+    }
     if (batch !== null && batch.from >= before && bytes >= overBytes) break;
     deletes.push(batchKey(name, seq));
     if (batch === null || seq !== last + 1 || batch.prev !== hash) damaged = true;

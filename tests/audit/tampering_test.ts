@@ -222,6 +222,20 @@ Deno.test("retention passes over batches that are gone, says so, and goes on", a
   }
 });
 
+Deno.test("an entry with a key of no batch keeps neither a search nor retention from their end", async () => {
+  const { storage, batch } = await writeAudit();
+  for (const part of ["9999999999950x", "NaN", "0", "99999999999500"]) {
+    await storage.commit({ puts: [{ key: ["audit", "1", part], value: batch(44) }] });
+  }
+  const place = auditPlace(storage);
+  assert.equal((await place.search({}, 7)).length, 180);
+  place.advance(10_000_000);
+  await trimAudit(place.parts, { keepMs: 60_000, maxBytes: 1e9, now: place.parts.clock() });
+  assert.deepEqual(await place.search(), []);
+  assert.equal((await headOf(storage)).removed?.seq, 100);
+  assert.match((await verifyAudit({ storage, secrets })).problems.join("\n"), /cannot be read/);
+});
+
 Deno.test("a chain that was changed is left as it is, and another one begins", async () => {
   const { storage, head } = await writeAudit();
   await storage.commit({ puts: [{ key: chainKey("1"), value: { ...head, holder: null, lines: 3, seq: 5 } }] });
