@@ -284,8 +284,6 @@ async function findLinkedPerson(
 
 // What `doctor --servicenow` adds: this server as a client of the instance, and the instance as a client of this server.
 
-const stepTimeoutMs = 5_000;
-
 /** Asks the instance what people's calls will meet there, with the token of one who has linked an account. */
 export async function* examineServicenowInstance(config: Config): AsyncGenerator<Check> {
   const serverUrl = serverUrlFor(config.http, config.http.port);
@@ -316,8 +314,6 @@ export async function* playServicenow(config: Config): AsyncGenerator<Check> {
     instanceOrigin: config.servicenow.access?.instance ?? "https://doctor.service-now.com",
     scopes: scopesOf(config.servicenow),
     ...(registrationToken === undefined ? {} : { registrationToken }),
-    fetch,
-    timeoutSeconds: stepTimeoutMs / 1_000,
   });
   for await (const { name, ...step } of steps) yield { name: `ServiceNow, ${name}`, ...step };
 }
