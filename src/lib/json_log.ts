@@ -6,66 +6,6 @@ import type { Log, LogFields, LogLevel } from "./log.ts";
 import { type Clock, pause, systemClock, systemTimers } from "./time.ts";
 import { withCommandLines } from "./program_name.ts";
 
-// * Gathers texts as UTF-8. As texts they would be many small objects, which the collector of garbage copies again and
-// again while they wait.
-
-/** Texts that wait together. */
-interface GatheredText {
-  /** Of all so far, roughly: bytes, and characters that are no bytes yet. */
-  readonly size: number;
-  add(text: string): void;
-  /** All so far; begins anew. */
-  take(): Uint8Array<ArrayBuffer>;
-}
-
-/** Encoding costs less for several lines at once. */
-const encodedAtOnce = 4_096;
-const maxBytesOfCharacter = 3;
-/** A larger buffer is given up when it is taken from. */
-const maxKeptBytes = 524_288;
-const none = new Uint8Array(0);
-const encoder = new TextEncoder();
-
-/** Pieces that hold more than printable ASCII pass `finish`, which may change them; they end where something that was added ends. */
-export function gatherText(finish?: (text: string) => string): GatheredText {
-  let bytes = none;
-  let used = 0;
-  let waiting = "";
-  const encode = (): void => {
-    const given = waiting;
-    waiting = "";
-    const written = write(given);
-    const isPlain = finish === undefined || (written === given.length && !given.includes("\u007f"));
-    used += isPlain ? written : write(finish(given));
-  };
-  /** Behind what is used already. */
-  const write = (text: string): number => {
-    const room = used + text.length * maxBytesOfCharacter;
-    if (room > bytes.length) {
-      const larger = new Uint8Array(Math.max(2 * bytes.length, room));
-      larger.set(bytes.subarray(0, used));
-      bytes = larger;
-    }
-    return encoder.encodeInto(text, bytes.subarray(used)).written;
-  };
-  return {
-    get size() {
-      return used + waiting.length;
-    },
-    add(text) {
-      waiting += text;
-      if (waiting.length >= encodedAtOnce) encode();
-    },
-    take() {
-      if (waiting !== "") encode();
-      const taken = bytes.slice(0, used);
-      used = 0;
-      if (bytes.length > maxKeptBytes) bytes = none;
-      return taken;
-    },
-  };
-}
-
 // A log line for people at a terminal: time, level, event, then `key=value` for its fields, the ids last.
 
 // What a terminal, an editor or a reader of lines would obey instead of showing: controls of C1, line and paragraph
@@ -98,10 +38,11 @@ export function escapeUnprintable(json: string): string {
   return json.replace(unprintable, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
+const encoder = new TextEncoder();
 const gatherMs = 50;
-const gatherBytes = 360_000;
+const gatherCharacters = 360_000;
 /** What waits while the lines before are being written. */
-const maxWaitingBytes = 1_048_576;
+const maxWaitingCharacters = 1_048_576;
 /** How long an orderly end waits for a log that is read slowly. */
 const flushMs = 1_000;
 const ranks: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3, audit: 4 };
@@ -127,26 +68,29 @@ export function createJsonLog(options: {
 }): JsonLog {
   const { write, level, clock, format = "json" } = options;
   const toLine = format === "json" ? toJsonLine : toTextLine;
-  const gathered = gatherText(format === "json" ? escapeUnprintable : undefined);
-  let gatheredLines = 0;
+  let gathered: string[] = [];
+  let gatheredCharacters = 0;
   let dropped = 0;
   let writing: Promise<void> | null = null;
   let stopTimer: (() => void) | undefined;
 
   const append = (lineLevel: LogLevel, event: string, fields?: LogFields): void => {
-    gathered.add(toLine(isoTime(clock()), lineLevel, event, fields) + "\n");
-    gatheredLines += 1;
+    const line = toLine(new Date(Math.floor(clock())).toISOString(), lineLevel, event, fields) + "\n";
+    gathered.push(line);
+    gatheredCharacters += line.length;
   };
   const handOver = (): void => {
     stopTimer?.();
     stopTimer = undefined;
-    if (gatheredLines === 0) return;
+    if (gathered.length === 0) return;
     const reported = dropped;
     if (reported > 0) append("warn", "log_lines_dropped", { lines: reported });
     dropped = 0;
-    const lines = gathered.take();
-    const count = gatheredLines;
-    gatheredLines = 0;
+    const count = gathered.length;
+    const text = gathered.join("");
+    const lines = encoder.encode(format === "json" ? escapeUnprintable(text) : text);
+    gathered = [];
+    gatheredCharacters = 0;
     const written = write(lines);
     if (written === undefined) return;
     const done: Promise<void> = written.then((isWritten) => {
@@ -154,7 +98,7 @@ export function createJsonLog(options: {
       if (writing !== done) return;
       writing = null;
       // Lines that are not due wait for others: handed over a few at a time, they would wake two threads each time.
-      if (stopTimer === undefined || gathered.size >= gatherBytes) handOver();
+      if (stopTimer === undefined || gatheredCharacters >= gatherCharacters) handOver();
     });
     writing = done;
   };
@@ -165,13 +109,13 @@ export function createJsonLog(options: {
   return {
     write(lineLevel, event, fields) {
       if (ranks[lineLevel] < ranks[level]) return;
-      if (writing !== null && gathered.size >= maxWaitingBytes) {
+      if (writing !== null && gatheredCharacters >= maxWaitingCharacters) {
         dropped += 1;
         return;
       }
       const remedy = fields?.["remedy"];
       append(lineLevel, event, typeof remedy === "string" ? { ...fields, remedy: withCommandLines(remedy) } : fields);
-      if (gathered.size >= gatherBytes && writing === null) handOver();
+      if (gatheredCharacters >= gatherCharacters && writing === null) handOver();
       else stopTimer ??= systemTimers.after(gatherMs, onTimer);
     },
     async flush() {
@@ -195,34 +139,8 @@ export function stderrLog(
   return createJsonLog({ write, level: logLevel, format, clock: systemClock });
 }
 
-/** Joined from texts: copying the fields into one object would cost every audited call more than writing them does. */
 function toJsonLine(time: string, level: LogLevel, event: string, fields: LogFields | undefined): string {
-  const head = headOf(time, level, event);
-  const rest = fields === undefined ? "{}" : JSON.stringify(fields);
-  return rest === "{}" ? `${head}}` : `${head},${rest.slice(1)}`;
-}
-
-let lastHead = { time: "", level: "", event: "", text: "" };
-
-/** Under load, lines of one millisecond follow each other. */
-function headOf(time: string, level: LogLevel, event: string): string {
-  if (lastHead.time !== time || lastHead.event !== event || lastHead.level !== level) {
-    lastHead = { time, level, event, text: `{"time":"${time}","level":"${level}","event":${JSON.stringify(event)}` };
-  }
-  return lastHead.text;
-}
-
-let lastMillisecond = Number.NaN;
-let lastTime = "";
-
-/** RFC 3339 in UTC. */
-function isoTime(now: number): string {
-  const millisecond = Math.floor(now);
-  if (millisecond !== lastMillisecond) {
-    lastMillisecond = millisecond;
-    lastTime = new Date(millisecond).toISOString();
-  }
-  return lastTime;
+  return JSON.stringify({ time, level, event, ...fields });
 }
 
 // * Text written to standard output or standard error, in order and without blocking this thread. Output that cannot be
@@ -251,7 +169,6 @@ const newLine = new Uint8Array([10]);
 
 /** Wraps a sink that nothing else in this isolate writes to. */
 export function createOutput(sink: ByteSink): Output {
-  const encoder = new TextEncoder();
   let state: OutputState = "well";
   let isWithinLine = false;
   let last: Promise<boolean> = Promise.resolve(true);

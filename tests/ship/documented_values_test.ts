@@ -116,7 +116,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
   ["storage", "30 days after approval", "oauth/refresh_token.ts", "refreshTokenLifetimeSeconds = 2_592_000"],
   ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
-  ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingBytes = 1_048_576"],
+  ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingCharacters = 1_048_576"],
   ["operations", "waits at most 50 ms", "lib/json_log.ts", "gatherMs = 50"],
   ["operations", "for 30 s, the task has failed", "mcp/task_store.ts", "presumedDeadMs = 30_000"],
   ["operations", "steady for an hour", "lib/wall_clock_watch.ts", "steadyMs = 60 * 60_000"],
