@@ -28,27 +28,10 @@ import type { Metrics, Telemetry } from "../audit/mod.ts";
 import { createProfiles, type Tool } from "../mcp/mod.ts";
 import { createHttpSide, createTransferAccess } from "./http_side.ts";
 import { createProtocolServer, ownServerInfo } from "./protocol_server.ts";
-import { createRateLimits } from "./rate_limits.ts";
+import { createRateLimits, mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { openServicenow, scopesOf } from "./servicenow_wiring.ts";
 import { createToolbox, type Toolbox } from "./toolbox.ts";
-
-export interface App {
-  /** Answers any request. */
-  readonly fetch: Endpoint;
-  /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
-  issueSetUpLink(): Promise<string | null>;
-  /** How many event streams are open. */
-  readonly openStreams: number;
-  /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
-  finishBodies(milliseconds: number): Promise<void>;
-  /** From here on `/health/ready` answers 503, and streams that last end: a shutdown waits for running calls only. */
-  drain(): void;
-  /** Asks the calls that run to answer now with what they have. */
-  hurry(): void;
-  /** Gives back everything but the installation. */
-  close(): Promise<void>;
-}
 
 interface AppDependencies extends Installation {
   /** The issuer: an origin without a trailing slash. */
@@ -76,8 +59,10 @@ const returnIntervalMs = 30_000;
 /** The authorization server has the client credentials grant, which MCP knows as an extension (ext-auth). */
 const clientCredentialsExtension = "io.modelcontextprotocol/oauth-client-credentials";
 
+export type App = Awaited<ReturnType<typeof buildApp>>;
+
 /** Wires every part. Rejects when the workspace cannot be used. */
-export async function buildApp(config: Config, given: AppDependencies): Promise<App> {
+export async function buildApp(config: Config, given: AppDependencies) {
   const { clock, timers = systemTimers, bounds = {} } = given;
   const wallClock = watchWallClock({ clock, timers, log: given.log });
   const { steadyNow } = wallClock;
@@ -210,18 +195,22 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
     for (const each of sweeping) each.catch((error) => log.write("error", "sweep_failed", { error: String(error) }));
   });
   return {
+    /** Answers any request. */
     fetch: http.fetch,
-    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralHosts(config) }),
-    get openStreams() {
-      return mcp.openStreams;
-    },
+    /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
+    issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralInstances(config) }),
+    openStreams: () => mcp.openStreams,
+    /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
     finishBodies: http.finishBodies,
+    /** From here on `/health/ready` answers 503, and streams that last end: a shutdown waits for running calls only. */
     drain() {
       http.announceStop();
       consolePages.close();
       mcp.drain();
     },
+    /** Asks the calls that run to answer now with what they have. */
     hurry: mcp.hurry,
+    /** Gives back everything but the installation. */
     async close() {
       stopReturning?.();
       stopSweeping();
@@ -235,11 +224,6 @@ export async function buildApp(config: Config, given: AppDependencies): Promise<
       await records.close();
     },
   };
-}
-
-/** Where each start would void the link that another instance printed. */
-function mayHaveSeveralHosts({ onDeploy, storage: { database } }: Config): boolean {
-  return onDeploy || database !== undefined;
 }
 
 function registrationOf(settings: Config["authorizationServer"]): Registration {

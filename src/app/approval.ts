@@ -17,7 +17,6 @@ import {
 import {
   createDecisions,
   createRuleStore,
-  type Decisions,
   type FindStates,
   type FindTrueNames,
   gateResources,
@@ -26,7 +25,6 @@ import {
   type JudgedCall,
   type PlaceReader,
   type Rule,
-  type RuleStore,
 } from "../console/mod.ts";
 import { listOf, relatedTables, tableNameOf, tableOfNumber, tablesOfKind } from "../servicenow/mod.ts";
 import type { Bounds } from "./bounds.ts";
@@ -130,16 +128,7 @@ export function readingToolOf(family: string): string {
   return tools.get(family) ?? family;
 }
 
-export interface Approval {
-  readonly rules: RuleStore;
-  /** The rule that decides about a call; `null`: none does, and it goes on. */
-  judge(call: JudgedCall, principal: Principal): Promise<Rule | null>;
-  readonly decisions: Decisions;
-  /** The tool behind the gate. */
-  gate(tool: Tool): Tool;
-  gateResources(family: ResourceFamily): ResourceFamily;
-  close(): void;
-}
+export type Approval = Awaited<ReturnType<typeof openApproval>>;
 
 interface ApprovalParts {
   readonly serverUrl: string;
@@ -156,7 +145,7 @@ interface ApprovalParts {
 }
 
 /** Reads the rules before the first call can come. */
-export async function openApproval(config: Pick<Config, "console">, parts: ApprovalParts): Promise<Approval> {
+export async function openApproval(config: Pick<Config, "console">, parts: ApprovalParts) {
   const pageUrl = config.console.pages === "off" ? null : `${parts.serverUrl}/console/decisions`;
   const own = new Set(parts.extraTools?.map(({ name }) => name));
   const rules = createRuleStore({ ...parts, knowsTool: (name) => own.has(name) || isKnownTool(name) });
@@ -179,18 +168,20 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
   };
   return {
     rules,
-    judge: (call, principal) =>
+    /** The rule that decides about a call; `null`: none does, and it goes on. */
+    judge: (call: JudgedCall, principal: Principal): Promise<Rule | null> =>
       judgeByNames(call, { principal, rules: rules.current, now: parts.clock(), find: options.findTrueNames }),
     decisions: createDecisions({ ...parts, rules }),
-    gate: (tool) => takingMachinePaths(gateTool(tool, options), parts.workspace),
-    gateResources: (family) =>
+    /** The tool behind the gate. */
+    gate: (tool: Tool): Tool => takingMachinePaths(gateTool(tool, options), parts.workspace),
+    gateResources: (family: ResourceFamily): ResourceFamily =>
       gateResources(family, {
         ...options,
         tool: readingToolOf(family.name),
         placeOf: placeOfResource,
         isPath: isPathResource,
       }),
-    close: () => rules.close(),
+    close: (): void => rules.close(),
   };
 }
 

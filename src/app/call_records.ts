@@ -9,17 +9,10 @@ import {
   lineOfRequest,
   trimAudit,
 } from "../audit/mod.ts";
-import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import { type Log, summariseStrangers } from "../lib/log.ts";
 import type { TakeAudit } from "../mcp/mod.ts";
-import {
-  type AttemptRecorder,
-  createAttemptRecorder,
-  type Live,
-  openLive,
-  openStepLog,
-  type StepLog,
-} from "../console/mod.ts";
+import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 import type { Storage } from "../storage/mod.ts";
@@ -28,16 +21,6 @@ import type { Installation } from "./installation.ts";
 import { mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
-
-interface CallRecords {
-  /** For every part: its audit lines are stored too, and repeated refusals of strangers are counted. */
-  readonly log: Log & { close(): void };
-  readonly live: Live;
-  readonly recordRequest: TakeAudit;
-  readonly attempts: AttemptRecorder;
-  readonly steps: StepLog;
-  close(): Promise<void>;
-}
 
 export async function openCallRecords(
   config: Config,
@@ -50,7 +33,7 @@ export async function openCallRecords(
     /** Without one, no client connects. */
     readonly serverUrl?: string;
   },
-): Promise<CallRecords> {
+) {
   const createId = (): string => crypto.randomUUID();
   const { timers } = parts;
   const audit = startStoredAudit(config.audit, {
@@ -75,13 +58,15 @@ export async function openCallRecords(
     isClockSteady: () => parts.steadyNow() !== null,
   });
   const live = await openLive({ ...parts, log: summarised, createId, hasOthers: mayHaveSeveralInstances(config) });
+  const recordRequest: TakeAudit = (entry, params) => {
+    audit.recordRequest(entry, params);
+    attempts.noteCall(entry);
+  };
   return {
+    /** For every part: its audit lines are stored too, and repeated refusals of strangers are counted. */
     log: summarised,
     live,
-    recordRequest(entry, params) {
-      audit.recordRequest(entry, params);
-      attempts.noteCall(entry);
-    },
+    recordRequest,
     attempts,
     steps,
     async close() {
@@ -104,15 +89,15 @@ const trimShare = 0.05;
 function startStoredAudit(
   settings: AuditSettings,
   parts: AuditParts & {
-    readonly timers?: Timers | undefined;
+    readonly timers: Timers;
     readonly createId: () => string;
     /** Is given the lines of requests too, stored or not. */
-    readonly onRequest?: (line: AuditLine) => void;
+    readonly onRequest: (line: AuditLine) => void;
     /** The time by which what is too old may be removed, where the wall clock can be trusted. */
-    readonly steadyNow?: () => number | null;
+    readonly steadyNow: () => number | null;
   },
 ): { readonly log: Log; readonly recordRequest: TakeAudit; readonly close: () => Promise<void> } {
-  const { log, clock, timers = systemTimers, steadyNow = clock, onRequest } = parts;
+  const { log, clock, timers, steadyNow, onRequest } = parts;
   let trimming: Promise<unknown> | null = null;
   let written = 0;
   const trim = (): void => {
@@ -131,7 +116,7 @@ function startStoredAudit(
     if (entry.subject === null) return;
     const line = lineOfRequest(entry, params);
     record(line);
-    onRequest?.(line);
+    onRequest(line);
   };
   if (settings.maxBytes === 0) return { log, recordRequest: takeRequest(() => {}), close: stop };
 

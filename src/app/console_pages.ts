@@ -152,19 +152,10 @@ interface Call extends JudgedCall {
   readonly isWell: boolean;
 }
 
-interface DayOfCalls {
-  /** The latest calls, newest first. */
-  calls(): Promise<readonly JudgedCall[]>;
-  /** By the id of a grant or a token of the command line. */
-  usage(): Promise<ReadonlyMap<string, Usage>>;
-  /** Who called something lately, the last first. */
-  connected(): Promise<readonly ConnectedClient[]>;
-}
-
 function createDayOfCalls(
   search: SearchAudit,
   { tools, clock }: { readonly tools: readonly Tool[]; readonly clock: Clock },
-): DayOfCalls {
+) {
   const changing = new Set(tools.filter(({ annotations }) => !annotations.readOnlyHint).map(({ name }) => name));
   let last: { readonly at: number; readonly wholeAt: number; readonly calls: Promise<readonly Call[]> } | null = null;
   /** Reads what is newer than `known`, and all where that is too much. */
@@ -207,8 +198,10 @@ function createDayOfCalls(
     return last.calls;
   };
   return {
-    calls: async () => (await calls()).filter(({ isCall }) => isCall),
-    async usage() {
+    /** The latest calls, newest first. */
+    calls: async (): Promise<readonly JudgedCall[]> => (await calls()).filter(({ isCall }) => isCall),
+    /** By the id of a grant or a token of the command line. */
+    async usage(): Promise<ReadonlyMap<string, Usage>> {
       const byGrant = new Map<string, Usage>();
       for (const { grantId, time, isWell, isCall } of await calls()) {
         const { calls: count = 0, errors = 0, lastAt = time } = byGrant.get(grantId) ?? {};
@@ -216,7 +209,8 @@ function createDayOfCalls(
       }
       return byGrant;
     },
-    async connected() {
+    /** Who called something lately, the last first. */
+    async connected(): Promise<readonly ConnectedClient[]> {
       const since = clock() - connectedMs;
       const found = new Map<string, ConnectedClient>();
       for (const { clientId, person, time, isCall } of await calls()) {

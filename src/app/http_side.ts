@@ -50,36 +50,33 @@ import { type Approval, placeReader } from "./approval.ts";
 
 // Links for files, wired. Their code is loaded for the first link.
 
-/** The tools' way to make links, and the endpoint at which they are used. */
-export interface OpenedTransfers {
-  readonly links: TransferLinks;
-  readonly endpoint: Endpoint;
-  /** Admits no more; resolves when those that run have ended, or after so many milliseconds. */
-  finish(milliseconds: number): Promise<void>;
-  close(): Promise<void>;
-}
+export type OpenedTransfers = ReturnType<typeof openTransfers>;
 
 interface TransferParts extends Pick<TransfersOptions, "storage" | "clock" | "log"> {
   readonly transferBy: Pick<TransfersOptions, "serverUrl" | "secrets" | "access" | "timers">;
   readonly bounds?: Bounds;
 }
 
+/** The tools' way to make links, and the endpoint at which they are used. */
 export function openTransfers(
   source: WorkspaceSource,
   { transferBy, storage, clock, log, bounds }: TransferParts,
-): OpenedTransfers {
+) {
   const limits = bounds?.transfers ?? {};
   const load = loadOnce(async () =>
     (await loadTransfers())
       .createTransfers({ ...transferBy, source, storage, clock, log, limits, refusalWords })
   );
+  const links: TransferLinks = {
+    forDownload: async (principal, path) => await (await load()).links.forDownload(principal, path),
+    forUpload: async (principal, path, rule) => await (await load()).links.forUpload(principal, path, rule),
+  };
+  const endpoint: Endpoint = async (request, peer) => await (await load()).endpoint(request, peer);
   return {
-    links: {
-      forDownload: async (principal, path) => await (await load()).links.forDownload(principal, path),
-      forUpload: async (principal, path, rule) => await (await load()).links.forUpload(principal, path, rule),
-    },
-    endpoint: async (request, peer) => await (await load()).endpoint(request, peer),
-    finish: (milliseconds) => load.ifLoaded(({ finish }) => finish(milliseconds)),
+    links,
+    endpoint,
+    /** Admits no more; resolves when those that run have ended, or after so many milliseconds. */
+    finish: (milliseconds: number) => load.ifLoaded(({ finish }) => finish(milliseconds)),
     close: () => load.ifLoaded(({ close }) => close()),
   };
 }
@@ -108,15 +105,7 @@ interface HttpSideParts {
   readonly attempts: AttemptRecorder;
 }
 
-interface HttpSide {
-  readonly fetch: Endpoint;
-  /** From here on `/health/ready` answers 503; everything else goes on. */
-  announceStop(): void;
-  /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
-  finishBodies(milliseconds: number): Promise<void>;
-}
-
-export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
+export function createHttpSide(config: Config, parts: HttpSideParts) {
   const { serverUrl, spellings, serverInfo, authorizationServer, resourceMetadata, transfers, mcp, profiles } = parts;
   const { guard, challenges, limits, bounds, log, metrics, telemetry } = parts;
   const resource = `${serverUrl}/mcp`;
@@ -205,10 +194,12 @@ export function createHttpSide(config: Config, parts: HttpSideParts): HttpSide {
   });
   return {
     fetch,
+    /** From here on `/health/ready` answers 503; everything else goes on. */
     announceStop() {
       draining = true;
     },
-    finishBodies: async (milliseconds) =>
+    /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
+    finishBodies: async (milliseconds: number) =>
       void await Promise.all([
         ...[intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds)),
         transfers?.finish(milliseconds),

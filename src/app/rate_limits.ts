@@ -7,15 +7,7 @@ import type { Installation } from "./installation.ts";
 import type { Log } from "../lib/log.ts";
 
 /** Every limit of a server that answers over HTTP. */
-export interface RateLimits {
-  readonly toolCalls: RateLimiter;
-  readonly servicenowCalls: RateLimiter;
-  readonly oauthAttempts: RateLimiter;
-  readonly registrations: RateLimiter;
-  /** By each instance for itself: a question about one instance is no reason to write into the storage of all. */
-  readonly healthChecks: RateLimiter;
-  close(): Promise<void>;
-}
+export type RateLimits = ReturnType<typeof createRateLimits>;
 
 const minute = 60_000;
 /** For each user; an instance has limits of its own. */
@@ -33,7 +25,7 @@ export function createRateLimits(
     readonly timers: Timers;
     readonly log: Log;
   },
-): RateLimits {
+) {
   const { rateLimit } = config;
   const hideKey = (key: string): string => secrets.authenticate("rate-limit", key);
   const shared: SharedRateLimiter[] = [];
@@ -49,6 +41,7 @@ export function createRateLimits(
     servicenowCalls: limiter("servicenow_calls", servicenowCallsPerMinute, minute),
     oauthAttempts: limiter("oauth_attempts", rateLimit.oauthFailuresPerQuarterHour, 15 * minute),
     registrations: limiter("registrations", Math.ceil(rateLimit.oauthFailuresPerQuarterHour / 5), 60 * minute),
+    // By each instance for itself: a question about one instance is no reason to write into the storage of all.
     healthChecks: createRateLimiter({
       count: bounds.healthChecksPerMinute ?? healthChecksPerMinute,
       windowMs: minute,

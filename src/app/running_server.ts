@@ -223,7 +223,7 @@ async function openServer(
   ready.resolve(app);
   if (metricsAddress !== undefined && metrics !== undefined) {
     const { allowedHosts = [] } = http;
-    const counted = { counts: metrics, openStreams: () => app.openStreams };
+    const counted = { counts: metrics, openStreams: app.openStreams };
     const { listenForMetrics } = await import("./metrics_listener.ts");
     opened.metricsServer = listeningOn(
       { ...metricsAddress, use: " for metrics", remedy: "choose another with METRICS_PORT" },

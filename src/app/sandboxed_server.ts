@@ -6,7 +6,6 @@ import { programModuleUrl } from "../lib/program.ts";
 import { programName } from "../lib/program_name.ts";
 import type { Config } from "./config/config.ts";
 import { giveUp, hostAndPort, permissionNames, realPathBelow, serverPermissions } from "./sandbox/permissions.ts";
-import { workerName } from "./sandbox/worker_name.ts";
 import type { Failed, FromWorker, Ready, Refused, Stopped, ToWorker } from "./worker_messages.ts";
 
 /** A server behind the wall. */
@@ -46,7 +45,7 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
     : null;
   const worker = new Worker(entry, {
     type: "module",
-    name: workerName(ffi.length > 0 ? realPathBelow(config.workspace.dir) : null),
+    name: ffi.length > 0 ? realPathBelow(config.workspace.dir) : "server", // the directory that the kernel confines it to
     deno: { permissions },
   });
   const send = (message: ToWorker): void => worker.postMessage(message);

@@ -21,22 +21,14 @@ export function hasScopes({ scopes: held }: Principal, scopes: readonly string[]
   return true;
 }
 
-const callerKeys = new WeakMap<Principal, string>();
-
-/** Whose calls are counted together. One text for each principal: a new one would be hashed for each call. */
-export function callerKey(principal: Principal): string {
-  let key = callerKeys.get(principal);
-  if (key === undefined) callerKeys.set(principal, key = `${principal.subject} ${principal.clientId}`);
-  return key;
+/** Whose calls are counted together. */
+export function callerKey({ subject, clientId }: Principal): string {
+  return `${subject} ${clientId}`;
 }
 
-const shareKeys = new WeakMap<Principal, string>();
-
 /** Whose time on the thread is counted together: one client may serve many people, and one person have many clients. */
-export function shareKey(principal: Principal): string {
-  let key = shareKeys.get(principal);
-  if (key === undefined) shareKeys.set(principal, key = `${principal.subject} ${principal.tokenId}`);
-  return key;
+export function shareKey({ subject, tokenId }: Principal): string {
+  return `${subject} ${tokenId}`;
 }
 
 /** What became of a request's Authorization header. */

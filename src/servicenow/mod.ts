@@ -6,7 +6,7 @@ export { listOf } from "./outcome_tool.ts";
 export type { Servicenow, ServicenowRecords } from "./servicenow.ts";
 export { relatedTables, tablesOfKind } from "./tables.ts";
 
-export type { Fetch, Transport, UpstreamRequest } from "./transport.ts";
+export type { Transport, UpstreamRequest } from "./transport.ts";
 export const loadServicenow = (): Promise<typeof import("./servicenow.ts")> => import("./servicenow.ts");
 export const loadServicenowTools = (): Promise<typeof import("./servicenow_tools.ts")> =>
   import("./servicenow_tools.ts");

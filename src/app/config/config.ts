@@ -32,29 +32,19 @@ function requireForDeploy(
   env: ConfigSources["env"],
   problems: ConfigProblem[],
 ): void {
+  const absent = (field: string, hint: string): void => {
+    problems.push({ field, value: "(not set)", hint: `must be set on Deno Deploy${hint}` });
+  };
   if (masterKey === undefined) {
-    problems.push({
-      field: "MASTER_KEY",
-      value: "(not set)",
-      hint:
-        "must be set on Deno Deploy, as a secret, the same for every instance; make it with: openssl rand -base64 32",
-    });
+    absent("MASTER_KEY", ", as a secret, the same for every instance; make it with: openssl rand -base64 32");
   }
   if (serverUrl === undefined) {
     const [app = "APP", organization = "ORGANIZATION"] = [env["DENO_DEPLOY_APP_SLUG"], env["DENO_DEPLOY_ORG_SLUG"]];
-    problems.push({
-      field: "SERVER_URL",
-      value: "(not set)",
-      hint:
-        `must be set on Deno Deploy to the address that clients type: https://${app}.${organization}.deno.net, or the app's own domain`,
-    });
+    const address = `https://${app}.${organization}.deno.net`;
+    absent("SERVER_URL", ` to the address that clients type: ${address}, or the app's own domain`);
   }
   if (database === undefined && !env["DATA_DIR"]) {
-    problems.push({
-      field: "DATABASE_URL",
-      value: "(not set)",
-      hint: "must be set on Deno Deploy: assign a PostgreSQL database to the app, and the platform sets it",
-    });
+    absent("DATABASE_URL", ": assign a PostgreSQL database to the app, and the platform sets it");
   }
   if (store === "disk") {
     problems.push({

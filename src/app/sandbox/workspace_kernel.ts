@@ -5,9 +5,9 @@
  */
 import type { KernelAccess } from "../../files/kernel/kernel.ts";
 import { loadWorkspaceKernel } from "./load_workspace_kernel.ts";
-import { workspaceOfWorker } from "./worker_name.ts";
 
-const directory = workspaceOfWorker(Reflect.get(globalThis, "name"));
+const name: unknown = Reflect.get(globalThis, "name");
+const directory = typeof name === "string" && name.startsWith("/") ? name : null;
 
 /** Whether the worker's workspace is confined by the kernel, or why not. */
 export const workspaceKernel: KernelAccess = directory === null
