@@ -2,15 +2,24 @@
 import * as z from "zod";
 import { failure, success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type Answer, invalidInput, type Outcome } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
-import { displayValue, isStoredSysId, oneLine, plainText, storedValue, wordsOf } from "./field_values.ts";
+import {
+  displayValue,
+  isStoredSysId,
+  isSysId,
+  oneLine,
+  plainText,
+  storedValue,
+  truthOf,
+  wordsOf,
+} from "./field_values.ts";
 import { maxReplyBytes } from "./transport.ts";
 import type { CatalogItem, ItemAnswers, ItemQuestion, RecordFields } from "./answers.ts";
 import { askJson } from "./calls.ts";
 import { type GivenValue, linesAfterText } from "./resolve_values.ts";
 import { closestWord } from "../lib/closest_word.ts";
-import { datesOf } from "./dates.ts";
+import { dateValue } from "./dates.ts";
 import { isSecretField } from "./table_access.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { nameOf } from "./search.ts";
@@ -172,9 +181,7 @@ function unknownQuestion(questions: readonly ItemQuestion[], given: string): str
   const names = questions.map(({ name }) => name);
   const nearest = closestWord(given.trim().toLowerCase(), names);
   const known = names.length === 0 ? "it asks nothing" : `it asks ${questions.map(describeQuestion).join("; ")}`;
-  return `the item asks no ${given.trim().slice(0, 80).toWellFormed()}; ${
-    nearest === null ? known : `did you mean ${nearest}?`
-  }`;
+  return `the item asks no ${excerpt(given)}; ${nearest === null ? known : `did you mean ${nearest}?`}`;
 }
 
 /** Its name, its words, and what it takes. */
@@ -206,13 +213,13 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
         choices.find((choice) => choice.label.toLowerCase().replace(/^\d+\s*-\s*/, "") === word) ??
         onlyOne(choices.filter((choice) => choice.label.toLowerCase().startsWith(word)));
       return found === undefined
-        ? invalidInput(`no "${value.slice(0, 80).toWellFormed()}" for ${describeQuestion(question)}`)
+        ? invalidInput(`no "${excerpt(value)}" for ${describeQuestion(question)}`)
         : success({ stored: found.value, shown: found.label });
     }
     case "yes_no":
     case "checkbox": {
-      if (!/^(true|yes|y|1|on|false|no|n|0|off)$/i.test(value)) return invalidInput(`${name} is yes or no`);
-      const isTrue = /^(true|yes|y|1|on)$/i.test(value);
+      const isTrue = truthOf(value);
+      if (isTrue === null) return invalidInput(`${name} is yes or no`);
       return success({
         stored: kind === "yes_no" ? isTrue ? "Yes" : "No" : String(isTrue),
         shown: isTrue ? "yes" : "no",
@@ -228,16 +235,8 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
         ? success({ stored: value, shown: value })
         : await resolveList(parts, { table: reference, text: value, field: name }, person);
     case "date":
-    case "date_time": {
-      const dates = await datesOf(parts, value, person);
-      if (dates === null) {
-        return invalidInput(
-          `${name}: write a date such as 2026-03-01${kind === "date" ? "" : ", or 2026-03-01 08:00 in UTC"}`,
-        );
-      }
-      const stored = kind === "date" ? dates.firstDay : dates.from;
-      return success({ stored, shown: kind === "date" ? stored : `${stored} UTC` });
-    }
+    case "date_time":
+      return await dateValue(parts, { name, value, isDay: kind === "date" }, person);
     default:
       return success({ stored: value, shown: value });
   }
@@ -287,7 +286,7 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord, person: 
   const inQuestion = ["question_text", "name", "type", "reference", "list_table"].map((name) => `${question}.${name}`);
   const fields = [`${answer}value`, question, "request_item", ...inQuestion];
   const rows = await parts.tableApi.rows(table, { query, fields, limit: maxAnswers }, person);
-  if (!rows.ok) return rows.error.reason === "forbidden" || rows.error.reason === "rejected" ? success(null) : rows;
+  if (!rows.ok) return isKeptBack(rows.error) ? success(null) : rows;
   const stored = rows.value.rows.map((row): StoredAnswer => ({
     item: oneLine(displayValue(row, "request_item")),
     question: storedValue(row, question),
@@ -317,7 +316,7 @@ function sourceOf({ table, sysId, record }: FoundRecord): Source {
   if (table === "sc_req_item") return ordered(`request_item=${sysId}`);
   if (table === "sc_request") return ordered(`request_item.request=${sysId}`);
   const item = table === "sc_task" ? storedValue(record, "request_item") : "";
-  if (/^[0-9a-f]{32}$/.test(item)) return ordered(`request_item=${item}`);
+  if (isSysId(item)) return ordered(`request_item=${item}`);
   return {
     table: "question_answer",
     query: `table_name=${table}^table_sys_id=${sysId}^ORDERBYorder`,
@@ -373,7 +372,7 @@ function namedRow(table: string, row: RecordFields): string {
 }
 
 function sysIdsIn(value: string): readonly string[] {
-  return value.split(",").map((part) => part.trim()).filter((part) => /^[0-9a-f]{32}$/.test(part));
+  return value.split(",").map((part) => part.trim()).filter(isSysId);
 }
 
 function shownAnswer(

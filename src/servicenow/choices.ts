@@ -1,7 +1,8 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
+import { namedLines } from "./tables.ts";
 import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import type { Answer, ServicenowFailure } from "./failure.ts";
+import { type Answer, excerpt, isKeptBack } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";
@@ -37,15 +38,9 @@ const lists = `
 `;
 
 const byField: ReadonlyMap<string, readonly UsualChoice[]> = new Map(
-  lists.trim().split("\n").map((line) => {
-    const [field = "", choices = ""] = line.trim().split(": ");
-    return [
-      field,
-      choices.split("; ").map((choice) => {
-        const [value = "", label = ""] = choice.split("=");
-        return { value, label };
-      }),
-    ];
+  namedLines(lists).map(([field, choices]) => {
+    const pairs = choices.split("; ").map((choice) => choice.split("="));
+    return [field, pairs.map(([value = "", label = ""]) => ({ value, label }))];
   }),
 );
 
@@ -79,7 +74,7 @@ export function choicesOf(
       limit: maxChoices,
       stored: true,
     }, person);
-    if (!found.ok) return isAboutRights(found.error) ? success({}) : found;
+    if (!found.ok) return isKeptBack(found.error) ? success({}) : found;
     const byColumn: Record<string, Choice[]> = {};
     const owners: Record<string, string> = {};
     // A table's own choices replace those of the table that it extends.
@@ -157,11 +152,6 @@ export async function unlistedChoice(
   return seen.filter(({ value }) => values.includes(value));
 }
 
-/** The instance keeps the choices from this person, or has no such table. */
-function isAboutRights({ reason }: ServicenowFailure): boolean {
-  return reason === "forbidden" || reason === "not_found" || reason === "rejected";
-}
-
 /** One choice for each value, in English where the instance has that. */
 export function distinctChoices(choices: readonly Choice[]): readonly Choice[] {
   const byValue = new Map<string, Choice>();
@@ -182,9 +172,7 @@ export function listChoices(choices: readonly Choice[]): string {
 
 /** The words for a number of which not all labels are known. */
 export function notAmongKnown(name: string, word: string, choices: readonly Choice[]): string {
-  return `${name}: "${
-    word.slice(0, 80).toWellFormed()
-  }" is none of the values known here, and ServiceNow does not show ` +
+  return `${name}: "${excerpt(word)}" is none of the values known here, and ServiceNow does not show ` +
     `this user all of them: give its number; known are ${listChoices(choices)}`;
 }
 

@@ -3,7 +3,7 @@
  * from a record of the table.
  */
 import * as z from "zod";
-import { knownTable } from "./tables.ts";
+import { knownTable, namedLines } from "./tables.ts";
 import { success } from "../lib/result.ts";
 import { isSecretField, mayShowField } from "./table_access.ts";
 import { toQueryValue } from "./conditions.ts";
@@ -32,12 +32,7 @@ const lists = `
   cmdb_ci: short_description asset_tag serial_number install_status managed_by assigned_to ip_address environment department company
   task_sla: start_time end_time business_percentage
 `;
-const byTable: ReadonlyMap<string, string> = new Map(
-  lists.trim().split("\n").map((line): [string, string] => {
-    const [table = "", names = ""] = line.trim().split(": ");
-    return [table, names];
-  }),
-);
+const byTable: ReadonlyMap<string, string> = new Map(namedLines(lists));
 
 /** Names of columns; `lineage` is the table and those that it extends. None of a table that is not known here. */
 function usualColumns(lineage: readonly string[]): readonly string[] {
@@ -70,10 +65,7 @@ const references = `
 `;
 /** By column: the table that it leads to in every instance. */
 const usualReferences: Readonly<Record<string, string>> = Object.fromEntries(
-  references.trim().split("\n").flatMap((line) => {
-    const [table = "", names = ""] = line.trim().split(": ");
-    return names.split(" ").map((name) => [name, table]);
-  }),
+  namedLines(references).flatMap(([table, names]) => names.split(" ").map((name) => [name, table])),
 );
 
 /** Labels of the base system that are not the column's name in words. */

@@ -2,7 +2,7 @@
 import { closestWord } from "../lib/closest_word.ts";
 import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type Answer, invalidInput } from "./failure.ts";
+import { type Answer, excerpt, invalidInput } from "./failure.ts";
 import { type Column, columnsOf, possibleColumn, type TableColumns } from "./columns.ts";
 import { storedValue } from "./field_values.ts";
 
@@ -106,7 +106,7 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
 
 /** The words for a field that a table does not have, or of which that is not known: the nearest, or those that it has. */
 export function unknownColumn({ table, columns, source }: TableColumns, given: string): string {
-  const shown = given.trim().slice(0, 80).toWellFormed();
+  const shown = excerpt(given);
   const names = columns.map(({ name }) => name);
   const nearest = closestWord(shown.toLowerCase().replaceAll(" ", "_"), names) ??
     names.find((name) => name.includes(shown.toLowerCase().replaceAll(" ", "_")));

@@ -1,4 +1,5 @@
 /** Conditions as callers write them, one a line: `state = In Progress`, `assigned_to is empty`, `opened_at > last week`. */
+import { excerpt } from "./failure.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 export type Operator = "=" | "!=" | ">" | ">=" | "<" | "<=" | "contains" | "not contains" | "starts with";
@@ -86,7 +87,7 @@ export function parseConditions(text: string): Result<ParsedConditions, string> 
   const order: string[] = [];
   let isAfterRange = false;
   for (const { text: line, isAlternative } of lines) {
-    const shown = line.slice(0, 80).toWellFormed();
+    const shown = excerpt(line);
     if (isEncodedQuery(line)) {
       const encoded = parseEncodedQuery(line);
       if (!encoded.ok) return encoded;
@@ -239,9 +240,7 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
     const value = plainValue(operator, said);
     if (operator === undefined || value === null || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
       return failure(
-        `"${
-          part.slice(0, 80).toWellFormed()
-        }" of the encoded query is not understood here: write one condition a line, ` +
+        `"${excerpt(part)}" of the encoded query is not understood here: write one condition a line, ` +
           "such as state=In Progress, opened_at>=last week",
       );
     }

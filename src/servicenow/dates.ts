@@ -1,4 +1,5 @@
 /** Dates as people say them, in their own time zone, as spans of UTC. */
+import { type Answer, invalidInput } from "./failure.ts";
 import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { displayValue, storedValue } from "./field_values.ts";
@@ -219,6 +220,20 @@ async function clockOf({ tableApi, remember }: DeskParts, person: Person) {
 /** The span that a text means to the person; `null` where it is no date. */
 export async function datesOf(parts: DeskParts, text: string, person: Person): Promise<DatedSpan | null> {
   return parseDates(text, parts.clock(), (await clockOf(parts, person)).zone);
+}
+
+/** A date as a field stores it: a day of the person's calendar, or a moment. */
+export async function dateValue(
+  parts: DeskParts,
+  { name, value, isDay }: { readonly name: string; readonly value: string; readonly isDay: boolean },
+  person: Person,
+): Answer<{ readonly stored: string; readonly shown: string }> {
+  const dates = await datesOf(parts, value, person);
+  if (dates === null) {
+    return invalidInput(`${name}: write a date such as 2026-03-01${isDay ? "" : ", or 2026-03-01 08:00 in UTC"}`);
+  }
+  const stored = isDay ? dates.firstDay : dates.from;
+  return success({ stored, shown: isDay ? stored : `${stored} UTC` });
 }
 
 /** A stored moment as a query has to name it: some instances read dates of queries in the person's zone. */

@@ -1,8 +1,8 @@
 /** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
 import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type Answer, invalidInput, type Outcome } from "./failure.ts";
-import { displayValue, oneLine, plainText, storedValue } from "./field_values.ts";
+import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
+import { displayValue, isSysId, oneLine, plainText, storedValue } from "./field_values.ts";
 import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
 import { columnNamed } from "./columns_by_name.ts";
 import { delegatorsOf, findRecord } from "./find_record.ts";
@@ -33,7 +33,7 @@ async function waitingApproval(
   { id, table: named }: ApprovalRequest,
   person: Person,
 ): Answer<Waiting> {
-  const isApproval = /^[0-9a-f]{32}$/i.test(id.trim()) && (named === undefined || named.trim() === "");
+  const isApproval = isSysId(id.trim()) && (named === undefined || named.trim() === "");
   const about = isApproval ? null : await findRecord(parts, { id, table: named }, person, { fields: [] });
   if (about !== null && !about.ok) return about;
   const target = about === null
@@ -57,7 +57,7 @@ async function waitingApproval(
   if (delegated.length > 0) return onlyOne(delegated, "approver");
   const names = new Set(all.map((row) => shownValue(row, "approver")));
   const waits = names.size === 0 ? "" : `; it waits for ${[...names].join(", ")}`;
-  return invalidInput(`nothing about ${id.trim().slice(0, 80)} waits for this user's approval${waits}`);
+  return invalidInput(`nothing about ${excerpt(id)} waits for this user's approval${waits}`);
 }
 
 function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Outcome<Waiting> {
@@ -113,7 +113,7 @@ async function whatIsApproved(
   person: Person,
 ): Promise<string> {
   const [sysId, actual] = [storedValue(approval, "sysapproval"), storedValue(approval, "source_table")];
-  if (!/^[0-9a-f]{32}$/.test(sysId) || !access.mayRead(actual)) return "";
+  if (!isSysId(sysId) || !access.mayRead(actual)) return "";
   const isRequest = actual === "sc_request";
   if (!access.mayRead("sc_req_item") || (!isRequest && actual !== "sc_req_item")) {
     const found = await tableApi.row(actual, sysId, person, ["short_description"]);
@@ -146,7 +146,7 @@ async function stateOf(
 ): Promise<readonly string[]> {
   const sysId = storedValue(approval, "sysapproval");
   const actual = storedValue(approval, "source_table");
-  if (!/^[0-9a-f]{32}$/.test(sysId) || !access.mayRead(actual)) return [];
+  if (!isSysId(sysId) || !access.mayRead(actual)) return [];
   const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
   const found = await tableApi.row(actual, sysId, person, ["number", "approval", state]);
   if (!found.ok) return [];

@@ -133,6 +133,16 @@ function unavailableWords(cause: UnavailableCause, uncertain: boolean): string {
     : words;
 }
 
+/** What a caller wrote, short enough for a message about it. */
+export function excerpt(text: string): string {
+  return text.trim().slice(0, 80).toWellFormed();
+}
+
+/** The instance keeps it from this person, or has no such table or API. */
+export function isKeptBack({ reason }: ServicenowFailure): boolean {
+  return reason === "forbidden" || reason === "not_found" || reason === "rejected";
+}
+
 /** `1 byte`, `2 bytes`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;

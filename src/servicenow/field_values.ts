@@ -48,9 +48,19 @@ export function displayValue(record: RecordFields, name: string): string {
   return typeof field === "object" ? field.display_value : String(field);
 }
 
+export function isSysId(text: string): boolean {
+  return /^[0-9a-f]{32}$/i.test(text);
+}
+
+/** What a word for true or false means; `null` for any other. */
+export function truthOf(text: string): boolean | null {
+  if (/^(true|yes|y|1|on)$/i.test(text)) return true;
+  return /^(false|no|n|0|off)$/i.test(text) ? false : null;
+}
+
 /** A sys_id: 32 hexadecimal digits, in lower case. */
 export function parseSysId(text: string): Outcome<string> {
-  return /^[0-9a-f]{32}$/i.test(text)
+  return isSysId(text)
     ? success(text.toLowerCase())
     : failure({ reason: "invalid_record_id", expected: "32 hexadecimal digits" });
 }

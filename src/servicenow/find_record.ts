@@ -2,8 +2,8 @@
 import { failure, success } from "../lib/result.ts";
 import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
-import { type Answer, invalidInput, type Outcome } from "./failure.ts";
-import { cutText, displayValue, isStoredSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
+import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
+import { cutText, displayValue, isStoredSysId, isSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
 import type { RecordFields, RecordName } from "./answers.ts";
 import { datesOf } from "./dates.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";
@@ -59,10 +59,10 @@ export async function resolveReference(
   }
   const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
   if (!parts.access.mayRead(target)) {
-    if (/^[0-9a-f]{32}$/i.test(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
+    if (isSysId(text)) return success({ sysId: text.toLowerCase(), name: text.toLowerCase() });
     return invalidInput(`${field} refers to the table ${target}, which cannot be read here: give a sys_id`);
   }
-  const load = /^[0-9a-f]{32}$/i.test(text) ? recordWith : lookUp;
+  const load = isSysId(text) ? recordWith : lookUp;
   return await parts.remember(
     person,
     ["reference", target, text.toLowerCase()],
@@ -296,7 +296,7 @@ export function locate(
   }
   return named === null
     ? invalidInput(
-      `"${text.slice(0, 80).toWellFormed()}" is no record number such as INC0010001; give table with a name or sys_id`,
+      `"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`,
     )
     : success({ table: named.value, by: "name", value: text });
 }

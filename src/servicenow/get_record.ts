@@ -1,7 +1,7 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import { success } from "../lib/result.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type Answer, invalidInput } from "./failure.ts";
+import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
 import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { JournalEntry, RecordFields, RecordName, RecordView } from "./answers.ts";
 import { readAnswers } from "./catalog_item.ts";
@@ -29,7 +29,7 @@ async function readJournal(
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
   const found = await tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }, person);
-  if (!found.ok && found.error.reason !== "forbidden" && found.error.reason !== "rejected") return found;
+  if (!found.ok && !isKeptBack(found.error)) return found;
   const entries = found.ok ? found.value.rows : [];
   if (entries.length > 0) {
     return success(entries.map((entry) => ({

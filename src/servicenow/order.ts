@@ -4,7 +4,7 @@ import { success } from "../lib/result.ts";
 import { type GivenValue, parseValueLines } from "./resolve_values.ts";
 import type { DeskParts, Person } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
-import { plainText, storedValue } from "./field_values.ts";
+import { isSysId, plainText, storedValue } from "./field_values.ts";
 import type { CatalogItem, OrderReport, RecordFields } from "./answers.ts";
 import { linkTo, shownValue } from "./search.ts";
 import { readItem, resolveAnswers } from "./catalog_item.ts";
@@ -145,7 +145,7 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered, per
   const { tableApi, access, instance } = parts;
   const sysId = made.request_id ?? made.sys_id ?? "";
   const table = /^[a-z][a-z0-9_]{1,79}$/.test(made.table ?? "") ? made.table ?? "sc_request" : "sc_request";
-  const isId = /^[0-9a-f]{32}$/.test(sysId);
+  const isId = isSysId(sysId);
   const whole = {
     ...planned,
     made: { number: numberOf(made) || sysId, link: isId ? linkTo(instance.origin, table, sysId) : "" },

@@ -3,8 +3,8 @@ import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { type DeskParts, type Person, readOn } from "./table_api.ts";
 import type { RecordFields, RelatedRecords, ShownRecord } from "./answers.ts";
-import { type Answer, invalidInput } from "./failure.ts";
-import { displayValue, isStoredSysId, oneLine, storedValue } from "./field_values.ts";
+import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
+import { displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
 import { toShownRecord } from "./search.ts";
 import { askJson } from "./calls.ts";
@@ -32,10 +32,10 @@ async function readOnCall(
   const request = { path: "/api/now/on_call_rota/whoisoncall", query: { group_ids: sysId } };
   const parsed = await askJson(callAs, person, request, onShift);
   if (!parsed.ok) {
-    return ["not_found", "rejected", "forbidden"].includes(parsed.error.reason) ? success(null) : parsed;
+    return isKeptBack(parsed.error) ? success(null) : parsed;
   }
   const order = parsed.value.toSorted((a, b) => (a.order ?? maxPeople) - (b.order ?? maxPeople));
-  const ids = [...new Set(order.map(({ userId }) => userId ?? ""))].filter((id) => /^[0-9a-f]{32}$/.test(id));
+  const ids = [...new Set(order.map(({ userId }) => userId ?? ""))].filter(isSysId);
   const note = "by ServiceNow's schedule at this moment, the first to call first";
   if (ids.length === 0) return success({ kind: "on_call", records: [], isCut: false, note });
   const names = ["name", "phone", "mobile_phone", "email"];
@@ -74,7 +74,7 @@ async function readHistory(
     const query = `${of}=${sysId}^ORDERBYDESC${at}`;
     const request = { query, fields: [of, at, by, ...texts], limit: maxChanges };
     const found = await parts.tableApi.rows(history, request, person);
-    if (!found.ok && !["forbidden", "rejected", "not_found"].includes(found.error.reason)) return found;
+    if (!found.ok && !isKeptBack(found.error)) return found;
     const changes = (found.ok ? found.value.rows : []).filter((row) =>
       // an instance ignores unknown conditions
       storedValue(row, of) === sysId && storedValue(row, texts[0]) in record &&
@@ -289,7 +289,7 @@ export async function readRelated(
     const reading = { wanted: maxRelated, maxRequests };
     const rows = await readOn(tableApi, table, { query: narrowed, fields }, reading, person);
     if (!rows.ok) {
-      if (rows.error.reason !== "forbidden" && rows.error.reason !== "rejected") return rows;
+      if (!isKeptBack(rows.error)) return rows;
       notes.add(`ServiceNow keeps ${table} from this user`);
       continue;
     }

@@ -1,8 +1,9 @@
 /** Conditions in people's words become terms of an encoded query. What cannot be resolved is an error, never "none". */
+import { truthOf } from "./field_values.ts";
 import { success } from "../lib/result.ts";
 import { knownTable, tableNameOf } from "./tables.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type Answer, invalidInput, type Outcome } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import {
   choicesOfColumn,
   type ColumnChoices,
@@ -170,7 +171,7 @@ async function choiceTerm(
   const values = await alternatives(value, async (part) => {
     const matching = valuesOfChoice(part, choices);
     if (matching.length > 0) return success(matching);
-    if (isWhole) return invalidInput(`${path} cannot be "${part.slice(0, 80)}"; its values: ${listChoices(choices)}`);
+    if (isWhole) return invalidInput(`${path} cannot be "${excerpt(part)}"; its values: ${listChoices(choices)}`);
     if (/[|,]|\bor\b/i.test(part)) return invalidInput(`${path}: give one value, or several separated by |`);
     const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices }, person);
     if (seen === null) return invalidInput(notAmongKnown(path, part, choices));
@@ -241,7 +242,7 @@ async function dateTerm(
   if (dates === null) {
     return invalidInput(
       `${path}: "${
-        value.slice(0, 80)
+        excerpt(value)
       }" is no date; write 2026-03-01, 2026-03-01 08:00 (UTC), today, last week or last 7 days`,
     );
   }
@@ -272,7 +273,7 @@ async function dateTerm(
 function classTerm({ access }: DeskParts, path: string, { operator, value }: Comparison): Term {
   const classes = value.split(/[|,]/).map(tableNameOf);
   const closed = classes.find((name) => !access.mayRead(name));
-  if (closed !== undefined) return invalidInput(`${path}: the table ${closed.slice(0, 80)} cannot be read here`);
+  if (closed !== undefined) return invalidInput(`${path}: the table ${excerpt(closed)} cannot be read here`);
   return termsOf(path, operator, classes, classes);
 }
 
@@ -324,8 +325,8 @@ function textTerm(path: string, { operator, value, listed }: Comparison): Term {
 }
 
 function booleanTerm(path: string, operator: Operator, value: string): Term {
-  const isTrue = /^(true|yes|y|1|on)$/i.test(value);
-  if (!isTrue && !/^(false|no|n|0|off)$/i.test(value)) return invalidInput(`${path} is true or false`);
+  const isTrue = truthOf(value);
+  if (isTrue === null) return invalidInput(`${path} is true or false`);
   if (operator !== "=" && operator !== "!=") return invalidInput(`${path} is true or false: use =`);
   const wanted = String(isTrue === (operator === "="));
   return success({ term: `${path}=${wanted}`, words: `${path} is ${wanted}` });

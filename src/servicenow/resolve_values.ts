@@ -4,7 +4,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { maxTextCharacters, type RecordFields } from "./answers.ts";
 import { isPlatformField } from "./table_access.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { type Answer, invalidInput, type Outcome } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 import {
   choicesOfColumn,
@@ -17,8 +17,8 @@ import {
 } from "./choices.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import { resolveList, resolveReference } from "./find_record.ts";
-import { datesOf } from "./dates.ts";
-import { displayValue, storedValue } from "./field_values.ts";
+import { dateValue } from "./dates.ts";
+import { displayValue, storedValue, truthOf } from "./field_values.ts";
 
 // Values as callers write them: `name=value`, one a line, or a JSON object where a value has lines of its own.
 
@@ -45,11 +45,9 @@ export function parseValueLines(text: string, parameter: string): Result<readonl
   if (values.value.length > maxValues) return failure(`${parameter} takes at most ${maxValues} values`);
   const names = values.value.map(([name]) => name.trim().toLowerCase());
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return failure(`${parameter} gives ${twice.slice(0, 80)} twice`);
+  if (twice !== undefined) return failure(`${parameter} gives ${excerpt(twice)} twice`);
   const long = values.value.find(([, value]) => value.length > maxTextCharacters);
-  return long === undefined
-    ? values
-    : failure(`${long[0].slice(0, 80)} must have at most ${maxTextCharacters} characters`);
+  return long === undefined ? values : failure(`${excerpt(long[0])} must have at most ${maxTextCharacters} characters`);
 }
 
 function fromJson(text: string, parameter: string): Result<readonly GivenValue[], string> {
@@ -58,7 +56,7 @@ function fromJson(text: string, parameter: string): Result<readonly GivenValue[]
   const values: GivenValue[] = [];
   for (const [name, value] of Object.entries(parsed)) {
     if (value !== null && !["string", "number", "boolean"].includes(typeof value)) {
-      return failure(`${parameter}: ${name.slice(0, 80)} must be a text, a number, true or false`);
+      return failure(`${parameter}: ${excerpt(name)} must be a text, a number, true or false`);
     }
     values.push([name, value === null ? "" : String(value)]);
   }
@@ -72,7 +70,7 @@ function fromLines(text: string, parameter: string): Result<readonly GivenValue[
     const [, name, value = ""] = /^\s*([^=\n]{1,200}?)\s*=\s?([^]*)$/.exec(line) ?? [];
     if (name === undefined) {
       return failure(
-        `${parameter}: "${line.trim().slice(0, 80).toWellFormed()}" is not name=value; give a text of several lines ` +
+        `${parameter}: "${excerpt(line)}" is not name=value; give a text of several lines ` +
           'as JSON: {"description": "first\\nsecond"}',
       );
     }
@@ -154,9 +152,10 @@ async function resolveValue(
     return one.ok ? success({ stored: one.value.sysId, shown: one.value.name }) : one;
   }
   if (type === "boolean") {
-    if (!/^(true|yes|y|1|on|false|no|n|0|off)$/i.test(value)) return invalidInput(`${name} is true or false`);
-    const stored = String(/^(true|yes|y|1|on)$/i.test(value));
-    return success({ stored, shown: stored });
+    const isTrue = truthOf(value);
+    return isTrue === null
+      ? invalidInput(`${name} is true or false`)
+      : success({ stored: String(isTrue), shown: String(isTrue) });
   }
   if (column.choice !== "none") {
     const known = await choicesOfColumn(parts, columns, column, person);
@@ -170,10 +169,7 @@ async function resolveValue(
     if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices }, person);
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
-    const dates = await datesOf(parts, value, person);
-    if (dates === null) return invalidInput(`${name}: write a date such as 2026-03-01, or 2026-03-01 08:00 in UTC`);
-    const stored = type === "glide_date" ? dates.firstDay : dates.from;
-    return success({ stored, shown: type === "glide_date" ? stored : `${stored} UTC` });
+    return await dateValue(parts, { name, value, isDay: type === "glide_date" }, person);
   }
   if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {
     return invalidInput(`${name} must be a number`);
@@ -243,7 +239,7 @@ function choiceValue(name: string, value: string, choices: Choices): Value {
   const listed = listChoices(choices);
   return invalidInput(
     stored === undefined
-      ? `${name} cannot be "${value.slice(0, 80).toWellFormed()}"; its values: ${listed}`
-      : `${name} "${value.slice(0, 80).toWellFormed()}" means several values; give one of: ${listed}`,
+      ? `${name} cannot be "${excerpt(value)}"; its values: ${listed}`
+      : `${name} "${excerpt(value)}" means several values; give one of: ${listed}`,
   );
 }

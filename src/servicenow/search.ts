@@ -3,7 +3,7 @@ import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
 import { type DeskParts, type Person, type ReadingPlace, readOn } from "./table_api.ts";
-import { type Answer, invalidInput, type Outcome, type ServicenowFailure } from "./failure.ts";
+import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome, type ServicenowFailure } from "./failure.ts";
 import { maxSearchResults, type RecordFields, type ShownRecord } from "./answers.ts";
 import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
 import { columnsOf, type TableColumns } from "./columns.ts";
@@ -129,7 +129,7 @@ function parseWords(text: string): Outcome<readonly string[]> {
   const operator = words.find((word) => /^(OR|NOT)$|^-\p{L}/u.test(word));
   if (operator !== undefined) {
     return invalidInput(
-      `words have all to occur: "${operator.slice(0, 80).toWellFormed()}" would be looked for itself. ` +
+      `words have all to occur: "${excerpt(operator)}" would be looked for itself. ` +
         "Use where: short_description contains a or b; short_description does not contain c",
     );
   }
@@ -354,7 +354,7 @@ export async function searchRecords(parts: DeskParts, asked: RecordSearch, perso
     const articles = await searchArticles(parts, asked, person);
     if (articles.ok) return articles;
     // Where the Knowledge API is missing or closed, the Table API may answer.
-    if (!["not_found", "rejected", "forbidden"].includes(articles.error.reason)) return articles;
+    if (!isKeptBack(articles.error)) return articles;
   }
   const names = await chosenFields(parts, table, search.fields, person);
   if (!names.ok) return names;

@@ -8,7 +8,7 @@ import { choicesFor, choicesOf, distinctChoices, usualChoices } from "./choices.
 import { storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
 import type { DeskParts, Person } from "./table_api.ts";
-import { knownTable } from "./tables.ts";
+import { knownTable, namedLines } from "./tables.ts";
 
 /** States in which the base system takes work as done, and keeps it active until it is closed. */
 const resolved: Readonly<Record<string, string>> = { incident: "6", problem: "106" };
@@ -119,8 +119,7 @@ export async function movesOf(
       moves: told.map(([from, rows]) => inWords(table, from, rows.map((row) => storedValue(row, "ending_state")))),
     };
   }
-  const usual = moves.trim().split("\n").flatMap((line) => {
-    const [kind = "", all = ""] = line.trim().split(": ");
+  const usual = namedLines(moves).flatMap(([kind, all]) => {
     const [owner, type] = kind.split(" ");
     if (owner !== table || (at !== null && type !== undefined && type !== at.type)) return [];
     return all.split("; ").map((move) => move.split(">")).filter(([from = ""]) =>

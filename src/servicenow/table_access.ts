@@ -2,7 +2,7 @@
 import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
 import { success } from "../lib/result.ts";
-import { invalidInput, type Outcome } from "./failure.ts";
+import { excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { isRefusedTable, knownTable, lookupTables, tableNameOf } from "./tables.ts";
 
 /** Tables whose rows belong to tables that extend them: only rows of allowed ones are read through them. */
@@ -33,7 +33,7 @@ export function createTableAccess(listed: readonly string[]) {
     const table = tableNameOf(text);
     if (may(table)) return success(table);
     const nearest = closestWord(table, [...named, ...lookupTables].filter(may).filter(maySuggestPlace));
-    const shown = text.slice(0, 80).toWellFormed();
+    const shown = excerpt(text);
     const remedy = nearest !== null
       ? `did you mean ${nearest}?`
       : `tables here: ${

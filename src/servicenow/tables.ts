@@ -20,6 +20,14 @@ interface KnownTable {
   readonly nameSeparator?: string;
 }
 
+/** Lines of `name: value`, as the lists of this part are written. */
+export function namedLines(text: string): readonly (readonly [name: string, value: string])[] {
+  return text.trim().split("\n").map((line) => {
+    const [name = "", value = ""] = line.trim().split(": ");
+    return [name, value];
+  });
+}
+
 const taskText = ["number", "short_description", "description"];
 const work = ["state", "assignment_group", "assigned_to"];
 const ticket = { parents: ["task"], textFields: [...taskText, "cmdb_ci.name"] };
