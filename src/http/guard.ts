@@ -8,7 +8,7 @@ import { requestHost } from "../lib/network.ts";
 import type { AuthOutcome, Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import { headerOf } from "../lib/served_request.ts";
+import { headerOf } from "../lib/request_text.ts";
 import type { Clock } from "../lib/time.ts";
 
 // The spellings of this resource's URL, and which of them a request was made to. Unknown hosts are never reflected.

@@ -8,6 +8,8 @@ import {
   type BodyRefusal,
   bodyTimeoutMs,
   declaredLength,
+  headerOf,
+  keepHeaders,
   readRequestText,
   withRequestText,
 } from "../lib/request_text.ts";
@@ -26,7 +28,6 @@ import {
   type ScopeChallenge,
   watchEnd,
 } from "./mcp_response.ts";
-import { headerOf, keepHeaders } from "../lib/served_request.ts";
 import { type AuthOutcome, callerKey, type Principal, shareKey } from "../lib/principal.ts";
 import {
   clientIdentity,
@@ -51,136 +52,6 @@ import type { Result } from "../lib/result.ts";
 import { unavailability } from "../lib/system_fault.ts";
 import { runInTurn } from "../lib/turns.ts";
 import { addressKey } from "../lib/network.ts";
-
-// A caller's share of the memory, held for one request from its head to its answer.
-
-/** Whose body it is, and how much of it. */
-interface BodyUse {
-  readonly intake: BodyIntake;
-  readonly caller: string;
-  readonly declared: number | null;
-  readonly bounds: BodyBounds;
-}
-
-/** What `readRequestText` is given, and released when the request is answered. A class, since closures cost each call. */
-class BodyHold implements BodyOptions {
-  readonly declared: number | null;
-  readonly #intake: BodyIntake;
-  readonly #caller: string;
-  #bytes: number;
-
-  constructor({ intake, caller, declared }: BodyUse, bytes: number) {
-    this.declared = declared;
-    this.#intake = intake;
-    this.#caller = caller;
-    this.#bytes = bytes;
-  }
-
-  admitMore(bytes: number): boolean {
-    if (!this.#intake.take(this.#caller, bytes)) return false;
-    this.#bytes += bytes;
-    return true;
-  }
-
-  release(): void {
-    this.#intake.release(this.#caller, this.#bytes);
-  }
-}
-
-/** Takes the share, or gives the refusal. */
-function holdBody(use: BodyUse): BodyHold | Response {
-  const bytes = requestBytes + Math.min(use.declared ?? 0, use.bounds.maxBytes);
-  switch (use.intake.admit(use.caller, bytes)) {
-    case "admitted":
-      return new BodyHold(use, bytes);
-    case "stopping":
-      return refuseStopping();
-    case "over_share":
-      return refuseLoad("Too many requests of yours are in flight");
-  }
-}
-
-/** The answer to a body that our own stop keeps from arriving. */
-function refuseStopping(): Response {
-  return refuseLoad("The server is stopping");
-}
-
-// What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call.
-
-class PublicHttpExchange implements PublicExchange {
-  readonly hasHeaders = true;
-  readonly requestId: string;
-  readonly profile: Profile;
-  protected readonly request: Request;
-
-  constructor(request: Request, requestId: string, profile: Profile) {
-    this.request = request;
-    this.requestId = requestId;
-    this.profile = profile;
-  }
-
-  header(name: string): string | null {
-    return headerOf(this.request, name);
-  }
-}
-
-class HttpExchange extends PublicHttpExchange implements Exchange {
-  readonly canComeBack = true;
-  readonly principal: Principal;
-
-  constructor(request: Request, requestId: string, profile: Profile, principal: Principal) {
-    super(request, requestId, profile);
-    this.principal = principal;
-  }
-
-  get acceptsStream(): boolean {
-    return acceptsEventStream(headerOf(this.request, "accept"));
-  }
-
-  get disconnected(): AbortSignal {
-    return this.request.signal;
-  }
-}
-
-// * Which callers may open without a token. ServiceNow tests its connection so, while other clients start to sign in only
-// when `initialize` is answered 401: a handshake public to all would leave them stuck.
-
-interface PublicHandshakeOptions {
-  /** `auto`: to callers that read JSON alone, whose name matches, or on this machine; `always`; `never`. */
-  readonly publicInitialize: "auto" | "always" | "never";
-  /** Whether clients know the server by a loopback address. */
-  readonly isOnLoopback: boolean;
-}
-
-// claude.ai accepts anything, and takes a public handshake for a server that needs no sign-in.
-const misreadsPublicHandshake = /^anthropic(\/|$)/i;
-
-/** Whether this parsed body is the part of the handshake that its sender may have without a token. */
-function isPublicHandshake(options: PublicHandshakeOptions, body: unknown, accept: string | null): boolean {
-  const kind = kindOfMessage(body);
-  if (kind !== "request" && kind !== "notification") return false;
-  const { method, params } = body as RpcCall;
-  const isOpening = kind === "request" && method === "initialize";
-  if (!isOpening && !(kind === "notification" && method === "notifications/initialized")) return false;
-  switch (options.publicInitialize) {
-    case "never":
-      return false;
-    case "always":
-      return true;
-    case "auto":
-      return !isOpening || mayOpen(options, clientIdentity(params).name ?? "", accept);
-  }
-}
-
-function mayOpen(
-  { isOnLoopback }: PublicHandshakeOptions,
-  name: string,
-  accept: string | null,
-): boolean {
-  if (serviceNowName.test(name)) return true;
-  if (misreadsPublicHandshake.test(name) || acceptsEventStream(accept)) return false;
-  return acceptsJsonAlone(accept) || (isOnLoopback && acceptsAnything(accept));
-}
 
 interface Outsiders {
   /** Without a good token; the reason says why one was refused. */
@@ -423,4 +294,132 @@ function isJson(contentType: string | null): boolean {
 /** Whether the request is in a session, or of the revision whose requests say themselves whose they are. */
 function isApart(request: Request): boolean {
   return headerOf(request, "mcp-session-id") !== null || headerOf(request, "mcp-protocol-version") === modernVersion;
+}
+
+/** Whose body it is, and how much of it. */
+interface BodyUse {
+  readonly intake: BodyIntake;
+  readonly caller: string;
+  readonly declared: number | null;
+  readonly bounds: BodyBounds;
+}
+
+/** What `readRequestText` is given, and released when the request is answered. A class, since closures cost each call. */
+class BodyHold implements BodyOptions {
+  readonly declared: number | null;
+  readonly #intake: BodyIntake;
+  readonly #caller: string;
+  #bytes: number;
+
+  constructor({ intake, caller, declared }: BodyUse, bytes: number) {
+    this.declared = declared;
+    this.#intake = intake;
+    this.#caller = caller;
+    this.#bytes = bytes;
+  }
+
+  admitMore(bytes: number): boolean {
+    if (!this.#intake.take(this.#caller, bytes)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  release(): void {
+    this.#intake.release(this.#caller, this.#bytes);
+  }
+}
+
+/** Takes the share, or gives the refusal. */
+function holdBody(use: BodyUse): BodyHold | Response {
+  const bytes = requestBytes + Math.min(use.declared ?? 0, use.bounds.maxBytes);
+  switch (use.intake.admit(use.caller, bytes)) {
+    case "admitted":
+      return new BodyHold(use, bytes);
+    case "stopping":
+      return refuseStopping();
+    case "over_share":
+      return refuseLoad("Too many requests of yours are in flight");
+  }
+}
+
+/** The answer to a body that our own stop keeps from arriving. */
+function refuseStopping(): Response {
+  return refuseLoad("The server is stopping");
+}
+
+// What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call.
+
+class PublicHttpExchange implements PublicExchange {
+  readonly hasHeaders = true;
+  readonly requestId: string;
+  readonly profile: Profile;
+  protected readonly request: Request;
+
+  constructor(request: Request, requestId: string, profile: Profile) {
+    this.request = request;
+    this.requestId = requestId;
+    this.profile = profile;
+  }
+
+  header(name: string): string | null {
+    return headerOf(this.request, name);
+  }
+}
+
+class HttpExchange extends PublicHttpExchange implements Exchange {
+  readonly canComeBack = true;
+  readonly principal: Principal;
+
+  constructor(request: Request, requestId: string, profile: Profile, principal: Principal) {
+    super(request, requestId, profile);
+    this.principal = principal;
+  }
+
+  get acceptsStream(): boolean {
+    return acceptsEventStream(headerOf(this.request, "accept"));
+  }
+
+  get disconnected(): AbortSignal {
+    return this.request.signal;
+  }
+}
+
+// * Which callers may open without a token. ServiceNow tests its connection so, while other clients start to sign in only
+// when `initialize` is answered 401: a handshake public to all would leave them stuck.
+
+interface PublicHandshakeOptions {
+  /** `auto`: to callers that read JSON alone, whose name matches, or on this machine; `always`; `never`. */
+  readonly publicInitialize: "auto" | "always" | "never";
+  /** Whether clients know the server by a loopback address. */
+  readonly isOnLoopback: boolean;
+}
+
+// claude.ai accepts anything, and takes a public handshake for a server that needs no sign-in.
+const misreadsPublicHandshake = /^anthropic(\/|$)/i;
+
+/** Whether this parsed body is the part of the handshake that its sender may have without a token. */
+function isPublicHandshake(options: PublicHandshakeOptions, body: unknown, accept: string | null): boolean {
+  const kind = kindOfMessage(body);
+  if (kind !== "request" && kind !== "notification") return false;
+  const { method, params } = body as RpcCall;
+  const isOpening = kind === "request" && method === "initialize";
+  if (!isOpening && !(kind === "notification" && method === "notifications/initialized")) return false;
+  switch (options.publicInitialize) {
+    case "never":
+      return false;
+    case "always":
+      return true;
+    case "auto":
+      return !isOpening || mayOpen(options, clientIdentity(params).name ?? "", accept);
+  }
+}
+
+function mayOpen(
+  { isOnLoopback }: PublicHandshakeOptions,
+  name: string,
+  accept: string | null,
+): boolean {
+  if (serviceNowName.test(name)) return true;
+  if (misreadsPublicHandshake.test(name) || acceptsEventStream(accept)) return false;
+  return acceptsJsonAlone(accept) || (isOnLoopback && acceptsAnything(accept));
 }

@@ -1,7 +1,6 @@
 /** How answers and refusals of `/mcp` go out over HTTP. */
 import { errorText, type Frame, type FrameReader, type McpAnswer, refusalCode, rpcErrorCode } from "../mcp/mod.ts";
-import type { BodyBounds, BodyRefusal } from "../lib/request_text.ts";
-import { headerOf } from "../lib/served_request.ts";
+import { type BodyBounds, type BodyRefusal, headerOf } from "../lib/request_text.ts";
 import { intakeRetrySeconds } from "./rate_limit.ts";
 
 // A stream of messages as Server-Sent Events (WHATWG HTML §9.2).

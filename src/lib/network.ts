@@ -1,5 +1,5 @@
 /** IP addresses and networks as data that a configuration can hold. */
-import { headerOf } from "./served_request.ts";
+import { headerOf } from "./request_text.ts";
 
 /** An address or a network: which family, its number, and how many of its first bits count. */
 export interface IpNetwork {

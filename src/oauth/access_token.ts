@@ -144,66 +144,6 @@ export function createAccessTokens(options: {
   };
 }
 
-// Verifies bearer tokens for the resource server: whom each acts for, and whether it is still valid.
-
-// Reports a token's revocation to streams, which outlive the request that showed the token.
-
-/** Calls `onRevoked` once when the principal's token is revoked, or its grant or user ends; not at its expiry. */
-type TokenWatch = (principal: Principal, onRevoked: () => void) => () => void;
-
-/** The watchers of one token. */
-interface Group {
-  readonly ends: Set<() => void>;
-  readonly stop: () => void;
-}
-
-/** Checks once for all watchers of a token. */
-function createTokenWatch(
-  { storage, isLive, log, timers }: {
-    readonly storage: Storage;
-    readonly isLive: (principal: Principal) => Promise<boolean>;
-    readonly log: Log;
-    readonly timers?: Timers | undefined;
-  },
-): TokenWatch {
-  const groups = new Map<string, Group>();
-
-  const begin = (name: string, principal: Principal): Group => {
-    const ends = new Set<() => void>();
-    const watch = watchEntries(storage, recordsOf(principal), async () => {
-      if (await isLive(principal)) return;
-      for (const end of [...ends]) if (ends.delete(end)) end();
-      leave(name);
-    }, { log, timers });
-    watch.look(); // it may have ended since the request's token was verified
-    return { ends, stop: watch.stop };
-  };
-  const leave = (name: string): void => {
-    const group = groups.get(name);
-    if (group === undefined || group.ends.size > 0) return;
-    groups.delete(name);
-    group.stop();
-  };
-
-  return (principal, onRevoked) => {
-    const name = `${principal.clientId} ${principal.tokenId}`;
-    const group = groups.get(name) ?? begin(name, principal);
-    groups.set(name, group);
-    const end = (): void => onRevoked();
-    group.ends.add(end);
-    return () => {
-      if (group.ends.delete(end)) leave(name);
-    };
-  };
-}
-
-/** The records that decide whether the token is alive; see `isLive` in verifier.ts. */
-function recordsOf({ clientId, grantId, tokenId, keyId, subject }: Principal): readonly StorageKey[] {
-  if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
-  const signedBy = keyId === null ? [] : [signingKeys.key(keyId)];
-  return [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject), ...signedBy];
-}
-
 /** Why a bearer token is refused. */
 type TokenProblem =
   | AccessTokenProblem
@@ -300,4 +240,60 @@ export function createVerifier(
     /** Moves whenever anything was stored: `isLive` needs asking again only then. */
     changeCount: () => storage.changeCount(),
   };
+}
+
+/** Calls `onRevoked` once when the principal's token is revoked, or its grant or user ends; not at its expiry. */
+type TokenWatch = (principal: Principal, onRevoked: () => void) => () => void;
+
+/** The watchers of one token. */
+interface Group {
+  readonly ends: Set<() => void>;
+  readonly stop: () => void;
+}
+
+/** Checks once for all watchers of a token. */
+function createTokenWatch(
+  { storage, isLive, log, timers }: {
+    readonly storage: Storage;
+    readonly isLive: (principal: Principal) => Promise<boolean>;
+    readonly log: Log;
+    readonly timers?: Timers | undefined;
+  },
+): TokenWatch {
+  const groups = new Map<string, Group>();
+
+  const begin = (name: string, principal: Principal): Group => {
+    const ends = new Set<() => void>();
+    const watch = watchEntries(storage, recordsOf(principal), async () => {
+      if (await isLive(principal)) return;
+      for (const end of [...ends]) if (ends.delete(end)) end();
+      leave(name);
+    }, { log, timers });
+    watch.look(); // it may have ended since the request's token was verified
+    return { ends, stop: watch.stop };
+  };
+  const leave = (name: string): void => {
+    const group = groups.get(name);
+    if (group === undefined || group.ends.size > 0) return;
+    groups.delete(name);
+    group.stop();
+  };
+
+  return (principal, onRevoked) => {
+    const name = `${principal.clientId} ${principal.tokenId}`;
+    const group = groups.get(name) ?? begin(name, principal);
+    groups.set(name, group);
+    const end = (): void => onRevoked();
+    group.ends.add(end);
+    return () => {
+      if (group.ends.delete(end)) leave(name);
+    };
+  };
+}
+
+/** The records that decide whether the token is alive; see `isLive` in verifier.ts. */
+function recordsOf({ clientId, grantId, tokenId, keyId, subject }: Principal): readonly StorageKey[] {
+  if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
+  const signedBy = keyId === null ? [] : [signingKeys.key(keyId)];
+  return [grants.key(grantId), revokedTokens.key(tokenId), users.key(subject), ...signedBy];
 }

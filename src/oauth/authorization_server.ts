@@ -11,33 +11,6 @@ import type { Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
 import { createSigningKeys } from "./signing_keys.ts";
 
-// The one-time link to `/setup`, with which the first person becomes the owner.
-
-const setUpLinkLifetimeMs = 600_000;
-
-type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock"> & {
-  readonly users: UserDirectory;
-};
-
-/**
- * Makes the one-time link; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
- * link that is still good is given again, for installations of several instances.
- */
-async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
-  const { issuer, storage, secrets, clock } = options;
-  for (;;) {
-    if (await options.users.hasOwner()) return null;
-    const found = await setUpCodes.read(storage, "current");
-    const seed = isShared && found !== null ? found.value.seed : randomId();
-    const code = secrets.authenticate("set-up-link", seed);
-    const issued = await storage.commit({
-      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
-      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
-    });
-    if (issued) return `${issuer}/setup?code=${code}`;
-  }
-}
-
 /** A route, and its rate limit by address. */
 export interface AuthorizationRoute extends Route {
   readonly limit: "none" | "attempts" | "registrations";
@@ -124,3 +97,28 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
 const publicDocument = { kind: "shared", limit: "none" } as const;
 const forClients = { kind: "shared", limit: "attempts" } as const;
 const forUsers = { kind: "page", limit: "attempts" } as const;
+
+const setUpLinkLifetimeMs = 600_000;
+
+type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock"> & {
+  readonly users: UserDirectory;
+};
+
+/**
+ * Makes the one-time link to `/setup`, with which the first person becomes the owner; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
+ * link that is still good is given again, for installations of several instances.
+ */
+async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
+  const { issuer, storage, secrets, clock } = options;
+  for (;;) {
+    if (await options.users.hasOwner()) return null;
+    const found = await setUpCodes.read(storage, "current");
+    const seed = isShared && found !== null ? found.value.seed : randomId();
+    const code = secrets.authenticate("set-up-link", seed);
+    const issued = await storage.commit({
+      checks: [found === null ? { key: setUpCodes.key("current"), version: null } : unchanged(found)],
+      puts: [setUpCodes.put("current", { codeHash: hashSecret(code), seed }, clock() + setUpLinkLifetimeMs)],
+    });
+    if (issued) return `${issuer}/setup?code=${code}`;
+  }
+}

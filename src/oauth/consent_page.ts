@@ -4,7 +4,7 @@ import type { Lifetimes } from "./context.ts";
 import { type InteractionOptions, pathsOf, proofOf, type Waiting } from "./interaction.ts";
 import type { Client } from "./records.ts";
 import { nativeApplicationOf } from "./redirect_uri.ts";
-import { refreshIdleLifetimeSeconds } from "./refresh_token.ts";
+import { refreshIdleLifetimeSeconds } from "./token.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
 import { type Html, html, pageResponse } from "../lib/page.ts";
 import { scopeCatalogue, type ScopeDefinition, usesServicenow } from "../lib/scopes.ts";

@@ -9,12 +9,15 @@ import type { ServicenowUse } from "./servicenow_port.ts";
 /** What the operator's commands need. */
 export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
 
+/** A grant's refresh tokens end this long after its approval, however often they rotate. */
+export const refreshTokenLifetimeSeconds = 2_592_000;
+
 /** How long tokens live. */
 export interface Lifetimes {
   readonly accessTokenLifetimeSeconds: number;
   /** A grant's refresh tokens end this long after its approval, however often they rotate. */
   readonly refreshTokenLifetimeSeconds: number;
-  /** For tests; otherwise the constant in token/refresh_token.ts. */
+  /** For tests; otherwise the constant in token.ts. */
   readonly refreshGraceSeconds?: number;
 }
 

@@ -10,13 +10,12 @@ import {
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import { authorizationCodes, clients, grants, signInLinks } from "./records.ts";
-import { judgeRefreshToken, parseRefreshToken } from "./refresh_token.ts";
+import { createTokenEndpoint, grantTypeNames, judgeRefreshToken, parseRefreshToken } from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { wrongMethod } from "./refusal.ts";
 import { createResourceCheck, usualScopes } from "./scope.ts";
 import type { SigningKeys } from "./signing_keys.ts";
-import { createTokenEndpoint, grantTypeNames } from "./token.ts";
 import { createAdministration, createVisits } from "./for_console.ts";
 import { createAuthorizeEndpoint } from "./authorize.ts";
 import type { ClientDirectory } from "./client_directory.ts";
@@ -30,121 +29,6 @@ import { createPasswordThrottle, createSignInEndpoint } from "./sign_in.ts";
 import { createRegisterEndpoint } from "./register.ts";
 import { createServicenowCallback, createServicenowLinkEndpoint, signInAtInstance } from "./servicenow_sign_in.ts";
 import type { UserDirectory } from "./manage_users.ts";
-
-// * Identifies a request by a valid credential, for rate limits: many users may share one address, behind a proxy or at
-// one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
-// fetch, and no credential is consumed.
-
-interface CredentialOptions extends AuthorizationServerOptions {
-  readonly browsers: Browsers;
-  readonly accessTokens: AccessTokens;
-}
-
-/** A key for the holder of the credential in a request; `null` where there is none that holds. Its body stays readable. */
-function createCredentialKey(options: CredentialOptions): (request: Request) => Promise<string | null> {
-  const { storage, clock, browsers, limits } = options;
-  return async (request) => {
-    const browser = browsers.identify(request);
-    if (await browsers.isKnownToAnyone(browser)) return `browser ${browser.hash}`;
-    const link = hashSecret(new URL(request.url).searchParams.get("link") ?? "");
-    if (await signInLinks.read(storage, link) !== null) return `link ${link}`;
-    if (request.method !== "POST") return null;
-    const parameters = await readParameters(request.clone(), limits);
-    if (!parameters.ok) return null;
-    const grantId = await grantIdOf(options, parameters.value);
-    if (grantId !== null) return `grant ${grantId}`;
-    const credentials = readCredentials(request, parameters.value);
-    if (!credentials.ok || !("secret" in credentials.value)) return null;
-    const client = await clients.read(storage, credentials.value.clientId);
-    return client !== null && checkSecret(client.value, credentials.value, clock()).ok
-      ? `client ${client.value.id}`
-      : null;
-  };
-}
-
-/** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
-async function grantIdOf(
-  { storage, secrets, clock, lifetimes, accessTokens }: CredentialOptions,
-  parameters: Parameters,
-): Promise<string | null> {
-  const code = parameters.get("code");
-  const stored = code === undefined ? null : await authorizationCodes.read(storage, hashSecret(code));
-  if (stored !== null && stored.value.redeemedAt === null) return stored.value.grantId;
-  const token = parameters.get("refresh_token") ?? parameters.get("token");
-  if (token === undefined) return null;
-  const presented = parseRefreshToken(token);
-  if (presented === null) {
-    const verified = await accessTokens.verify(token);
-    return verified.ok ? verified.value.grantId : null;
-  }
-  const family = (await grants.read(storage, presented.grantId))?.value.refresh ?? null;
-  if (family === null) return null;
-  const { kind } = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
-  return kind === "current" || kind === "grace" ? presented.grantId : null;
-}
-
-// The authorization server's metadata (RFC 8414 §2): exactly what exists, and no more.
-
-const cacheControl = "public, max-age=300";
-
-/** Sent by MCP client libraries, which cannot hold a registration token, and not by ServiceNow, which can. */
-const mcpClientHeader = "mcp-protocol-version";
-
-function publicJson(body: unknown, vary?: string): Response {
-  return Response.json(body, { headers: { "cache-control": cacheControl, ...(vary === undefined ? {} : { vary }) } });
-}
-
-/** Builds the metadata endpoint; it serves every well-known path of the issuer alike. */
-function createMetadataEndpoint(
-  { issuer, registration, fetchDocument, scopes = usualScopes }: AuthorizationServerOptions,
-): Endpoint {
-  const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
-  const clientAuthentication = ["none", ...provingMethods];
-  const document = {
-    issuer,
-    authorization_endpoint: `${issuer}/oauth/authorize`,
-    token_endpoint: `${issuer}/oauth/token`,
-    revocation_endpoint: `${issuer}/oauth/revoke`,
-    introspection_endpoint: `${issuer}/oauth/introspect`,
-    introspection_endpoint_auth_methods_supported: provingMethods,
-    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    jwks_uri: `${issuer}/.well-known/jwks.json`,
-    scopes_supported: scopes,
-    response_types_supported: ["code"],
-    response_modes_supported: ["query"],
-    grant_types_supported: grantTypeNames,
-    token_endpoint_auth_methods_supported: clientAuthentication,
-    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    revocation_endpoint_auth_methods_supported: clientAuthentication,
-    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
-    code_challenge_methods_supported: ["S256"],
-    ...(fetchDocument === undefined ? {} : { client_id_metadata_document_supported: true }),
-    authorization_response_iss_parameter_supported: true, // RFC 9207 §3
-  };
-  const withRegistration = { ...document, registration_endpoint: `${issuer}/oauth/register` };
-  const documentFor = (request: Request): Response => {
-    switch (registration.mode) {
-      case "open":
-        return publicJson(withRegistration);
-      case "token":
-        return publicJson(request.headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
-      case "off":
-        return publicJson(document);
-    }
-  };
-  return (request) =>
-    Promise.resolve(
-      request.method === "GET" || request.method === "HEAD" ? documentFor(request) : wrongMethod("GET", "HEAD"),
-    );
-}
-
-/** Builds the JWK set endpoint (RFC 7517 §5): public keys only, with a life in caches shorter than the overlap. */
-function createJwksEndpoint(signingKeys: SigningKeys): Endpoint {
-  return async (request) =>
-    request.method === "GET" || request.method === "HEAD"
-      ? publicJson({ keys: await signingKeys.published() })
-      : wrongMethod("GET", "HEAD");
-}
 
 /** Shared with the verifier. */
 interface SharedParts extends AuthorizationServerOptions {
@@ -205,4 +89,119 @@ export function createEndpoints(options: SharedParts) {
     visits: createVisits({ ...interaction, passwords, throttle }),
     credentialKey: createCredentialKey({ ...options, browsers }),
   };
+}
+
+const cacheControl = "public, max-age=300";
+
+/** Sent by MCP client libraries, which cannot hold a registration token, and not by ServiceNow, which can. */
+const mcpClientHeader = "mcp-protocol-version";
+
+function publicJson(body: unknown, vary?: string): Response {
+  return Response.json(body, { headers: { "cache-control": cacheControl, ...(vary === undefined ? {} : { vary }) } });
+}
+
+/** The metadata (RFC 8414 §2): exactly what exists, and no more. It serves every well-known path of the issuer alike. */
+function createMetadataEndpoint(
+  { issuer, registration, fetchDocument, scopes = usualScopes }: AuthorizationServerOptions,
+): Endpoint {
+  const provingMethods = ["client_secret_basic", "client_secret_post", "private_key_jwt"];
+  const clientAuthentication = ["none", ...provingMethods];
+  const document = {
+    issuer,
+    authorization_endpoint: `${issuer}/oauth/authorize`,
+    token_endpoint: `${issuer}/oauth/token`,
+    revocation_endpoint: `${issuer}/oauth/revoke`,
+    introspection_endpoint: `${issuer}/oauth/introspect`,
+    introspection_endpoint_auth_methods_supported: provingMethods,
+    introspection_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    scopes_supported: scopes,
+    response_types_supported: ["code"],
+    response_modes_supported: ["query"],
+    grant_types_supported: grantTypeNames,
+    token_endpoint_auth_methods_supported: clientAuthentication,
+    token_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    revocation_endpoint_auth_methods_supported: clientAuthentication,
+    revocation_endpoint_auth_signing_alg_values_supported: assertionAlgorithms,
+    code_challenge_methods_supported: ["S256"],
+    ...(fetchDocument === undefined ? {} : { client_id_metadata_document_supported: true }),
+    authorization_response_iss_parameter_supported: true, // RFC 9207 §3
+  };
+  const withRegistration = { ...document, registration_endpoint: `${issuer}/oauth/register` };
+  const documentFor = (request: Request): Response => {
+    switch (registration.mode) {
+      case "open":
+        return publicJson(withRegistration);
+      case "token":
+        return publicJson(request.headers.has(mcpClientHeader) ? document : withRegistration, mcpClientHeader);
+      case "off":
+        return publicJson(document);
+    }
+  };
+  return (request) =>
+    Promise.resolve(
+      request.method === "GET" || request.method === "HEAD" ? documentFor(request) : wrongMethod("GET", "HEAD"),
+    );
+}
+
+/** Builds the JWK set endpoint (RFC 7517 §5): public keys only, with a life in caches shorter than the overlap. */
+function createJwksEndpoint(signingKeys: SigningKeys): Endpoint {
+  return async (request) =>
+    request.method === "GET" || request.method === "HEAD"
+      ? publicJson({ keys: await signingKeys.published() })
+      : wrongMethod("GET", "HEAD");
+}
+
+interface CredentialOptions extends AuthorizationServerOptions {
+  readonly browsers: Browsers;
+  readonly accessTokens: AccessTokens;
+}
+
+/**
+ * Identifies a request by a valid credential, for rate limits: many users may share one address, behind a proxy or at
+ * one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
+ * fetch, and no credential is consumed.
+ *
+ * A key for the holder of the credential in a request; `null` where there is none that holds. Its body stays readable.
+ */
+function createCredentialKey(options: CredentialOptions): (request: Request) => Promise<string | null> {
+  const { storage, clock, browsers, limits } = options;
+  return async (request) => {
+    const browser = browsers.identify(request);
+    if (await browsers.isKnownToAnyone(browser)) return `browser ${browser.hash}`;
+    const link = hashSecret(new URL(request.url).searchParams.get("link") ?? "");
+    if (await signInLinks.read(storage, link) !== null) return `link ${link}`;
+    if (request.method !== "POST") return null;
+    const parameters = await readParameters(request.clone(), limits);
+    if (!parameters.ok) return null;
+    const grantId = await grantIdOf(options, parameters.value);
+    if (grantId !== null) return `grant ${grantId}`;
+    const credentials = readCredentials(request, parameters.value);
+    if (!credentials.ok || !("secret" in credentials.value)) return null;
+    const client = await clients.read(storage, credentials.value.clientId);
+    return client !== null && checkSecret(client.value, credentials.value, clock()).ok
+      ? `client ${client.value.id}`
+      : null;
+  };
+}
+
+/** The grant of a code that can be redeemed, of a refresh token that is current, or of an access token. */
+async function grantIdOf(
+  { storage, secrets, clock, lifetimes, accessTokens }: CredentialOptions,
+  parameters: Parameters,
+): Promise<string | null> {
+  const code = parameters.get("code");
+  const stored = code === undefined ? null : await authorizationCodes.read(storage, hashSecret(code));
+  if (stored !== null && stored.value.redeemedAt === null) return stored.value.grantId;
+  const token = parameters.get("refresh_token") ?? parameters.get("token");
+  if (token === undefined) return null;
+  const presented = parseRefreshToken(token);
+  if (presented === null) {
+    const verified = await accessTokens.verify(token);
+    return verified.ok ? verified.value.grantId : null;
+  }
+  const family = (await grants.read(storage, presented.grantId))?.value.refresh ?? null;
+  if (family === null) return null;
+  const { kind } = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
+  return kind === "current" || kind === "grace" ? presented.grantId : null;
 }

@@ -155,8 +155,6 @@ export function createVisits(options: VisitOptions) {
   };
 }
 
-// People and their connections, as the console shows and changes them.
-
 /** Who does something, from where. */
 interface Doer {
   readonly userId: string;
@@ -169,6 +167,7 @@ export type UserChange = "disable" | "enable" | "promote" | "demote";
 
 export type Administration = ReturnType<typeof createAdministration>;
 
+/** People and their connections, as the console shows and changes them. */
 export function createAdministration(
   options: AdministrationOptions & {
     readonly issuer: string;

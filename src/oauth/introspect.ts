@@ -4,7 +4,7 @@ import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { type Client, grants, revokedTokens, revokeGrant } from "./records.ts";
-import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./refresh_token.ts";
+import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./token.ts";
 import { jsonResponse, noStore, refuseLogged, wrongMethod } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";

@@ -5,7 +5,7 @@ export {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "./authorization_server.ts";
-export type { Lifetimes, Limits, Registration } from "./context.ts";
+export { type Lifetimes, type Limits, refreshTokenLifetimeSeconds, type Registration } from "./context.ts";
 export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
 export { operatorClientId } from "./operator_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";
@@ -18,7 +18,6 @@ export {
   linkProblem,
   type VisitRefusal,
 } from "./servicenow_port.ts";
-export { refreshTokenLifetimeSeconds } from "./refresh_token.ts";
 export { resealSigningKeys } from "./signing_keys.ts";
 export type { Verifier } from "./access_token.ts";
 export type { Visitor, Visits } from "./for_console.ts";

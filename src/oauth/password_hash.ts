@@ -5,88 +5,87 @@
 import { equalInConstantTime, randomBytes } from "../lib/secrets.ts";
 import { nodeCrypto } from "../lib/program.ts";
 
+/** Passphrases are at least this many characters long. */
+export const minPassphraseCharacters = 12;
+const maxPassphraseBytes = 1_024;
+/** Each takes 46 MiB, or 128 MiB where there is no Argon2id. */
+const maxConcurrentHashes = 2;
+const maxWaitingHashes = 16;
+
+/** Why a passphrase cannot be used, in words for the user, or `null`. */
+export function passphraseProblem(passphrase: string): string | null {
+  if ([...passphrase].length < minPassphraseCharacters) {
+    return `Use at least ${minPassphraseCharacters} characters: several words are easy to remember.`;
+  }
+  if (Buffer.byteLength(passphrase) > maxPassphraseBytes) return `Use at most ${maxPassphraseBytes} bytes.`;
+  return isCommonPassphrase(passphrase)
+    ? "This is among the passphrases that attackers try first. Use several words that do not belong together."
+    : null;
+}
+
+/** Hashes a passphrase into a PHC string. Check {@link passphraseProblem} first. */
+export async function hashPassword(passphrase: string, algorithm?: "scrypt"): Promise<string> {
+  const { hash } = algorithm !== "scrypt" && await hasArgon2id() ? argon2id : scrypt;
+  return await hash(toSecret(passphrase));
+}
+
+/** Whether the passphrase has this hash; `false` too where {@link canVerify} is. */
+export async function verifyPassword(passphrase: string, phc: string): Promise<boolean> {
+  const parsed = argon2id.parse(phc) ?? scrypt.parse(phc);
+  if (parsed === null || Buffer.byteLength(passphrase) > maxPassphraseBytes || !await canVerify(phc)) return false;
+  return equalInConstantTime(await parsed.again(toSecret(passphrase)), parsed.hash);
+}
+
+/** Whether this runtime can check a hash at all: a hash made elsewhere may need Argon2id. */
+export async function canVerify(phc: string): Promise<boolean> {
+  return argon2id.parse(phc) === null || await hasArgon2id();
+}
+
+/** Whether the passphrase ought to be hashed anew: it was hashed where there was no Argon2id, and here there is. */
+export async function isOutdatedHash(phc: string): Promise<boolean> {
+  return scrypt.parse(phc) !== null && await hasArgon2id();
+}
+
+function toSecret(passphrase: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(passphrase.normalize("NFC")); // RFC 8265 §4.2.2: one spelling of each letter
+}
+
+export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
+
 /**
- * Recognises passphrases that attackers try first (NIST SP 800-63B §3.1.1.2). Published lists hold few of our length, so
- * what they are made of is listed instead: common words with digits around them, repetitions, keyboard and number runs.
+ * Caps hashing, so that a flood of sign-ins takes neither all memory nor all processors: `"busy"` when too many wait
+ * already.
  */
-const commonWords = new Set(
-  ("abc access account admin administrator alpha angel apple april august autumn baby bailey baseball basketball batman " +
-    "beta blue boy buster change changeit changeme charlie cheese chocolate claude computer cookie daniel december default " +
-    "demo dragon easy enter family february flower football freedom friday friend fuck fuckyou ginger girl god google guest " +
-    "hannah hello hockey home hunter i iloveyou in internet january jennifer jessica jesus jordan july june justin killer lady let " +
-    "letmein life login london love lovely lover maggie magic march master matrix matthew mcp me michael michelle mickey " +
-    "money monday monkey mustang mypassword network nicole november october one ollama operator orange owner pass passcode " +
-    "passphrase passwort password pepper please portcullis princess purple pussy qazwsx qwerty root secret secure september " +
-    "server service servicenow shadow silver soccer spring star starwars summer sunday sunshine super superman support sweet " +
-    "sysadmin system temp test tester testing thomas three tigger trustno1 trustno two user welcome whatever william winter " +
-    "word world yankees you zaq").split(" "),
-);
-const famousPhrases = new Set([
-  "iloveyousomuch",
-  "nevergonnagiveyouup",
-  "opensesame",
-  "thequickbrownfox",
-  "thisismypassword",
-  "tobeornottobe",
-]);
-const runs = [
-  "abcdefghijklmnopqrstuvwxyz",
-  "qwertyuiopasdfghjklzxcvbnm",
-  "qwertzuiopasdfghjklyxcvbnm",
-  "azertyuiopqsdfghjklmwxcvbn",
-  "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik",
-  "1q2w3e4r5t6y7u8i9o0p",
-  "0123456789",
-  "1234567890",
-].flatMap((run) => [run, [...run].reverse().join("")]).map((run) => run.repeat(3));
-const lookalikes: Readonly<Record<string, string>> = {
-  "0": "o",
-  "1": "i",
-  "3": "e",
-  "4": "a",
-  "5": "s",
-  "7": "t",
-  "@": "a",
-  "$": "s",
-  "!": "i",
-};
-const minDistinctCharacters = 5;
-/** Longer passphrases are judged by their beginning, which bounds the work. */
-const maxJudgedCharacters = 128;
-
-/** Whether a passphrase is a common one. */
-function isCommonPassphrase(passphrase: string): boolean {
-  const text = passphrase.slice(0, maxJudgedCharacters).normalize("NFKC").toLowerCase();
-  if (new Set(text).size < minDistinctCharacters || isRepetition(text)) return true;
-  const compact = text.replace(/[^\p{L}\p{N}]/gu, "");
-  const isMostlyCompact = compact.length * 2 > text.length;
-  if (isMostlyCompact && (runs.some((run) => run.includes(compact)) || isRepetition(compact))) return true;
-  // Digits and signs around and between the words count for nothing; lookalikes of letters count as these.
-  return [text, text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "").replace(/[013457@$!]/g, (sign) => lookalikes[sign] ?? "")]
-    .map((spelling) => spelling.replace(/[^\p{L}]/gu, ""))
-    .some((letters) => letters !== "" && (famousPhrases.has(letters) || consistsOfCommonWords(letters)));
-}
-
-/** One piece twice or more, the last time perhaps in part: `passwordpassword`, `abcabcab`. */
-function isRepetition(text: string): boolean {
-  for (let length = 1; length <= text.length / 2; length++) {
-    if (text.slice(length) === text.slice(0, text.length - length)) return true;
-  }
-  return false;
-}
-
-function consistsOfCommonWords(letters: string): boolean {
-  const reachable = new Set([0]);
-  for (let end = 1; end <= letters.length; end++) {
-    for (const start of reachable) {
-      const piece = letters.slice(start, end);
-      if (commonWords.has(piece) || (piece.length >= 3 && runs.some((run) => run.includes(piece)))) {
-        reachable.add(end);
-        break;
-      }
+export function createPasswordHasher() {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  const enter = (): Promise<void> | "busy" | undefined => {
+    if (running < maxConcurrentHashes) {
+      running++;
+      return undefined;
     }
-  }
-  return reachable.has(letters.length);
+    if (waiting.length >= maxWaitingHashes) return "busy";
+    return new Promise((resolve) => waiting.push(resolve));
+  };
+  const leave = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) running--;
+    else next(); // hands its place on
+  };
+  const run = async <T>(work: () => Promise<T>): Promise<T | "busy"> => {
+    const place = enter();
+    if (place === "busy") return "busy";
+    await place;
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+  return {
+    hash: (passphrase: string) => run(() => hashPassword(passphrase)),
+    verify: (passphrase: string, phc: string) => run(() => verifyPassword(passphrase, phc)),
+  };
 }
 
 // What a function that hashes passphrases has to offer; its hashes are PHC strings, which say how they were made.
@@ -230,85 +229,85 @@ function scryptDerive(secret: Uint8Array, { logCost, blockSize, parallelism, sal
   );
 }
 
-/** Passphrases are at least this many characters long. */
-export const minPassphraseCharacters = 12;
-const maxPassphraseBytes = 1_024;
-/** Each takes 46 MiB, or 128 MiB where there is no Argon2id. */
-const maxConcurrentHashes = 2;
-const maxWaitingHashes = 16;
-
-/** Why a passphrase cannot be used, in words for the user, or `null`. */
-export function passphraseProblem(passphrase: string): string | null {
-  if ([...passphrase].length < minPassphraseCharacters) {
-    return `Use at least ${minPassphraseCharacters} characters: several words are easy to remember.`;
-  }
-  if (Buffer.byteLength(passphrase) > maxPassphraseBytes) return `Use at most ${maxPassphraseBytes} bytes.`;
-  return isCommonPassphrase(passphrase)
-    ? "This is among the passphrases that attackers try first. Use several words that do not belong together."
-    : null;
-}
-
-/** Hashes a passphrase into a PHC string. Check {@link passphraseProblem} first. */
-export async function hashPassword(passphrase: string, algorithm?: "scrypt"): Promise<string> {
-  const { hash } = algorithm !== "scrypt" && await hasArgon2id() ? argon2id : scrypt;
-  return await hash(toSecret(passphrase));
-}
-
-/** Whether the passphrase has this hash; `false` too where {@link canVerify} is. */
-export async function verifyPassword(passphrase: string, phc: string): Promise<boolean> {
-  const parsed = argon2id.parse(phc) ?? scrypt.parse(phc);
-  if (parsed === null || Buffer.byteLength(passphrase) > maxPassphraseBytes || !await canVerify(phc)) return false;
-  return equalInConstantTime(await parsed.again(toSecret(passphrase)), parsed.hash);
-}
-
-/** Whether this runtime can check a hash at all: a hash made elsewhere may need Argon2id. */
-export async function canVerify(phc: string): Promise<boolean> {
-  return argon2id.parse(phc) === null || await hasArgon2id();
-}
-
-/** Whether the passphrase ought to be hashed anew: it was hashed where there was no Argon2id, and here there is. */
-export async function isOutdatedHash(phc: string): Promise<boolean> {
-  return scrypt.parse(phc) !== null && await hasArgon2id();
-}
-
-function toSecret(passphrase: string): Uint8Array<ArrayBuffer> {
-  return new TextEncoder().encode(passphrase.normalize("NFC")); // RFC 8265 §4.2.2: one spelling of each letter
-}
-
-export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
+const commonWords = new Set(
+  ("abc access account admin administrator alpha angel apple april august autumn baby bailey baseball basketball batman " +
+    "beta blue boy buster change changeit changeme charlie cheese chocolate claude computer cookie daniel december default " +
+    "demo dragon easy enter family february flower football freedom friday friend fuck fuckyou ginger girl god google guest " +
+    "hannah hello hockey home hunter i iloveyou in internet january jennifer jessica jesus jordan july june justin killer lady let " +
+    "letmein life login london love lovely lover maggie magic march master matrix matthew mcp me michael michelle mickey " +
+    "money monday monkey mustang mypassword network nicole november october one ollama operator orange owner pass passcode " +
+    "passphrase passwort password pepper please portcullis princess purple pussy qazwsx qwerty root secret secure september " +
+    "server service servicenow shadow silver soccer spring star starwars summer sunday sunshine super superman support sweet " +
+    "sysadmin system temp test tester testing thomas three tigger trustno1 trustno two user welcome whatever william winter " +
+    "word world yankees you zaq").split(" "),
+);
+const famousPhrases = new Set([
+  "iloveyousomuch",
+  "nevergonnagiveyouup",
+  "opensesame",
+  "thequickbrownfox",
+  "thisismypassword",
+  "tobeornottobe",
+]);
+const runs = [
+  "abcdefghijklmnopqrstuvwxyz",
+  "qwertyuiopasdfghjklzxcvbnm",
+  "qwertzuiopasdfghjklyxcvbnm",
+  "azertyuiopqsdfghjklmwxcvbn",
+  "1qaz2wsx3edc4rfv5tgb6yhn7ujm8ik",
+  "1q2w3e4r5t6y7u8i9o0p",
+  "0123456789",
+  "1234567890",
+].flatMap((run) => [run, [...run].reverse().join("")]).map((run) => run.repeat(3));
+const lookalikes: Readonly<Record<string, string>> = {
+  "0": "o",
+  "1": "i",
+  "3": "e",
+  "4": "a",
+  "5": "s",
+  "7": "t",
+  "@": "a",
+  "$": "s",
+  "!": "i",
+};
+const minDistinctCharacters = 5;
+/** Longer passphrases are judged by their beginning, which bounds the work. */
+const maxJudgedCharacters = 128;
 
 /**
- * Caps hashing, so that a flood of sign-ins takes neither all memory nor all processors: `"busy"` when too many wait
- * already.
+ * Recognises passphrases that attackers try first (NIST SP 800-63B §3.1.1.2). Published lists hold few of our length, so
+ * what they are made of is listed instead: common words with digits around them, repetitions, keyboard and number runs.
  */
-export function createPasswordHasher() {
-  let running = 0;
-  const waiting: (() => void)[] = [];
-  const enter = (): Promise<void> | "busy" | undefined => {
-    if (running < maxConcurrentHashes) {
-      running++;
-      return undefined;
+function isCommonPassphrase(passphrase: string): boolean {
+  const text = passphrase.slice(0, maxJudgedCharacters).normalize("NFKC").toLowerCase();
+  if (new Set(text).size < minDistinctCharacters || isRepetition(text)) return true;
+  const compact = text.replace(/[^\p{L}\p{N}]/gu, "");
+  const isMostlyCompact = compact.length * 2 > text.length;
+  if (isMostlyCompact && (runs.some((run) => run.includes(compact)) || isRepetition(compact))) return true;
+  // Digits and signs around and between the words count for nothing; lookalikes of letters count as these.
+  return [text, text.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, "").replace(/[013457@$!]/g, (sign) => lookalikes[sign] ?? "")]
+    .map((spelling) => spelling.replace(/[^\p{L}]/gu, ""))
+    .some((letters) => letters !== "" && (famousPhrases.has(letters) || consistsOfCommonWords(letters)));
+}
+
+/** One piece twice or more, the last time perhaps in part: `passwordpassword`, `abcabcab`. */
+function isRepetition(text: string): boolean {
+  for (let length = 1; length <= text.length / 2; length++) {
+    if (text.slice(length) === text.slice(0, text.length - length)) return true;
+  }
+  return false;
+}
+
+function consistsOfCommonWords(letters: string): boolean {
+  const reachable = new Set([0]);
+  for (let end = 1; end <= letters.length; end++) {
+    for (const start of reachable) {
+      const piece = letters.slice(start, end);
+      if (commonWords.has(piece) || (piece.length >= 3 && runs.some((run) => run.includes(piece)))) {
+        reachable.add(end);
+        break;
+      }
     }
-    if (waiting.length >= maxWaitingHashes) return "busy";
-    return new Promise((resolve) => waiting.push(resolve));
-  };
-  const leave = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) running--;
-    else next(); // hands its place on
-  };
-  const run = async <T>(work: () => Promise<T>): Promise<T | "busy"> => {
-    const place = enter();
-    if (place === "busy") return "busy";
-    await place;
-    try {
-      return await work();
-    } finally {
-      leave();
-    }
-  };
-  return {
-    hash: (passphrase: string) => run(() => hashPassword(passphrase)),
-    verify: (passphrase: string, phc: string) => run(() => verifyPassword(passphrase, phc)),
-  };
+  }
+  return reachable.has(letters.length);
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { bytesAtHand, headerOf, keepHeaders, readsDirectly } from "../../src/lib/served_request.ts";
+import { bytesAtHand, headerOf, keepHeaders, readsDirectly } from "../../src/lib/request_text.ts";
 
 const names = [
   "host",
@@ -22,8 +22,8 @@ const heads: readonly (readonly string[])[] = [
 ];
 
 /** The module as a server has it that no request has reached yet, whichever test runs first. */
-async function freshly(): Promise<typeof import("../../src/lib/served_request.ts")> {
-  return await import(`../../src/lib/served_request.ts?${crypto.randomUUID()}`);
+async function freshly(): Promise<typeof import("../../src/lib/request_text.ts")> {
+  return await import(`../../src/lib/request_text.ts?${crypto.randomUUID()}`);
 }
 
 /** Sends a request, what is further of it once `further` gives it, and gives all of the answer. */

@@ -69,7 +69,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "security",
     "For two minutes an old one gives the same successor",
-    "oauth/refresh_token.ts",
+    "oauth/token.ts",
     "refreshGraceSeconds = 120",
   ],
   [
@@ -81,7 +81,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   [
     "storage",
     "14 days after the last refresh",
-    "oauth/refresh_token.ts",
+    "oauth/token.ts",
     "refreshIdleLifetimeSeconds = 1_209_600",
   ],
   ["storage", "after 8 hours", "oauth/browser_sessions.ts", "maxSessionSeconds = 28_800"],
@@ -114,7 +114,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["storage", "the keys of the last 10,000 changes", "storage/sqlite_storage.ts", "keptRows = 10_000"],
   ["storage", "in pieces of 45,000 bytes", "files/store/content.ts", "chunkBytes = 45_000"],
   ["storage", "larger than 100,000 characters", "mcp/task_store.ts", "maxInlineCharacters = 100_000"],
-  ["storage", "30 days after approval", "oauth/refresh_token.ts", "refreshTokenLifetimeSeconds = 2_592_000"],
+  ["storage", "30 days after approval", "oauth/context.ts", "refreshTokenLifetimeSeconds = 2_592_000"],
   ["operations", "apart by up to 90 seconds", "oauth/access_token.ts", "clockLeewaySeconds = 90"],
   ["operations", "a queue of 1 MB", "lib/json_log.ts", "maxWaitingCharacters = 1_048_576"],
   ["operations", "waits at most 50 ms", "lib/json_log.ts", "gatherMs = 50"],
