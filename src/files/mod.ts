@@ -27,7 +27,8 @@ export { type EntryState, stateOf } from "./workspace/entry_state.ts";
 export { readName, showExactly, showName, sniffMedia, toPathText } from "./workspace/file_display.ts";
 export { parseFileUri } from "./workspace/path.ts";
 export { defaultWorkspaceLimits, maxTrashBytes, type WorkspaceLimits } from "./workspace/port.ts";
-export { type AccessPatterns, foldedForms } from "./workspace/name_folding.ts";
+export type { AccessPatterns } from "./workspace/access_rules.ts";
+export { foldedForms } from "./workspace/name_folding.ts";
 export {
   entryPath,
   newNameProblem,

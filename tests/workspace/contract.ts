@@ -1,6 +1,6 @@
 /** What every workspace must do, whatever holds its files. */
 import assert from "node:assert/strict";
-import type { AccessPatterns } from "../../src/files/workspace/name_folding.ts";
+import type { AccessPatterns } from "../../src/files/workspace/access_rules.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../../src/files/workspace/path.ts";
 import type {
   Outcome,

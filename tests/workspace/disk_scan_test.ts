@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { createAccessRules } from "../../src/files/workspace/name_folding.ts";
+import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
 import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
 import type { DiskListing } from "../../src/files/disk/directory.ts";
 import { createDirectoryScans } from "../../src/files/disk/scan.ts";

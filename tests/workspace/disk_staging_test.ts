@@ -1,7 +1,7 @@
 /** The staging directory, where another process takes it away while it is in use. */
 import assert from "node:assert/strict";
 import { failure, success } from "../../src/lib/result.ts";
-import { createAccessRules } from "../../src/files/workspace/name_folding.ts";
+import { createAccessRules } from "../../src/files/workspace/access_rules.ts";
 import { createCheckedAccess } from "../../src/files/disk/checked_directory.ts";
 import { createStaging } from "../../src/files/disk/staging.ts";
 import { stagingDirectoryName } from "../../src/files/workspace/path.ts";
@@ -35,7 +35,7 @@ Deno.test("a staging directory that disappears is made again by whoever needs it
 Deno.test("workers that make the staging directory of a new workspace at the same moment all write there", async () => {
   const source = (file: string) => JSON.stringify(new URL(`../../src/files/${file}`, import.meta.url));
   const program = `
-    import { createAccessRules } from ${source("workspace/name_folding.ts")};
+    import { createAccessRules } from ${source("workspace/access_rules.ts")};
     import { createCheckedAccess } from ${source("disk/checked_directory.ts")};
     import { createStaging } from ${source("disk/staging.ts")};
     onmessage = ({ data: { path, id, gate } }) => {

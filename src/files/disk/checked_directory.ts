@@ -17,7 +17,7 @@ import {
 } from "./directory.ts";
 import { firstUnknown } from "../workspace/file_display.ts";
 import type { EntryKind } from "../workspace/port.ts";
-import type { AccessRules } from "../workspace/name_folding.ts";
+import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved } from "../workspace/path.ts";
 
 // An open file, or what is locked, by node:fs.

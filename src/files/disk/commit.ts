@@ -21,7 +21,7 @@ import { type Found, resolveInside } from "./resolve.ts";
 import type { StagedFile, Staging } from "./staging.ts";
 import type { DiskChange } from "./disk_trash.ts";
 import { itemName } from "./trash_directory.ts";
-import { checkNewNames } from "../workspace/new_names.ts";
+import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 
 // * Puts entries in their places and keeps what was there. Each step is recorded first; then the old entry and the new one

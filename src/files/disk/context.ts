@@ -1,6 +1,6 @@
 /** What every operation of a disk workspace works with. */
 import type { Clock } from "../../lib/time.ts";
-import type { AccessRules } from "../workspace/name_folding.ts";
+import type { AccessRules } from "../workspace/access_rules.ts";
 import type { DiskAccess } from "./directory.ts";
 import type { createDirectoryNames, createDirectoryScans } from "./scan.ts";
 import type { createDiskQuota, createInnerLinks } from "./tree.ts";

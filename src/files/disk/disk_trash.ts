@@ -7,66 +7,9 @@ import { nextTurn } from "../../lib/turns.ts";
 import type { Staging } from "./staging.ts";
 import type { TrashLimits } from "../workspace/port.ts";
 
-// Withdraws the steps of a change that a kill has cut short right after their beginning.
-
-/** In a turn of the staging directory, so that no step is being made. */
-function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: Change): void {
-  for (const { number, step } of steps) {
-    if (step.op !== "put" && step.op !== "move") continue;
-    const name = itemName(id, number);
-    const item = trash.statusOf(name);
-    if (item === null) continue;
-    if (step.op === "put" && step.source !== undefined && step.node === `${item.ino}`) {
-      // what was to be put back was not exchanged yet
-      if (!trash.renameNew(name, trash, itemName(step.source.change, step.source.number))) continue;
-    } else if (item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino) {
-      trash.removeFile(name); // a second name of what still is in its place
-    } else continue;
-    trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
-  }
-}
-
-function entryAt(access: DiskAccess, path: string): DiskInfo | null {
-  const names = path.split("/");
-  const last = names.pop();
-  try {
-    let directory = access.root();
-    for (const name of names) directory = directory?.enter(name) ?? null;
-    return last === undefined ? null : directory?.statusOf(last) ?? null;
-  } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return null; // a directory on the way is gone
-  }
-}
-
+export type DiskTrash = ReturnType<typeof createDiskTrash>;
 /** A change that is being made. All but `next` happens in a turn of the staging directory. */
-export interface DiskChange {
-  readonly id: string;
-  /** The number of its next step. */
-  next(): number;
-  /** Records a step, before it is made. */
-  note(number: number, step: ChangeStep): void;
-  /** A step that was recorded was not made. */
-  withdraw(number: number): void;
-  /** The version of the file that this change has left at a path. */
-  readonly leftAt: Map<string, string>;
-}
-
-export interface DiskTrash extends TrashLimits {
-  begin(by: ChangeAuthor | null, onChange?: (id: string) => void): DiskChange;
-  /** Counts what was taken in. */
-  add(bytes: number): void;
-  /** Whether more is kept than should be. */
-  readonly isOverfull: boolean;
-  /** Drops some of the oldest changes before `own`, for which room is short; `false`: there is nothing to drop. */
-  makeRoom(own: DiskChange | null): Promise<boolean>;
-  /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
-  tidy(now?: number): Promise<void>;
-  /** Ids, the oldest first. */
-  ids(): readonly string[];
-  find(id: string): Change | null;
-  close(): Promise<void>;
-}
+export type DiskChange = ReturnType<DiskTrash["begin"]>;
 
 /** Changes that are kept at most, each with a record of some 500 bytes. */
 const maxChanges = 20_000;
@@ -80,7 +23,7 @@ export function createDiskTrash(
     readonly clock: Clock;
     readonly randomId: () => string;
   },
-): DiskTrash {
+) {
   const { keepMs, maxBytes } = limits;
   const nextId = createChangeIds(clock, randomId);
   /** What each change keeps, as far as it was looked at. */
@@ -156,33 +99,42 @@ export function createDiskTrash(
   };
   return {
     ...limits,
-    begin(by, onChange) {
+    /** Begins a change, whose id `onChange` gets before its first step. */
+    begin(by: ChangeAuthor | null, onChange?: (id: string) => void) {
       let id: string | null = null;
       let last = 0;
       let isNoted = false;
       const ownId = (): string => id ??= nextId();
       return {
-        get id() {
+        get id(): string {
           return ownId();
         },
-        next: () => ++last,
-        note(number, step) {
+        /** The number of its next step. */
+        next: (): number => ++last,
+        /** Records a step, before it is made. */
+        note(number: number, step: ChangeStep): void {
           const line = toRecordLine({ number, step });
           if (!isNoted) onChange?.(ownId());
           staging.trash().appendText(recordName(ownId()), isNoted ? line : headerLine(clock(), by) + line);
           isNoted = true;
         },
-        withdraw: (number) => staging.trash().appendText(recordName(ownId()), toRecordLine({ withdrawn: number })),
-        leftAt: new Map(),
+        /** A step that was recorded was not made. */
+        withdraw: (number: number): void =>
+          staging.trash().appendText(recordName(ownId()), toRecordLine({ withdrawn: number })),
+        /** The version of the file that this change has left at a path. */
+        leftAt: new Map<string, string>(),
       };
     },
-    add(bytes) {
+    /** Counts what was taken in. */
+    add(bytes: number): void {
       used += bytes;
     },
-    get isOverfull() {
+    /** Whether more is kept than should be. */
+    get isOverfull(): boolean {
       return used > maxBytes;
     },
-    makeRoom: (own) =>
+    /** Drops some of the oldest changes before `own`, for which room is short; `false`: there is nothing to drop. */
+    makeRoom: (own: { readonly id: string } | null): Promise<boolean> =>
       inTurn(async () => {
         let isRoomMade = false;
         const wanted = used * (1 - roomShare);
@@ -194,10 +146,12 @@ export function createDiskTrash(
         }
         return isRoomMade;
       }, false),
-    tidy: (now = -Infinity) => inTurn(() => tidyAt(now), undefined),
-    ids: () => [...namesByChange().keys()],
-    find: (id) => access.step(() => readRecord(staging.trash(), id)),
-    async close() {
+    /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+    tidy: (now = -Infinity): Promise<void> => inTurn(() => tidyAt(now), undefined),
+    /** Ids, the oldest first. */
+    ids: (): readonly string[] => [...namesByChange().keys()],
+    find: (id: string): Change | null => access.step(() => readRecord(staging.trash(), id)),
+    async close(): Promise<void> {
       await work;
     },
   };
@@ -206,4 +160,36 @@ export function createDiskTrash(
 /** What a change keeps in files. */
 function keptBytes({ steps }: Change): number {
   return steps.reduce((sum, { step }) => sum + ("kept" in step ? step.kept?.sizeBytes ?? 0 : 0), 0);
+}
+
+// Withdraws the steps of a change that a kill has cut short right after their beginning.
+
+/** In a turn of the staging directory, so that no step is being made. */
+function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: Change): void {
+  for (const { number, step } of steps) {
+    if (step.op !== "put" && step.op !== "move") continue;
+    const name = itemName(id, number);
+    const item = trash.statusOf(name);
+    if (item === null) continue;
+    if (step.op === "put" && step.source !== undefined && step.node === `${item.ino}`) {
+      // what was to be put back was not exchanged yet
+      if (!trash.renameNew(name, trash, itemName(step.source.change, step.source.number))) continue;
+    } else if (item.isFile && (item.nlink ?? 1) > 1 && entryAt(access, step.path)?.ino === item.ino) {
+      trash.removeFile(name); // a second name of what still is in its place
+    } else continue;
+    trash.appendText(recordName(id), toRecordLine({ withdrawn: number }));
+  }
+}
+
+function entryAt(access: DiskAccess, path: string): DiskInfo | null {
+  const names = path.split("/");
+  const last = names.pop();
+  try {
+    let directory = access.root();
+    for (const name of names) directory = directory?.enter(name) ?? null;
+    return last === undefined ? null : directory?.statusOf(last) ?? null;
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return null; // a directory on the way is gone
+  }
 }

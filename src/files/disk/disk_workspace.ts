@@ -6,7 +6,7 @@ import { type Result, UnusableError } from "../../lib/result.ts";
 import { type Clock, systemClock, systemTimers } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
-import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/name_folding.ts";
+import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/access_rules.ts";
 import type { KernelRoots } from "../kernel/descriptor.ts";
 import { createCheckedAccess, realPathOf } from "./checked_directory.ts";
 import { type DiskAccess, toRefusal } from "./directory.ts";

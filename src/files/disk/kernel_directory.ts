@@ -270,53 +270,11 @@ class KernelListing implements DiskListing {
   }
 }
 
-/** An open file, or what is locked, by its descriptor. */
-class KernelFile implements DiskFile, DiskLock {
-  readonly #descriptor: Descriptor;
-
-  constructor(descriptor: Descriptor, readonly info: EntryStatus) {
-    this.#descriptor = descriptor;
-  }
-
-  read(buffer: Uint8Array, position: number): number {
-    return this.#descriptor.read(unshared(buffer), position);
-  }
-
-  readLater(buffer: Uint8Array, position: number): Promise<number> {
-    return this.#descriptor.readLater(unshared(buffer), position);
-  }
-
-  write(bytes: Uint8Array): Promise<void> {
-    return this.#descriptor.write(unshared(bytes));
-  }
-
-  flush(): Promise<void> {
-    return this.#descriptor.flush();
-  }
-
-  setMode(mode: number): void {
-    this.#descriptor.setMode(mode);
-  }
-
-  setOwner(uid: number, gid: number): void {
-    this.#descriptor.setOwner(uid, gid);
-  }
-
-  tryLock(): boolean {
-    return this.#descriptor.tryLock();
-  }
-
-  unlock(): void {
-    this.#descriptor.unlock();
-  }
-
-  close(): void {
-    this.#descriptor.close();
-  }
-}
+/** A descriptor of a file, or of what is locked, with what was seen when it was opened. */
+type LookedAt = Descriptor & { readonly info: EntryStatus };
 
 /** Takes the descriptor: `null`, and closed, where it is of something else than a file. */
-function openFile(descriptor: Descriptor): KernelFile | null {
+function openFile(descriptor: Descriptor): LookedAt | null {
   const file = openAny(descriptor);
   if (file.info.isFile) return file;
   file.close();
@@ -324,8 +282,8 @@ function openFile(descriptor: Descriptor): KernelFile | null {
 }
 
 /** Takes the descriptor, whatever it is of. */
-function openAny(descriptor: Descriptor): KernelFile {
-  return new KernelFile(descriptor, statusOrClose(descriptor));
+function openAny(descriptor: Descriptor): LookedAt {
+  return Object.assign(descriptor, { info: statusOrClose(descriptor) });
 }
 
 /** The status of what was just opened, which is closed where the system does not tell. */
@@ -336,11 +294,6 @@ function statusOrClose(descriptor: Descriptor): EntryStatus {
     descriptor.close();
     throw error;
   }
-}
-
-/** No buffer for bytes of files is shared between threads. */
-function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  return bytes as Uint8Array<ArrayBuffer>;
 }
 
 /** Longest path of names that is opened in one call: PATH_MAX and its zero byte, were each character of three bytes. */

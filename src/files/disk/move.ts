@@ -6,7 +6,7 @@ import { errorCode, identityOf, toRefusal } from "./directory.ts";
 import { type Expects, findRemovable } from "./remove.ts";
 import { type Found, resolveInside } from "./resolve.ts";
 import { walkTree } from "./tree.ts";
-import { checkNewNames } from "../workspace/new_names.ts";
+import { checkMoved, checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, refusedAt } from "../workspace/port.ts";
 
@@ -29,8 +29,12 @@ export async function moveDiskEntry(
     const planned = disk.access.step(() => planMove(disk, from, to, options));
     if (!planned.ok) return planned;
     const { source, segments } = planned.value;
-    const judged = await judgeAlike(disk, source, segments);
-    if (!judged.ok) return judged;
+    if (source.info.isDirectory) {
+      const { access, limits: { maxTreeEntries: maxEntries }, rules } = disk;
+      const below = walkTree(access, source.segments);
+      const judged = await checkMoved(rules, below, { from: source.segments, to: segments, maxEntries });
+      if (!judged.ok) return refusedAt(judged.error.reason === "too_many_entries" ? "from" : "both", judged);
+    }
     await disk.quota.measure();
     const moved = await disk.staging.alone(() =>
       success(placeMoved(disk, from, to, { ...options, segments, expects }))
@@ -121,26 +125,6 @@ function checkReplaceable(disk: Disk, source: Found, { segments, info }: Found, 
   if (info.isDirectory) return failure({ reason: "is_directory" });
   if (!info.isFile || !source.info.isFile) return failure({ reason: "already_exists" });
   return checkChangeable(disk, segments, info);
-}
-
-/** Refuses a move that would put entries below a directory under other rules: it could undo or forge protection. */
-async function judgeAlike(disk: Disk, source: Found, to: readonly string[]): Promise<PairOutcome<null>> {
-  if (!source.info.isDirectory || !disk.rules.isPlaceDependent) return success(null);
-  const { maxTreeEntries } = disk.limits;
-  let entries = 0;
-  for await (const { segments } of walkTree(disk.access, source.segments)) {
-    if (++entries > maxTreeEntries) {
-      return refusedAt("from", failure({ reason: "too_many_entries", limit: maxTreeEntries }));
-    }
-    const moved = [...to, ...segments.slice(source.segments.length)];
-    if (disk.rules.isDenied(segments) !== disk.rules.isDenied(moved)) {
-      return refusedAt("both", failure({ reason: "denied", because: "denied_name" }));
-    }
-    if (disk.rules.isProtected(segments) !== disk.rules.isProtected(moved)) {
-      return refusedAt("both", failure({ reason: "denied", because: "protected_name" }));
-    }
-  }
-  return success(null);
 }
 
 // Makes directories of the disk workspace.

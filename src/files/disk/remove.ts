@@ -2,6 +2,7 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
+import { checkBelow } from "../workspace/access_rules.ts";
 import type { Disk } from "./context.ts";
 import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
 import { findInside, type Found } from "./resolve.ts";
@@ -176,8 +177,8 @@ export async function judgeTree(
     const isLong = performance.now() - started > maxJudgeMilliseconds;
     if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
     if (below.isForeign) return failure({ reason: "denied", because: "other_file_system" });
-    if (rules.isDenied(below.segments)) return failure({ reason: "denied", because: "denied_name" });
-    if (rules.isProtected(below.segments)) return failure({ reason: "denied", because: "protected_name" });
+    const allowed = checkBelow(rules, below.segments);
+    if (!allowed.ok) return allowed;
     if (keepsReadOnly) {
       const changeable = checkChangeable(disk, below.segments, below.info);
       if (!changeable.ok) return changeable;

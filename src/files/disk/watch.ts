@@ -9,7 +9,7 @@ import { type DiskAccess, type DiskInfo, type DiskListing, errorCode } from "./d
 import { createCheckedAccess } from "./checked_directory.ts";
 import { createKernelAccess } from "./kernel_directory.ts";
 import { pause } from "../../lib/time.ts";
-import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import {
   changeDelayMilliseconds,
   createChangeNotices,

@@ -6,7 +6,7 @@ import type { Disk } from "./context.ts";
 import { fill, hasHiddenName, matchContent, readPieces, useAndClose, withFile } from "./read.ts";
 import { replaceWith, withTarget } from "./write.ts";
 import { failure, success } from "../../lib/result.ts";
-import { checkNewNames } from "../workspace/new_names.ts";
+import { checkNewNames } from "../workspace/access_rules.ts";
 import { giveUpSecondName, keepSecondName, keptOf, makeParents, makeStep } from "./commit.ts";
 import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, toRefusal, versionOf } from "./directory.ts";
 import { type Expects, judgeTree, removeDiskEntry } from "./remove.ts";

@@ -1,7 +1,7 @@
 /** Makes, moves and removes entries of the store-backed workspace. */
 import { failure, success } from "../../lib/result.ts";
-import { checkNewNames } from "../workspace/new_names.ts";
-import { childPath, type WorkspacePath } from "../workspace/path.ts";
+import { checkBelow, checkMoved, checkNewNames } from "../workspace/access_rules.ts";
+import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../workspace/port.ts";
 import type { StorageKey } from "../../storage/mod.ts";
 import { applyChange, putBelow, sizeOf, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
@@ -79,10 +79,13 @@ export async function moveStoreEntry(
     }
     const named = checkNewNames(store.rules, to.segments, existing, isReturning);
     if (!named.ok) return named;
-    const judged = await judgeAlike(store, entry.kind === "directory" ? entry.id : null, from, to);
-    if (!judged.ok) {
-      about = judged.error.reason === "too_many_entries" ? "from" : "both";
-      return judged;
+    if (entry.kind === "directory") {
+      const ends = { from: from.segments, to: to.segments, maxEntries: store.limits.maxTreeEntries };
+      const judged = await checkMoved(store.rules, walkStore(store, entry.id, from.segments), ends);
+      if (!judged.ok) {
+        about = judged.error.reason === "too_many_entries" ? "from" : "both";
+        return judged;
+      }
     }
     const puts = putBelow(store, target.value, to.segments, entry);
     return success({
@@ -131,8 +134,8 @@ export async function removeStoreEntry(
       const isLong = performance.now() - started > maxJudgeMilliseconds;
       if (++entries > maxEntries || isLong) return failure({ reason: "too_many_entries", limit: entries - 1 });
       sizeBytes += sizeOf(record);
-      if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
-      if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+      const allowed = checkBelow(store.rules, segments);
+      if (!allowed.ok) return allowed;
     }
     const isEmpty = entry.kind === "directory" && entries === 1;
     const kept = entry.kind === "file" || recursive ? storedKeptOf(store, entry, { entries, sizeBytes }) : null;
@@ -163,29 +166,6 @@ async function findMovable(
   if (path.segments.length === 0) return failure({ reason: "is_root" });
   if (store.rules.isProtected(path.segments)) return failure({ reason: "denied", because: "protected_name" });
   return success({ ...place.value, entry });
-}
-
-/** See `judgeAlike` of the disk: a move must not put entries under other rules. */
-async function judgeAlike(
-  store: Store,
-  directoryId: string | null,
-  from: WorkspacePath,
-  to: WorkspacePath,
-): Promise<Outcome<null>> {
-  if (directoryId === null || !store.rules.isPlaceDependent) return success(null);
-  const { maxTreeEntries } = store.limits;
-  let entries = 0;
-  for await (const { segments } of walkStore(store, directoryId, from.segments)) {
-    if (++entries > maxTreeEntries) return failure({ reason: "too_many_entries", limit: maxTreeEntries });
-    const moved = childPath(to, segments.slice(from.segments.length)).segments;
-    if (store.rules.isDenied(segments) !== store.rules.isDenied(moved)) {
-      return failure({ reason: "denied", because: "denied_name" });
-    }
-    if (store.rules.isProtected(segments) !== store.rules.isProtected(moved)) {
-      return failure({ reason: "denied", because: "protected_name" });
-    }
-  }
-  return success(null);
 }
 
 /** The key of the last name of `path`, whose directory is there. */

@@ -6,7 +6,7 @@ import { type ChangeAuthor, type KeyedMutex, mirrorTime } from "../workspace/cha
 import type { DirectoryEntry, Listing, ListOptions, Outcome, TrashLimits, WorkspaceLimits } from "../workspace/port.ts";
 import type { Clock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { AccessRules } from "../workspace/name_folding.ts";
+import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 

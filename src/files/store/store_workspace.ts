@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/mod.ts";
-import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import {

@@ -17,7 +17,7 @@ import {
   stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
-import { checkNewNames } from "../workspace/new_names.ts";
+import { checkBelow, checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, TrashLimits } from "../workspace/port.ts";
 import {
@@ -109,8 +109,8 @@ async function restoreStoreEntry(
 async function judgeKept(store: Store, entry: EntryRecord, path: WorkspacePath): Promise<Outcome<null>> {
   if (entry.kind === "file") return success(null);
   for await (const { segments } of walkStore(store, entry.id, path.segments)) {
-    if (store.rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });
-    if (store.rules.isProtected(segments)) return failure({ reason: "denied", because: "protected_name" });
+    const allowed = checkBelow(store.rules, segments);
+    if (!allowed.ok) return allowed;
   }
   return success(null);
 }

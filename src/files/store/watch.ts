@@ -5,7 +5,7 @@ import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/mod.ts";
-import { type AccessPatterns, createAccessRules } from "../workspace/name_folding.ts";
+import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import {
   changeDelayMilliseconds,
   createChangeNotices,

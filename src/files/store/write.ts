@@ -1,6 +1,6 @@
 /** Writes and copies files of the store-backed workspace. */
 import { failure, success } from "../../lib/result.ts";
-import { checkNewNames } from "../workspace/new_names.ts";
+import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
 import {

@@ -166,18 +166,15 @@ export function maxArriving(
 
 // Lets one task at a time run for each key, in the order in which they came.
 
-/** Runs tasks one after the other for each key. */
-export interface KeyedMutex {
-  run<T>(key: string, task: () => Promise<T>): Promise<T>;
-  /** Whether a task of this key runs or waits. */
-  isBusy(key: string): boolean;
-}
+export type KeyedMutex = ReturnType<typeof createKeyedMutex>;
 
-export function createKeyedMutex(): KeyedMutex {
+/** Runs tasks one after the other for each key. */
+export function createKeyedMutex() {
   const tails = new Map<string, Promise<unknown>>();
   return {
-    isBusy: (key) => tails.has(key),
-    async run(key, task) {
+    /** Whether a task of this key runs or waits. */
+    isBusy: (key: string): boolean => tails.has(key),
+    async run<T>(key: string, task: () => Promise<T>): Promise<T> {
       const before = tails.get(key) ?? Promise.resolve();
       const mine = before.then(task, task);
       tails.set(key, mine);

@@ -104,11 +104,9 @@ export function showExactly(text: string): string {
 /** JSON has six bytes for a control character, and {@link showText} up to nine: a text has few of them, or is binary. */
 const maxEscapes = 20_000;
 
-const plainText = /^[\t\n\r -~]*$/;
-
 /** A text as {@link showText} shows it, and how many characters that escapes; `null` when there are too many for a text. */
 export function escapeText(text: string): { readonly shown: string; readonly escapes: number } | null {
-  if (plainText.test(text)) return { shown: text, escapes: 0 };
+  if (plain.test(text)) return { shown: text, escapes: 0 };
   let escapes = 0;
   for (const _ of text.matchAll(misleadingInText)) if (++escapes > maxEscapes) return null;
   return { shown: escapes === 0 ? text : showText(text), escapes };

@@ -83,27 +83,11 @@ const rulesName = ".gitignore";
 /** Names that an answer repeats, those of directories with a slash. */
 const maxSkippedNames = 5;
 
-/** What was passed over so far. */
-interface Skipped {
-  readonly count: number;
-  /** The first of them, directories before files. */
-  readonly names: readonly string[];
-}
-
 /** Decides for one walk. Directories are entered in the order of the walk. */
-export interface Ignored {
-  /**
-   * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start. Where
-   * all its entries are known and there are no rules, none are read.
-   */
-  enter(segments: readonly string[], entries: readonly DirectoryEntry[] | null): Promise<void> | undefined;
-  /** Whether the walk passes over the entry. */
-  skips(segments: readonly string[], isDirectory: boolean): boolean;
-  readonly skipped: Skipped;
-}
+export type Ignored = Awaited<ReturnType<typeof createIgnored>>;
 
 /** Makes the decisions for a walk below `start`. A start that is itself ignored was asked for: nothing is then passed over. */
-export async function createIgnored(workspace: Workspace, start: WorkspacePath): Promise<Ignored> {
+export async function createIgnored(workspace: Workspace, start: WorkspacePath) {
   /** Those of the nearest directory first; `left` is what further ones may add. */
   const rules: { readonly depth: number; readonly rules: IgnoreRules; readonly left: number }[] = [];
   const base = start.segments.length;
@@ -135,13 +119,18 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
     isOff ||= isIgnored(start.segments.slice(0, depth + 1), true);
   }
   return {
-    enter(segments, entries) {
+    /**
+     * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start. Where
+     * all its entries are known and there are no rules, none are read.
+     */
+    enter(segments: readonly string[], entries: readonly DirectoryEntry[] | null): Promise<void> | undefined {
       if (isOff) return undefined;
       if (entries?.some(({ name }) => name === rulesName) ?? true) return load([...start.segments, ...segments]);
       leave(base + segments.length);
       return undefined;
     },
-    skips(segments, isDirectory) {
+    /** Whether the walk passes over the entry. */
+    skips(segments: readonly string[], isDirectory: boolean): boolean {
       if (isOff || (!isDirectory && rules.length === 0)) return false;
       if (!isIgnored([...start.segments, ...segments], isDirectory)) return false;
       count++;
@@ -149,7 +138,8 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath):
       if (names.length < maxSkippedNames) names.push(`${segments.join("/")}${isDirectory ? "/" : ""}`);
       return true;
     },
-    get skipped() {
+    /** What was passed over so far, and the first names of it, directories before files. */
+    get skipped(): { readonly count: number; readonly names: readonly string[] } {
       return { count, names: [...directories, ...files].slice(0, maxSkippedNames) };
     },
   };

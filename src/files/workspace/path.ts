@@ -144,17 +144,16 @@ function isLongerThan(text: string, bytes: number): boolean {
 
 // Free names: `report (2).txt` where there is a `report.txt`.
 
-const numberedNameEncoder = new TextEncoder();
 const longestExtension = 20; // bytes; what follows a dot further ahead is a part of the name
 
 /** The name with the number before its extension, and without one for 1; shortened where it would be too long. */
 export function numberedName(name: string, number: number, maxBytes = maxNameBytes): string {
   const dot = name.lastIndexOf(".");
-  const hasExtension = dot > 0 && numberedNameEncoder.encode(name.slice(dot)).byteLength <= longestExtension;
+  const hasExtension = dot > 0 && encoder.encode(name.slice(dot)).byteLength <= longestExtension;
   const extension = hasExtension ? name.slice(dot) : "";
   const suffix = number === 1 ? extension : ` (${number})${extension}`;
   const stem = hasExtension ? name.slice(0, dot) : name;
-  return cutToBytes(stem, maxBytes - numberedNameEncoder.encode(suffix).byteLength) + suffix;
+  return cutToBytes(stem, maxBytes - encoder.encode(suffix).byteLength) + suffix;
 }
 
 /** As many whole characters from the start as fit. */
@@ -162,7 +161,7 @@ function cutToBytes(text: string, maxBytes: number): string {
   let bytes = 0;
   let cut = "";
   for (const character of text) {
-    bytes += numberedNameEncoder.encode(character).byteLength;
+    bytes += encoder.encode(character).byteLength;
     if (bytes > maxBytes) break;
     cut += character;
   }
@@ -186,18 +185,14 @@ export function toFileUri(path: WorkspacePath): string {
 /** The path that an address names, or `null` for what is equivalent to nothing that {@link toFileUri} makes. */
 export function parseFileUri(uri: string): WorkspacePath | null {
   // a byte needs at most three characters; nothing longer is worth decoding
-  if (uri.length > origin.length + 3 * maxPathBytes || !isFileUri(uri)) return null;
+  if (uri.length > origin.length + 3 * maxPathBytes) return null;
+  if (uri.slice(0, origin.length).toLowerCase() !== origin) return null; // RFC 3986 §3.1
   const written = uri.slice(origin.length);
   if (/[?#]|%2F/i.test(written)) return null; // a query, a fragment, or a slash within a name
   const text = decodeTriplets(written);
   const path = text === null || text.includes("\\") ? null : parseFilePath(text);
   // parsing drops dot segments and empty ones
   return path?.ok === true && path.value.text === text ? path.value : null;
-}
-
-/** Whether an address is of the workspace's files, whatever it names. */
-function isFileUri(uri: string): boolean {
-  return uri.slice(0, origin.length).toLowerCase() === origin; // RFC 3986 §3.1
 }
 
 /** What to put into the template for a path: the path as it is, or encoded where the template would change it. */

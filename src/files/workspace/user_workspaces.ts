@@ -4,23 +4,15 @@ import { sha256Of } from "../../lib/secrets.ts";
 import { newNameProblem } from "./path.ts";
 import type { Workspace } from "./port.ts";
 
-interface UserWorkspaces {
-  /** The workspace of the principal's user, whatever client they use. */
-  of(principal: Principal): Workspace;
-  /** Those that are open. */
-  opened(): Iterable<Workspace>;
-  /** Closes all that were opened. */
-  close(): Promise<void>;
-}
-
 /**
  * Opens workspaces by `open`, which gets a name that is safe as a directory and different for each user: their id when
  * that is plain, and otherwise a hash of it.
  */
-export function createUserWorkspaces(open: (name: string) => Workspace): UserWorkspaces {
+export function createUserWorkspaces(open: (name: string) => Workspace) {
   const opened = new Map<string, Workspace>();
   return {
-    of({ subject }) {
+    /** The workspace of the principal's user, whatever client they use. */
+    of({ subject }: Principal): Workspace {
       const name = userDirectoryName(subject);
       let workspace = opened.get(name);
       if (workspace === undefined) {
@@ -29,8 +21,10 @@ export function createUserWorkspaces(open: (name: string) => Workspace): UserWor
       }
       return workspace;
     },
-    opened: () => opened.values(),
-    async close() {
+    /** Those that are open. */
+    opened: (): Iterable<Workspace> => opened.values(),
+    /** Closes all that were opened. */
+    async close(): Promise<void> {
       await Promise.all(Array.from(opened.values(), (workspace) => workspace.close()));
       opened.clear();
     },

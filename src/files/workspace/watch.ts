@@ -22,16 +22,6 @@ export type WatchWorkspace = (onChange: (change: WorkspaceChange) => void) => Wo
 
 // Changes of a workspace, gathered for a short time and told together.
 
-interface ChangeNotices {
-  add(segments: readonly string[]): void;
-  addAll(paths: Iterable<readonly string[]>): void;
-  /** Something changed, and it is unknown what. */
-  addUnknown(): void;
-  /** Files appeared or disappeared, of which the paths are told besides. */
-  addListChange(): void;
-  close(): void;
-}
-
 /** Changes within this time are told together. */
 export const changeDelayMilliseconds = 200;
 /** More changed paths than this at once are told as partial. */
@@ -48,8 +38,7 @@ interface ChangeNoticesOptions {
   readonly onChange: (change: WorkspaceChange) => void;
 }
 
-export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotices {
-  const { maxPaths, coalesceMilliseconds, isDenied, onChange } = options;
+export function createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange }: ChangeNoticesOptions) {
   let pending = new Map<string, WorkspacePath>();
   let isPartial = false;
   let isListChanged = false;
@@ -75,18 +64,20 @@ export function createChangeNotices(options: ChangeNoticesOptions): ChangeNotice
   };
   return {
     add,
-    addAll(paths) {
+    addAll(paths: Iterable<readonly string[]>): void {
       for (const segments of paths) add(segments);
     },
-    addUnknown() {
+    /** Something changed, and it is unknown what. */
+    addUnknown(): void {
       isPartial = true;
       schedule();
     },
-    addListChange() {
+    /** Files appeared or disappeared, of which the paths are told besides. */
+    addListChange(): void {
       isListChanged = true;
       schedule();
     },
-    close() {
+    close(): void {
       if (timer !== null) clearTimeout(timer);
     },
   };
