@@ -1,16 +1,13 @@
 /** Answers one parsed body: finds the era that it belongs to and, for a legacy one, its session, or refuses it. */
 import { isObject } from "../lib/json.ts";
 import {
-  claimsModern,
   dropNulls,
   echoedId,
-  envelopeFault,
   errorText,
   kindOfMessage,
   mcpErrorCode,
   metaOf,
   modernVersion,
-  protocolVersionKey,
   refusalCode,
   type RpcCall,
   rpcErrorCode,
@@ -20,7 +17,15 @@ import {
 import type { AuditEntry, Exchange, PublicCall, PublicExchange, Runtime, TakeAudit } from "./call.ts";
 import { decodeHeaderValue, type ToolRegistry } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import { defaultLegacyRevision, latestLegacyRevision, legacyRevisions, type Revision } from "./revision.ts";
+import {
+  claimsModern,
+  defaultLegacyRevision,
+  envelopeFault,
+  latestLegacyRevision,
+  legacyRevisions,
+  protocolVersionKey,
+  type Revision,
+} from "./revision.ts";
 import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";

@@ -6,7 +6,7 @@ import type { Admission } from "../lib/join_next.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Tracer } from "../lib/tracer.ts";
-import type { McpLimits, ResultForm, StructuredResults } from "./limits.ts";
+import type { McpLimits } from "./limits.ts";
 import type { CallWatch, InFlight } from "./in_flight.ts";
 import type { PendingQuestions } from "./pending_questions.ts";
 import type { StreamTable } from "./stream_table.ts";
@@ -192,4 +192,24 @@ export function logCrash(
 ): void {
   const reason = error instanceof Error ? error.stack ?? error.message : String(error);
   runtime.log.write("error", `${kind}_crashed`, { requestId, [kind]: name, error: reason });
+}
+
+// What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.
+
+/** Who gets structured content: `auto` gives it to clients that ask for it, and to ServiceNow's. */
+export type StructuredResults = "auto" | "always";
+
+/**
+ * `text`: nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an
+ * empty object in place of the answer. `structured_or_empty`: `{}` where the tool has none, as ServiceNow's guide has it.
+ */
+type ResultForm = "text" | "structured" | "structured_or_empty";
+
+/**
+ * The form for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients show their model
+ * structured content in place of the text, or both: without the images, or at twice the size.
+ */
+export function resultFormOf(setting: StructuredResults, profile: Profile, asks: boolean): ResultForm {
+  if (profile.name === "servicenow") return "structured_or_empty";
+  return setting === "always" || asks ? "structured" : "text";
 }

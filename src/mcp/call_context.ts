@@ -2,7 +2,6 @@
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Call, Outlet } from "./call.ts";
 import {
-  abilityFor,
   type Answer,
   type Answers,
   type AskFailure,
@@ -13,7 +12,7 @@ import {
 import { type McpAnswer, type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { Principal } from "../lib/principal.ts";
 import { findAnswers, type FoundAnswers } from "./answers_in_request.ts";
-import { type LoggingLevel, metaOf, notificationText, reachesLevel } from "./jsonrpc.ts";
+import { type LoggingLevel, logLevels, metaOf, notificationText } from "./jsonrpc.ts";
 import type { ProgressUpdate, ToolContext } from "./tool.ts";
 import type { RunningTask } from "./live_task.ts";
 
@@ -126,30 +125,11 @@ export class CallInterrupted extends Error {
   override readonly name = "CallInterrupted";
 }
 
-/** A {@link ToolContext} with what the protocol layer does to it. */
-export interface RunningContext extends ToolContext {
-  readonly interruption: Interruption | null;
-  /** Whether the client cancelled the call, or is gone. */
-  readonly cancelled: boolean;
-  /** Fulfilled when the client cancels the call or is gone. Made on first use. */
-  readonly whenCancelled: Promise<void>;
-  /** Fulfilled when the call was handed out as a task. Made on first use. */
-  readonly whenHandedOut: Promise<RunningTask>;
-  readonly task: RunningTask | null;
-  readonly outlet: Outlet;
-  abort(reason: DOMException): void;
-  /** The client cancels the call or is gone. */
-  cancel(): void;
-  /** Ends the call: what happens to the connection from here on is no cancellation. */
-  end(): void;
-}
-
-export function createCallContext(call: Call): RunningContext {
-  return new CallContext(call);
-}
-
-/** A class, since a closure per member would cost each call more than the call itself. */
-class CallContext implements RunningContext {
+/**
+ * A {@link ToolContext} with what the protocol layer does to it. A class, since a closure per member would cost each call
+ * more than the call itself.
+ */
+export class CallContext implements ToolContext {
   readonly principal: Principal;
   readonly #call: Call;
   #controller: AbortController | undefined;
@@ -176,6 +156,7 @@ class CallContext implements RunningContext {
     return this.#interruption;
   }
 
+  /** Whether the client cancelled the call, or is gone. */
   get cancelled(): boolean {
     return this.#cancelled;
   }
@@ -184,11 +165,13 @@ class CallContext implements RunningContext {
     return this.#task;
   }
 
+  /** Fulfilled when the client cancels the call or is gone. */
   get whenCancelled(): Promise<void> {
     this.#whenCancelled ??= Promise.withResolvers();
     return this.#whenCancelled.promise;
   }
 
+  /** Fulfilled when the call was handed out as a task. */
   get whenHandedOut(): Promise<RunningTask> {
     this.#whenHandedOut ??= Promise.withResolvers();
     return this.#whenHandedOut.promise;
@@ -237,7 +220,7 @@ class CallContext implements RunningContext {
   log(level: LoggingLevel, data: unknown, logger?: string): void {
     if (this.#ended || this.#task !== null) return; // SEP-2663: tasks have no log messages
     const minimum = this.#call.revision.logLevelOf(this.#call.request, this.#call.session);
-    if (minimum === null || !reachesLevel(level, minimum)) return;
+    if (minimum === null || logLevels.indexOf(level) < logLevels.indexOf(minimum)) return;
     const params = logger === undefined ? { level, data } : { level, logger, data };
     this.outlet.send(notificationText("notifications/message", params), true);
   }
@@ -292,6 +275,7 @@ class CallContext implements RunningContext {
     this.#controller?.abort(reason);
   }
 
+  /** The client cancels the call or is gone. */
   cancel(): void {
     if (this.#ended || this.#cancelled) return;
     this.#cancelled = true;
@@ -300,6 +284,7 @@ class CallContext implements RunningContext {
     this.#whenCancelled.resolve();
   }
 
+  /** Ends the call: what happens to the connection from here on is no cancellation. */
   end(): void {
     this.#ended = true;
     this.#stopWaiting?.();
@@ -332,4 +317,15 @@ function cutMessage(update: ProgressUpdate): ProgressUpdate {
   const { message } = update;
   if (message === undefined || message.length <= maxStatusCharacters) return update;
   return { ...update, message: message.slice(0, maxStatusCharacters).toWellFormed() };
+}
+
+function abilityFor(question: Question): ClientAbility {
+  switch (question.method) {
+    case "elicitation/create":
+      return "mode" in question.params ? "url_elicitation" : "elicitation";
+    case "sampling/createMessage":
+      return "sampling";
+    case "roots/list":
+      return "roots";
+  }
 }

@@ -87,11 +87,6 @@ export function resultText(id: RpcId, result: string): string {
   return `{"jsonrpc":"2.0","id":${typeof id === "number" ? id : JSON.stringify(id)},"result":${result}}`;
 }
 
-/** The text of a request that the server sends. */
-export function requestText(id: RpcId, method: string, params: unknown): string {
-  return JSON.stringify({ jsonrpc: "2.0", id, method, params });
-}
-
 export function notificationText(method: string, params?: unknown): string {
   return JSON.stringify(params === undefined ? { jsonrpc: "2.0", method } : { jsonrpc: "2.0", method, params });
 }
@@ -138,52 +133,5 @@ export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return (logLevels as readonly unknown[]).includes(value);
 }
 
-/** Whether a message of `level` is to be sent to someone who asked for `minimum` and above. */
-export function reachesLevel(level: LoggingLevel, minimum: LoggingLevel): boolean {
-  return logLevels.indexOf(level) >= logLevels.indexOf(minimum);
-}
-
-// The envelope of a modern message: the keys of `_meta` that say what a handshake said before (2026-07-28, basic).
-
 /** The version string of the modern era. */
 export const modernVersion = "2026-07-28";
-
-/** The key of the version: a message that has it claims to be modern. */
-export const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
-export const clientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
-/** The key of the least log level that the client wants to hear. */
-export const logLevelKey = "io.modelcontextprotocol/logLevel";
-const clientInfoKey = "io.modelcontextprotocol/clientInfo";
-
-/** Whether a message claims to be modern, well-formed or not. */
-export function claimsModern(message: unknown): boolean {
-  const meta = isObject(message) ? metaOf(message["params"]) : undefined;
-  return meta !== undefined && protocolVersionKey in meta;
-}
-
-/** What is wrong with a request's envelope, in words; `null` when it is complete and well-formed. */
-export function envelopeFault(params: unknown): string | null {
-  const meta = metaOf(params);
-  if (meta === undefined) return "params._meta is required";
-  const version = meta[protocolVersionKey];
-  if (version === undefined) return `params._meta["${protocolVersionKey}"] is required`;
-  if (typeof version !== "string") return `params._meta["${protocolVersionKey}"] must be a string`;
-  const capabilities = meta[clientCapabilitiesKey];
-  if (capabilities === undefined) return `params._meta["${clientCapabilitiesKey}"] is required`;
-  if (!isObject(capabilities)) return `params._meta["${clientCapabilitiesKey}"] must be an object`;
-  const info = meta[clientInfoKey];
-  if (info !== undefined && !isImplementation(info)) {
-    return `params._meta["${clientInfoKey}"] must have a name and a version`;
-  }
-  const level = meta[logLevelKey];
-  if (level !== undefined && !isLoggingLevel(level)) return `params._meta["${logLevelKey}"] must be a log level`;
-  const token = meta["progressToken"];
-  if (token !== undefined && typeof token !== "string" && typeof token !== "number") {
-    return "params._meta.progressToken must be a string or a number";
-  }
-  return null;
-}
-
-function isImplementation(info: unknown): boolean {
-  return isObject(info) && typeof info["name"] === "string" && typeof info["version"] === "string";
-}

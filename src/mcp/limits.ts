@@ -1,5 +1,3 @@
-import type { Profile } from "./profile.ts";
-
 /** How long, how large and how many: the bounds of the protocol layer that no operator has to set. Tests pass others. */
 export const mcpLimits = {
   /** The answer to a call that takes longer begins before its response: half of the 0.5 s to notice a disconnect. */
@@ -46,23 +44,3 @@ export const mcpLimits = {
 
 /** The bounds of one server. */
 export type McpLimits = Readonly<typeof mcpLimits>;
-
-// What stands beside the text of a tool's result. A text is written once, for a model; programs ask for more.
-
-/** Who gets structured content: `auto` gives it to clients that ask for it, and to ServiceNow's. */
-export type StructuredResults = "auto" | "always";
-
-/**
- * `text`: nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an
- * empty object in place of the answer. `structured_or_empty`: `{}` where the tool has none, as ServiceNow's guide has it.
- */
-export type ResultForm = "text" | "structured" | "structured_or_empty";
-
-/**
- * The form for a caller; `asks` is whether it declares `experimental.structuredContent`. Many clients show their model
- * structured content in place of the text, or both: without the images, or at twice the size.
- */
-export function resultFormOf(setting: StructuredResults, profile: Profile, asks: boolean): ResultForm {
-  if (profile.name === "servicenow") return "structured_or_empty";
-  return setting === "always" || asks ? "structured" : "text";
-}

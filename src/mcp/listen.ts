@@ -7,7 +7,6 @@ import { type ChangeHub, listNames, type OfferChange } from "./tasks.ts";
 import { isObject } from "../lib/json.ts";
 import { notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { canonicalUri, mayWatch, type ResourceRegistry, watchFamilies } from "./resource.ts";
-import { subscriptionMeta } from "./revision.ts";
 import type { ServerFeatures } from "./initialize.ts";
 import type { ScopeNotices } from "./session_streams.ts";
 import { endWithToken } from "./stream_table.ts";
@@ -149,4 +148,12 @@ function noticeOf(change: OfferChange, filter: Filter, principal: Principal, id:
 
 function stringsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((each) => typeof each === "string") : [];
+}
+
+/** The id that ties a notification to a subscription, where there are such. */
+const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
+
+/** The `_meta` of a message that belongs to a subscription. */
+function subscriptionMeta(id: RpcId): Readonly<Record<string, unknown>> {
+  return { [subscriptionIdKey]: id };
 }

@@ -2,14 +2,14 @@
 import * as z from "zod";
 import type { SecretBox } from "../lib/secrets.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
-import type { Resource, ResourceFamily, ResourcePage } from "./resource.ts";
+import type { Resource, ResourceFamily, ResourcePage, ResourceRegistry } from "./resource.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
-import type { Prompt } from "./prompt.ts";
-import { type RegisteredTool, type Registry, toFlatSchema } from "./registry.ts";
+import type { PromptRegistry } from "./prompt.ts";
+import { toFlatSchema, type ToolRegistry } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
 
 const invalidCursor = "Invalid cursor: leave it out to begin with the first page";
@@ -119,59 +119,52 @@ async function pageOf(
 /** Answers a request for a list. */
 type ListHandler = (call: Call) => Promise<McpAnswer>;
 
-/** Answers `tools/list`. */
-export function createToolsList(tools: Registry<never, RegisteredTool>): ListHandler {
-  return createKeptList(tools, {
-    name: "tools",
-    entries: tools.all,
-    nameOf: ({ tool }) => tool.name,
-    scopesOf: ({ tool }) => tool.scopes,
-    encode: (entry, { revision, resultForm, exchange: { profile } }) =>
-      revision.encodeTool({
-        ...entry,
-        ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
-        ...(resultForm === "text" ? { outputSchema: undefined } : {}),
-      }),
-  });
-}
-
-/** Answers `prompts/list`. */
-export function createPromptsList(prompts: Registry<never, Prompt>): ListHandler {
-  return createKeptList(prompts, {
-    name: "prompts",
-    entries: () => prompts.all(),
-    nameOf: ({ name }) => name,
-    scopesOf: ({ scopes }) => scopes,
-    encode: (prompt) => ({
-      name: prompt.name,
-      title: prompt.title,
-      description: prompt.description,
-      ...(prompt.arguments.length === 0 ? {} : { arguments: prompt.arguments }),
+/** Answers requests for the lists, by method. `resources/list` differs from principal to principal; the others are kept. */
+export function createLists({ tools, prompts, resources: families }: {
+  readonly tools: ToolRegistry;
+  readonly prompts: PromptRegistry;
+  readonly resources: ResourceRegistry;
+}): Readonly<Record<"tools" | "prompts" | "templates" | "resources", ListHandler>> {
+  return {
+    tools: createKeptList(tools, {
+      name: "tools",
+      entries: tools.all,
+      nameOf: ({ tool }) => tool.name,
+      scopesOf: ({ tool }) => tool.scopes,
+      encode: (entry, { revision, resultForm, exchange: { profile } }) =>
+        revision.encodeTool({
+          ...entry,
+          ...(profile.flatParameters ? { inputSchema: toFlatSchema(entry.inputSchema, entry.wholeSchema) } : {}),
+          ...(resultForm === "text" ? { outputSchema: undefined } : {}),
+        }),
     }),
-  });
-}
-
-/** Answers `resources/templates/list`. */
-export function createTemplatesList(families: Registry<never, ResourceFamily>): ListHandler {
-  return createKeptList(families, {
-    name: "resourceTemplates",
-    entries: () =>
-      families.all().flatMap(({ templates, scopes }) => templates.map((template) => ({ template, scopes }))),
-    nameOf: ({ template }) => template.uriTemplate,
-    scopesOf: ({ scopes }) => scopes,
-    encode: ({ template }) => template,
-  });
-}
-
-/** Answers `resources/list`, which differs from principal to principal. */
-export function createResourcesList(families: Registry<never, ResourceFamily>): ListHandler {
-  return async (call) => {
-    const { secretBox, limits } = call.runtime;
-    const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
-    const page = await resourcesPage(secretBox, allowed, call.principal, cursorOf(call), limits.pageSize);
-    if (page === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
-    const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
-    return answerResult(call, JSON.stringify(toResult(call, "resources", page.entries, page.nextCursor, hint)));
+    prompts: createKeptList(prompts, {
+      name: "prompts",
+      entries: prompts.all,
+      nameOf: ({ name }) => name,
+      scopesOf: ({ scopes }) => scopes,
+      encode: ({ name, title, description, arguments: parameters }) => ({
+        name,
+        title,
+        description,
+        ...(parameters.length === 0 ? {} : { arguments: parameters }),
+      }),
+    }),
+    templates: createKeptList(families, {
+      name: "resourceTemplates",
+      entries: () =>
+        families.all().flatMap(({ templates, scopes }) => templates.map((template) => ({ template, scopes }))),
+      nameOf: ({ template }) => template.uriTemplate,
+      scopesOf: ({ scopes }) => scopes,
+      encode: ({ template }) => template,
+    }),
+    async resources(call) {
+      const { secretBox, limits } = call.runtime;
+      const allowed = families.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
+      const page = await resourcesPage(secretBox, allowed, call.principal, cursorOf(call), limits.pageSize);
+      if (page === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
+      return answerResult(call, resultText(call, "resources", page.entries, page.nextCursor));
+    },
   };
 }
 
@@ -217,9 +210,7 @@ function createKeptList<Entry>(
   const render = async (call: Call, visible: readonly Entry[], start: number): Promise<string> => {
     const { secretBox, limits } = call.runtime;
     const page = await pageAt(secretBox, { name, entries: visible, nameOf }, start, limits.pageSize);
-    const encoded = page.entries.map((entry) => encode(entry, call));
-    const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
-    return JSON.stringify(toResult(call, name, encoded, page.nextCursor, hint));
+    return resultText(call, name, page.entries.map((entry) => encode(entry, call)), page.nextCursor);
   };
 
   return async (call) => {
@@ -237,15 +228,15 @@ function textKey({ revision, resultForm, exchange: { profile } }: Call, start: n
   return `${profile.name} ${revision.version} ${resultForm} ${start}`;
 }
 
-function toResult(
-  { revision, exchange }: Call,
+function resultText(
+  { revision, exchange: { profile }, runtime: { limits } }: Call,
   name: string,
   entries: readonly unknown[],
   nextCursor: string | undefined,
-  hint: CacheHint,
-): object {
-  const end = exchange.profile.endsListsWithEmptyCursor ? "" : undefined;
-  return revision.withCacheHint({ [name]: entries, nextCursor: nextCursor ?? end }, hint);
+): string {
+  const end = profile.endsListsWithEmptyCursor ? "" : undefined;
+  const hint: CacheHint = { ttlMs: limits.listTtlMs, cacheScope: "private" };
+  return JSON.stringify(revision.withCacheHint({ [name]: entries, nextCursor: nextCursor ?? end }, hint));
 }
 
 function cursorOf({ request: { params } }: Call): unknown {

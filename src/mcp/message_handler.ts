@@ -6,13 +6,14 @@ import {
   answerUnavailable,
   type Call,
   type PublicCall,
+  resultFormOf,
   type Runtime,
   type TakeAudit,
 } from "./call.ts";
 import { complete, getPrompt, readResource, type ResourceWatchOptions, watchResource } from "./content_methods.ts";
 import { answerDiscover, answerInitialize, noteInitialized, type OpeningOptions, setLogLevel } from "./initialize.ts";
 import { listen, type ListenOptions } from "./listen.ts";
-import { createPromptsList, createResourcesList, createTemplatesList, createToolsList } from "./lists.ts";
+import { createLists } from "./lists.ts";
 import type { PromptRegistry } from "./prompt.ts";
 import type { ResourceRegistry } from "./resource.ts";
 import { cancelTask, getTask, updateTask } from "./task_methods.ts";
@@ -30,10 +31,10 @@ import {
   type RpcRequest,
   type RpcResponse,
 } from "./jsonrpc.ts";
-import { beginRequestSpan, endRequestSpan, traceContextOf } from "./trace_context.ts";
+import { traceContextOf } from "./trace_context.ts";
+import type { Span, TraceContext, Tracer } from "../lib/tracer.ts";
 import { isObject } from "../lib/json.ts";
 import type { Revision } from "./revision.ts";
-import { resultFormOf } from "./limits.ts";
 
 // The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has.
 
@@ -62,11 +63,12 @@ const stoppable = (serve: Handler): Handler =>
 /** Builds the table. Methods of features that the server does not have are left out. */
 export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
   const { features } = options;
+  const lists = createLists(options);
   const table = new Map<string, Handler>([
     ["initialize", (call) => answerInitialize(options, call)],
     ["server/discover", (call) => answerDiscover(options, call)],
     ["ping", (call) => answerResult(call, "{}")],
-    ["tools/list", counted(createToolsList(options.tools))],
+    ["tools/list", counted(lists.tools)],
     ["tools/call", (call) => callTool(options, call)],
     ["logging/setLevel", counted((call) => setLogLevel(options, call))],
     ["subscriptions/listen", stoppable((call) => listen(options, call))],
@@ -75,12 +77,12 @@ export function createMethodTable(options: MethodTableOptions): ReadonlyMap<stri
     ["tasks/cancel", counted(cancelTask)],
   ]);
   if (features.prompts) {
-    table.set("prompts/list", counted(createPromptsList(options.prompts)));
+    table.set("prompts/list", counted(lists.prompts));
     table.set("prompts/get", (call) => getPrompt(options, call));
   }
   if (features.resources) {
-    table.set("resources/list", stoppable(createResourcesList(options.resources)));
-    table.set("resources/templates/list", counted(createTemplatesList(options.resources)));
+    table.set("resources/list", stoppable(lists.resources));
+    table.set("resources/templates/list", counted(lists.templates));
     table.set("resources/read", (call) => readResource(options, call));
     table.set("resources/subscribe", (call) => watchResource(options, call, true));
     table.set("resources/unsubscribe", (call) => watchResource(options, call, false));
@@ -137,6 +139,44 @@ export function createRequestObserver({ runtime, isKnownMethod, audit }: {
     if (span !== null) endRequestSpan(span, call);
     return answer;
   };
+}
+
+// The span of a request, by OpenTelemetry's conventions for MCP.
+
+const maxIdCharacters = 100;
+
+/** Begins the span of a request; `null` where nothing is exported and the caller sent no trace. */
+function beginRequestSpan(
+  tracer: Tracer,
+  { request, exchange, revision }: PublicCall,
+  { parent, isKnownMethod }: { readonly parent: TraceContext | undefined; readonly isKnownMethod: boolean },
+): Span | null {
+  if (!tracer.exports && parent === undefined) return null;
+  const method = isKnownMethod ? request.method : "_OTHER"; // what a caller makes up names no span
+  return tracer.begin({
+    name: method,
+    kind: "server",
+    attributes: {
+      "mcp.method.name": method,
+      "mcp.protocol.version": revision.version,
+      "jsonrpc.request.id": String(request.id).slice(0, maxIdCharacters),
+      "network.transport": exchange.hasHeaders ? "tcp" : "pipe",
+      "portcullis.request.id": exchange.requestId,
+    },
+    ...(parent === undefined ? {} : { parent }),
+  });
+}
+
+function endRequestSpan(span: Span, { tool, outcome, code }: PublicCall): void {
+  if (tool !== null) {
+    span.rename(`tools/call ${tool}`);
+    span.set({ "gen_ai.tool.name": tool, "gen_ai.operation.name": "execute_tool" });
+  }
+  if (outcome === "protocol_error" && code !== null) {
+    span.set({ "rpc.response.status_code": code });
+    span.fail(code);
+  } else if (outcome !== "ok") span.fail(outcome);
+  span.end();
 }
 
 /** Without the digits below, which no clock has and each line would spell. */

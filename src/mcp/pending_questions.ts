@@ -12,7 +12,7 @@ import { watchEntries } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import { createIssuedIds } from "./stream_table.ts";
 import { isObject, parseJson } from "../lib/json.ts";
-import { requestText, type RpcResponse } from "./jsonrpc.ts";
+import type { RpcResponse } from "./jsonrpc.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { type Answer, type AskFailure, parseAnswer, type Question } from "./question.ts";
 
@@ -95,7 +95,9 @@ export function createPendingQuestions(options: PendingQuestionsOptions) {
         if (response !== null) settle(response);
       }, { log, timers });
       try {
-        if (!send(requestText(id, question.method, legacyParams(question, id)))) {
+        if (
+          !send(JSON.stringify({ jsonrpc: "2.0", id, method: question.method, params: legacyParams(question, id) }))
+        ) {
           fail("unreachable", "The caller cannot be reached");
         }
         return await promise;

@@ -128,17 +128,6 @@ export interface AskFailure {
   readonly message: string;
 }
 
-export function abilityFor(question: Question): ClientAbility {
-  switch (question.method) {
-    case "elicitation/create":
-      return "mode" in question.params ? "url_elicitation" : "elicitation";
-    case "sampling/createMessage":
-      return "sampling";
-    case "roots/list":
-      return "roots";
-  }
-}
-
 /** An answer checked against its question; `null` when it has the wrong shape. */
 export function parseAnswer({ method }: Question, answer: unknown): Answer | null {
   if (hasMoreParts(answer, maxAnswerParts)) return null;

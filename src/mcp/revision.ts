@@ -1,18 +1,16 @@
 /** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
+import { isObject } from "../lib/json.ts";
 import { type ClientCapabilities, noCapabilities, parseClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";
 import {
-  clientCapabilitiesKey,
   isLoggingLevel,
   type LoggingLevel,
-  logLevelKey,
   mcpErrorCode,
   metaOf,
   modernVersion,
   refusalCode,
   type RpcCall,
   rpcErrorCode,
-  type RpcId,
 } from "./jsonrpc.ts";
 import type { RegisteredTool } from "./registry.ts";
 
@@ -77,14 +75,6 @@ export interface Revision {
   capabilitiesOf(call: RpcCall, session: SessionState | null): ClientCapabilities;
   /** From which level on the client wants to hear log messages of this call; `null` for none. */
   logLevelOf(call: RpcCall, session: SessionState | null): LoggingLevel | null;
-}
-
-/** The id that ties a notification to a subscription, where there are such. */
-const subscriptionIdKey = "io.modelcontextprotocol/subscriptionId";
-
-/** The `_meta` of a message that belongs to a subscription. */
-export function subscriptionMeta(id: RpcId): Readonly<Record<string, unknown>> {
-  return { [subscriptionIdKey]: id };
 }
 
 // The legacy era: the revisions with an `initialize` handshake, 2024-11-05 to 2025-11-25.
@@ -267,4 +257,46 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
       return isLoggingLevel(level) ? level : null;
     },
   };
+}
+
+// The envelope of a modern message: the keys of `_meta` that say what a handshake said before (2026-07-28, basic).
+
+/** The key of the version: a message that has it claims to be modern. */
+export const protocolVersionKey = "io.modelcontextprotocol/protocolVersion";
+const clientCapabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
+/** The key of the least log level that the client wants to hear. */
+const logLevelKey = "io.modelcontextprotocol/logLevel";
+const clientInfoKey = "io.modelcontextprotocol/clientInfo";
+
+/** Whether a message claims to be modern, well-formed or not. */
+export function claimsModern(message: unknown): boolean {
+  const meta = isObject(message) ? metaOf(message["params"]) : undefined;
+  return meta !== undefined && protocolVersionKey in meta;
+}
+
+/** What is wrong with a request's envelope, in words; `null` when it is complete and well-formed. */
+export function envelopeFault(params: unknown): string | null {
+  const meta = metaOf(params);
+  if (meta === undefined) return "params._meta is required";
+  const version = meta[protocolVersionKey];
+  if (version === undefined) return `params._meta["${protocolVersionKey}"] is required`;
+  if (typeof version !== "string") return `params._meta["${protocolVersionKey}"] must be a string`;
+  const capabilities = meta[clientCapabilitiesKey];
+  if (capabilities === undefined) return `params._meta["${clientCapabilitiesKey}"] is required`;
+  if (!isObject(capabilities)) return `params._meta["${clientCapabilitiesKey}"] must be an object`;
+  const info = meta[clientInfoKey];
+  if (info !== undefined && !isImplementation(info)) {
+    return `params._meta["${clientInfoKey}"] must have a name and a version`;
+  }
+  const level = meta[logLevelKey];
+  if (level !== undefined && !isLoggingLevel(level)) return `params._meta["${logLevelKey}"] must be a log level`;
+  const token = meta["progressToken"];
+  if (token !== undefined && typeof token !== "string" && typeof token !== "number") {
+    return "params._meta.progressToken must be a string or a number";
+  }
+  return null;
+}
+
+function isImplementation(info: unknown): boolean {
+  return isObject(info) && typeof info["name"] === "string" && typeof info["version"] === "string";
 }

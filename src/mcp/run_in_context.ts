@@ -5,7 +5,7 @@
 import type { McpAnswer } from "./message_stream.ts";
 import { unavailability } from "../lib/system_fault.ts";
 import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
-import { CallInterrupted, createCallContext, type Interruption, type RunningContext } from "./call_context.ts";
+import { CallContext, CallInterrupted, type Interruption } from "./call_context.ts";
 import { encodeRequiredCapabilities } from "./question.ts";
 import { errorText, mcpErrorCode, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { Timers } from "../lib/time.ts";
@@ -34,7 +34,7 @@ const lastWordsMs = 1_000;
 export async function runInContext<Outcome>(call: Call, work: Work<Outcome>): Promise<McpAnswer> {
   const refusal = call.runtime.callWatch.refusal(call.principal);
   if (refusal !== null) return answerStopped(call, work, refusal);
-  const context = createCallContext(call);
+  const context = new CallContext(call);
   let outcome: Outcome | Promise<Outcome>;
   try {
     outcome = work.run(context);
@@ -50,7 +50,7 @@ export async function runInContext<Outcome>(call: Call, work: Work<Outcome>): Pr
 async function settle<Outcome>(
   call: Call,
   work: Work<Outcome>,
-  context: RunningContext,
+  context: CallContext,
   pending: Promise<Outcome>,
 ): Promise<McpAnswer> {
   const { runtime, session, request, principal } = call;
@@ -202,7 +202,7 @@ function answerTask(
   call: Call,
   task: RunningTask,
   done: Promise<McpAnswer>,
-  { context, leaveWatch }: { readonly context: RunningContext; readonly leaveWatch: () => void },
+  { context, leaveWatch }: { readonly context: CallContext; readonly leaveWatch: () => void },
 ): McpAnswer {
   const { promise: expired, resolve } = Promise.withResolvers<void>();
   const { timers } = call.runtime;

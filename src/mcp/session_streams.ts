@@ -9,7 +9,7 @@ import { type ChangeHub, listNames } from "./tasks.ts";
 import { errorText, notificationText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import { noticesOf, type ResourceRegistry, watchFamilies } from "./resource.ts";
 import type { Session, Sessions } from "./session.ts";
-import { endWithToken, parseEventId, type StreamIds, type StreamPosition, type StreamTable } from "./stream_table.ts";
+import { endWithToken, type StreamIds, type StreamTable } from "./stream_table.ts";
 import type { ServerFeatures } from "./initialize.ts";
 
 // Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
@@ -229,4 +229,17 @@ export function createSessionStreams(options: SessionStreamsOptions) {
 
 function tell(stream: MessageStream, text: string): void {
   if (!stream.push(text, true)) stream.abandon(); // its client cannot keep up: let it come back
+}
+
+/** Where a client left off. */
+interface StreamPosition {
+  readonly resumeId: string;
+  /** The number of the last frame that it has. */
+  readonly after: number;
+}
+
+/** Takes the id of an event apart; `null` when it is none of ours. */
+function parseEventId(eventId: string): StreamPosition | null {
+  const [, resumeId, number] = /^([\w-]+)\.(\d{1,15})$/.exec(eventId) ?? [];
+  return resumeId === undefined ? null : { resumeId, after: Number(number) };
 }

@@ -38,13 +38,6 @@ export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purp
 /** What a stream carries: a call's messages up to its response, or a session's notices, which any instance can send. */
 type StreamContent = "answer" | "notices";
 
-/** Where a client left off. */
-export interface StreamPosition {
-  readonly resumeId: string;
-  /** The number of the last frame that it has. */
-  readonly after: number;
-}
-
 export type StreamIds = ReturnType<typeof createStreamIds>;
 
 /** The instance and the request are part of each event id of an answer; where they are longer, they are left out. */
@@ -113,12 +106,6 @@ export function endWithToken(
 }
 
 export type StreamTable = ReturnType<typeof createStreamTable>;
-
-/** Takes the id of an event apart; `null` when it is none of ours. */
-export function parseEventId(eventId: string): StreamPosition | null {
-  const [, resumeId, number] = /^([\w-]+)\.(\d{1,15})$/.exec(eventId) ?? [];
-  return resumeId === undefined ? null : { resumeId, after: Number(number) };
-}
 
 export function createStreamTable(options: StreamTableOptions) {
   const { limits, ids, watchEnd, timers = systemTimers } = options;

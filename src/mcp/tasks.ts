@@ -53,7 +53,7 @@ export function createTasks(options: TasksOptions) {
   const closing = new AbortController();
   const store = createTaskStore(storage, clock, timers);
   const live = new Map<string, LiveTask>();
-  const kept = createKeptResults(clock);
+  const mayKeep = countKeptResults(clock);
   let stopHeartbeat: (() => void) | undefined;
 
   const publish = (record: TaskRecord): void => {
@@ -102,7 +102,7 @@ export function createTasks(options: TasksOptions) {
         closing: closing.signal,
         publish,
         onCancel,
-        mayKeep: (characters) => kept.keep(principal.subject, characters, taskExpiresAt(record)),
+        mayKeep: (characters) => mayKeep(principal.subject, characters, taskExpiresAt(record)),
         onSettled: () => {
           live.delete(record.taskId);
           if (live.size === 0) stopBeating();
@@ -261,18 +261,16 @@ const maxKeptCharacters = 64_000_000;
 /** Smaller results are not counted: a thousand of them are one large one. */
 const minCountedCharacters = 100_000;
 
-function createKeptResults(clock: Clock) {
+/** Counts results that are kept until some time; the function that it gives says `false` when a person has too many. */
+function countKeptResults(clock: Clock): (subject: string, characters: number, until: number) => boolean {
   const kept = new Map<string, readonly { readonly characters: number; readonly until: number }[]>();
-  return {
-    /** Counts a result that is kept until then; `false` when the person has too many. */
-    keep(subject: string, characters: number, until: number) {
-      if (characters < minCountedCharacters) return true;
-      const still = (kept.get(subject) ?? []).filter((result) => result.until > clock());
-      const sum = still.reduce((total, result) => total + result.characters, characters);
-      if (sum > maxKeptCharacters) return false;
-      kept.set(subject, [...still, { characters, until }]);
-      return true;
-    },
+  return (subject, characters, until) => {
+    if (characters < minCountedCharacters) return true;
+    const still = (kept.get(subject) ?? []).filter((result) => result.until > clock());
+    const sum = still.reduce((total, result) => total + result.characters, characters);
+    if (sum > maxKeptCharacters) return false;
+    kept.set(subject, [...still, { characters, until }]);
+    return true;
   };
 }
 

@@ -181,15 +181,14 @@ function encodeResult(
   const blocks: readonly ContentBlock[] = outcome.ok
     ? outcome.content
     : [{ type: "text", text: outcome.message }, ...answer?.content ?? []];
-  const long = longTextOf(blocks);
-  const content = blocks.length > 0
-    ? encodeBlocks(blocks, long, revision, profile)
-    : JSON.stringify([{ type: "text", text: JSON.stringify(own ?? {}) }]); // MCP 2025-06-18, server/tools
+  const shown = blocks.map((block) => encodeBlock(block, revision, profile));
+  if (shown.length === 0) shown.push({ type: "text", text: JSON.stringify(own ?? {}) }); // MCP 2025-06-18, server/tools
+  const content = JSON.stringify(shown);
   const isError = `"isError":${!outcome.ok}`;
   const lacksSchema = outcome.ok || outputSchema === undefined;
   if (resultForm === "text" || (own === undefined && !lacksSchema)) return `{"content":${content},${isError}}`;
   const structured = own ?? (resultForm === "structured_or_empty" ? {} : { text: blocks.map(wordsOf).join("\n") });
-  return `{"content":${content},"structuredContent":${encodeMembers(structured, long)},${isError}}`;
+  return `{"content":${content},"structuredContent":${JSON.stringify(structured)},${isError}}`;
 }
 
 /** A block for callers that read nothing but structured content. */
@@ -205,46 +204,6 @@ function wordsOf(block: ContentBlock): string {
     case "audio":
       return `(${block.type}, ${block.mimeType})`;
   }
-}
-
-/** A text that is quoted once for JSON, since it is often both in a block and in the structured content. */
-interface LongText {
-  readonly text: string;
-  readonly json: string;
-}
-
-/** Below, a second look at all members costs as much as quoting a text twice. */
-const longCharacters = 2_048;
-
-function longTextOf(blocks: readonly ContentBlock[]): LongText | null {
-  for (const block of blocks) {
-    if (block.type !== "text" || block.text.length < longCharacters) continue;
-    return { text: block.text, json: JSON.stringify(block.text) };
-  }
-  return null;
-}
-
-function encodeBlocks(
-  blocks: readonly ContentBlock[],
-  long: LongText | null,
-  revision: Revision,
-  profile: Profile,
-): string {
-  if (long === null) return JSON.stringify(blocks.map((block) => encodeBlock(block, revision, profile)));
-  const texts = blocks.map((block) =>
-    block.type === "text" && block.text === long.text
-      ? `{"type":"text","text":${long.json}}`
-      : JSON.stringify(encodeBlock(block, revision, profile))
-  );
-  return `[${texts.join(",")}]`;
-}
-
-function encodeMembers(members: Readonly<Record<string, unknown>>, long: LongText | null): string {
-  if (long === null) return JSON.stringify(members);
-  const texts = Object.entries(members).filter(([, value]) => value !== undefined).map(([name, value]) =>
-    `${JSON.stringify(name)}:${value === long.text ? long.json : JSON.stringify(value)}`
-  );
-  return `{${texts.join(",")}}`;
 }
 
 /** A content block as this revision and this client's habits have it. */
