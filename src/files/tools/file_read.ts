@@ -2,13 +2,7 @@
 import * as z from "zod";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
-import {
-  type FileContent,
-  type Outcome,
-  type Workspace,
-  workspaceOf,
-  type WorkspaceSource,
-} from "../workspace/port.ts";
+import { type FileContent, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import {
   combineReads,
   type FileRead,
@@ -19,11 +13,12 @@ import {
   refusedRead,
   textRead,
 } from "./read_answer.ts";
+import { loadOnce } from "../../lib/program.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { sniffMedia, toPathText } from "../workspace/file_display.ts";
 import { detectEncoding } from "../text/detect.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
-import { type LineRequest, parseNamedParts, readTextPart, selectText } from "./read_text.ts";
+import { parseNamedParts, readTextPart, selectText } from "./read_text.ts";
 import { defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { textEncodings } from "../workspace/encoding.ts";
 import type { TransferLinks } from "../transfer/port.ts";
@@ -40,7 +35,6 @@ import {
   untrustedOutput,
   versionOutput,
 } from "./input.ts";
-import { compareFiles } from "./compare.ts";
 
 /** Files of one call, the first included. */
 const maxFiles = 50;
@@ -105,7 +99,7 @@ const output = z.lazy(() =>
   })
 );
 
-/** Reads files of the workspace. Whole small files are answered without a promise. */
+/** Reads files of the workspace. */
 export function fileReadTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
   const reading = { kept: createKeptReads(), hasLinks: links !== null };
   return defineTool({
@@ -121,31 +115,30 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output,
     maxResultCharacters,
-    run(request: Input, { principal }) {
+    async run(request: Input, { principal }) {
       const workspace = workspaceOf(source, principal);
-      const { files = [], embed } = request;
+      const { filename, files = [], embed, against } = request;
       const fault = faultOf(request);
       if (fault !== null) return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${fault}` };
-      if (request.against !== undefined) {
-        return compareFiles(workspace, principal, { filename: request.filename, against: request.against });
+      if (against !== undefined) {
+        const { compareFiles } = await loadCompare();
+        return await compareFiles(workspace, principal, { filename, against });
       }
-      if (embed) return readEmbedded(workspace, request.filename);
-      if (request.link && links !== null) return linkedRead(workspace, links, principal, request.filename);
-      const first = readNamed({ workspace, ...reading }, request.filename, request, request.max_bytes);
-      if (files.length === 0) return first instanceof Promise ? first.then(alone) : alone(first);
-      return readFurther({ workspace, ...reading }, request, files, first);
+      if (embed) return await readEmbedded(workspace, filename);
+      if (request.link && links !== null) return await linkedRead(workspace, links, principal, filename);
+      const first = await readNamed({ workspace, ...reading }, filename, request, request.max_bytes);
+      if (files.length === 0) return first.outcome ?? combineReads([first]);
+      return await readFurther({ workspace, ...reading }, request, files, first);
     },
   });
 }
 
-function alone(read: FileRead): ToolOutcome {
-  return read.outcome ?? combineReads([read]);
-}
+const loadCompare = loadOnce(() => import("./compare.ts"));
 
 /** Where files are read, and what of them is kept. */
 interface Reader {
   readonly workspace: Workspace;
-  readonly kept: KeptReads;
+  readonly kept: ReturnType<typeof createKeptReads>;
   readonly hasLinks: boolean;
 }
 
@@ -170,12 +163,12 @@ async function readFurther(
   reader: Reader,
   request: Input,
   files: readonly string[],
-  first: FileRead | Promise<FileRead>,
+  first: FileRead,
 ): Promise<ToolOutcome> {
-  const reads: FileRead[] = [await first];
+  const reads = [first];
   const { maxReadBytes } = reader.workspace.limits;
-  let room = Math.min(request.max_bytes, maxReadBytes) - (reads[0]?.textBytes ?? 0);
-  let mediaRoom = maxReadBytes - (reads[0]?.mediaBytes ?? 0);
+  let room = Math.min(request.max_bytes, maxReadBytes) - first.textBytes;
+  let mediaRoom = maxReadBytes - first.mediaBytes;
   let refused = 0;
   for (const filename of files) {
     await nextTurn();
@@ -197,65 +190,47 @@ function fullAnswer(filename: string): FileRead {
 }
 
 /** Reads one file; if it is not there, the refusal names the nearest that are. */
-function readNamed(
-  reader: Reader,
-  name: string,
-  request: Input,
-  maxBytes: number,
-): FileRead | Promise<FileRead> {
-  const read = readOne(reader, name, request, maxBytes);
-  return read instanceof Promise ? read.then(orNear) : orNear(read);
-
-  function orNear(read: FileRead): FileRead | Promise<FileRead> {
-    const path = read.code === "not_found" ? parseFilePath(parseNamedParts(name).at(-1)?.filename ?? name) : null;
-    if (path === null || !path.ok) return read;
-    return suggestNear(reader.workspace, path.value, { code: "not_found", message: read.notice })
-      .then(({ code, message }) => refusedRead(toPathText(path.value.text), message, code));
-  }
+async function readNamed(reader: Reader, name: string, request: Input, maxBytes: number): Promise<FileRead> {
+  const read = await readOne(reader, name, request, maxBytes);
+  const path = read.code === "not_found" ? parseFilePath(parseNamedParts(name).at(-1)?.filename ?? name) : null;
+  if (!path?.ok) return read;
+  const failed = { code: "not_found", message: read.notice };
+  const { code, message } = await suggestNear(reader.workspace, path.value, failed);
+  return refusedRead(toPathText(path.value.text), message, code);
 }
 
-/** Reads one file, whose name may ask for some of its lines. */
-function readOne(
+/** Reads one file. A file may be called so; only where there is none does the end of the name ask for a part. */
+async function readOne(
   { workspace, kept, hasLinks }: Reader,
   name: string,
   request: Input,
   maxBytes: number,
   searches = true,
-): FileRead | Promise<FileRead> {
+): Promise<FileRead> {
+  const { start_line: startLine, limit, encoding } = request;
   const cursor = request.cursor === undefined ? undefined : toReadCursor(request.cursor) ?? undefined;
-  const { start_line: startLine, limit } = request;
   const endLine = limit === undefined ? request.end_line : (startLine ?? 1) + limit - 1;
-  const lines = { startLine, endLine, tail: request.tail };
-  const parsed = parseFilePath(name);
   const named = parseNamedParts(name);
-  if (!parsed.ok && !named.some(({ filename }) => parseFilePath(filename).ok)) {
-    return suggestRelative(workspace, "filename", parsed.error, named.at(-1)?.filename ?? name, searches)
-      .then(({ message }) => refusedRead(name, message));
+  const asked = [{ filename: name, lines: { startLine, endLine, tail: request.tail } }, ...named];
+  let found: FileRead | null = null;
+  for (const { filename, lines } of asked) {
+    const path = parseFilePath(filename);
+    if (!path.ok) continue;
+    const isPart = lines.characters !== undefined;
+    const isRange = cursor === undefined && !isPart && (lines.startLine ?? lines.endLine) !== undefined;
+    const numbered = (request.numbered ?? isRange) && !isPart;
+    const isPlain = !isRange && !numbered && !isPart && lines.tail === undefined && cursor === undefined &&
+      encoding === undefined;
+    const part = { lines, cursor, encoding, maxBytes, numbered, hasLinks, kept: isPlain ? kept : null };
+    found = await readPath(workspace, path.value, part);
+    if (found.code !== "not_found") return found;
   }
-  const read = parsed.ok ? readPath(workspace, parsed.value, textRequest(lines)) : null;
-  return read !== null && named.length === 0 ? read : readNext(read);
-
-  /** A file may be called so; only where there is none does the end of the name ask for a part. */
-  async function readNext(first: FileRead | Promise<FileRead> | null): Promise<FileRead> {
-    let found = await first;
-    for (const { filename, lines } of named) {
-      const path = parseFilePath(filename);
-      if (path.ok && (found === null || found.code === "not_found")) {
-        found = await readPath(workspace, path.value, textRequest(lines));
-      }
-    }
-    return found ?? refusedRead(name, "no such file");
-  }
-
-  function textRequest(asked: LineRequest): ReadRequest {
-    const { encoding } = request;
-    const isRange = cursor === undefined && asked.characters === undefined &&
-      (asked.startLine ?? asked.endLine) !== undefined;
-    const numbered = (request.numbered ?? isRange) && asked.characters === undefined;
-    const isPlain = !isRange && !numbered && asked.tail === undefined && asked.characters === undefined &&
-      cursor === undefined && encoding === undefined;
-    return { lines: asked, cursor, encoding, maxBytes, numbered, hasLinks, kept: isPlain ? kept : null };
-  }
+  if (found !== null) return found;
+  const path = parseFilePath(name);
+  if (path.ok) return refusedRead(name, "no such file");
+  const relative = named.at(-1)?.filename ?? name;
+  const { message } = await suggestRelative(workspace, "filename", path.error, relative, searches);
+  return refusedRead(name, message);
 }
 
 /** The text is kept about ten times: in the answer, and in its JSON for each kind of caller. */
@@ -272,18 +247,11 @@ interface KeptRead {
   readonly read: FileRead;
 }
 
-interface KeptReads {
-  /** What the file was when it was last read, and what was answered. */
-  find(workspace: Workspace, path: WorkspacePath): Pick<KeptRead, "content" | "read"> | undefined;
-  /** Keeps an answer about a whole file where that was read a while ago, too. */
-  keep(workspace: Workspace, path: WorkspacePath, content: FileContent, read: FileRead): FileRead;
-}
-
 /**
  * What small files were answered as when they were last read. A file is still opened and read for each call; where its
  * bytes and its time are the same, it is not hashed, decoded and put into words again, which saves a third of a call.
  */
-function createKeptReads(): KeptReads {
+function createKeptReads() {
   const kept = boundedMap<string, KeptRead>({
     maxWeight: maxKeptBytesInAll,
     weigh: ({ content: { bytes } }) => bytes.byteLength + bytesBesideText,
@@ -298,11 +266,13 @@ function createKeptReads(): KeptReads {
     return wasThere;
   };
   return {
-    find(workspace, path) {
+    /** What the file was when it was last read, and what was answered. */
+    find(workspace: Workspace, path: WorkspacePath): KeptRead | undefined {
       const known = kept.get(path.text);
       return known?.workspace === workspace ? known : undefined;
     },
-    keep(workspace, path, content, read) {
+    /** Keeps an answer about a whole file where that was read a while ago, too. */
+    keep(workspace: Workspace, path: WorkspacePath, content: FileContent, read: FileRead): FileRead {
       const { bytes, sha256 } = content;
       if (bytes.byteLength > maxKeptBytes || sha256 === null || !wasSeen(sha256)) return read;
       const answer = { ...read, outcome: { ...combineReads([read]), encoded: new Map<string, string>() } };
@@ -319,36 +289,29 @@ const maxGrowth = 2;
 interface ReadRequest extends ProblemRequest {
   readonly numbered: boolean;
   /** For reads of whole files as they are. */
-  readonly kept: KeptReads | null;
+  readonly kept: Reader["kept"] | null;
 }
 
 /** Reads text from memory where one read holds it, else in parts; or a picture or sound. */
-function readPath(
-  workspace: Workspace,
-  given: WorkspacePath,
-  request: ReadRequest,
-): FileRead | Promise<FileRead> {
-  const path = inStoredForm(workspace, given);
-  return path instanceof Promise
-    ? path.then((found) => readStored(workspace, found, request))
-    : readStored(workspace, path, request);
-}
-
-function readStored(workspace: Workspace, path: WorkspacePath, request: ReadRequest): FileRead | Promise<FileRead> {
-  const known = request.kept?.find(workspace, path);
-  const read = workspace.read(path, undefined, known?.content);
-  const answer = (whole: Outcome<FileContent>): FileRead | Promise<FileRead> => {
-    const isKnown = known !== undefined && whole.ok && whole.value === known.content && isShort(known.content, request);
-    return isKnown ? known.read : toRead(workspace, path, request, whole);
-  };
-  return read instanceof Promise ? inNextTurn(read).then(answer) : answer(read);
-}
-
-/** A large read, once it is its caller's turn to use it. */
-async function inNextTurn<T>(read: Promise<T>): Promise<T> {
-  const done = await read;
-  await nextTurn();
-  return done;
+async function readPath(workspace: Workspace, given: WorkspacePath, request: ReadRequest): Promise<FileRead> {
+  const path = await inStoredForm(workspace, given);
+  const { kept, numbered } = request;
+  const known = kept?.find(workspace, path);
+  const read = await workspace.read(path, undefined, known?.content);
+  if (read.ok) {
+    const isKnown = known !== undefined && read.value === known.content && isShort(known.content, request);
+    if (isKnown) return known.read;
+    if (read.value.sizeBytes > maxKeptBytes) await nextTurn();
+    const made = await contentRead(workspace, path, request, read.value);
+    return kept === null || made.code !== null || !isShort(read.value, request)
+      ? made
+      : kept.keep(workspace, path, read.value, made);
+  }
+  if (read.error.reason !== "too_large") return await problemRead(workspace, path, request, read.error);
+  const part = await readTextPart(workspace, path, request);
+  return part.ok
+    ? textRead(path, part.value, { ...part.value, sha256: null }, numbered)
+    : await problemRead(workspace, path, request, part.error);
 }
 
 /** Whether the bound leaves the text whole, however many bytes it becomes. */
@@ -356,47 +319,24 @@ function isShort({ sizeBytes }: FileContent, { maxBytes }: ReadRequest): boolean
   return sizeBytes * maxGrowth <= maxBytes;
 }
 
-function toRead(
-  workspace: Workspace,
-  path: WorkspacePath,
-  request: ReadRequest,
-  read: Outcome<FileContent>,
-): FileRead | Promise<FileRead> {
-  if (!read.ok) {
-    if (read.error.reason !== "too_large") return problemRead(workspace, path, request, read.error);
-    return readTextPart(workspace, path, request).then((part) =>
-      part.ok
-        ? textRead(path, part.value, { ...part.value, sha256: null }, request.numbered)
-        : problemRead(workspace, path, request, part.error)
-    );
-  }
-  const { value } = read;
-  const made = toContentRead(workspace, path, request, value);
-  const { kept } = request;
-  if (kept === null || made instanceof Promise || !isShort(value, request)) return made;
-  return kept.keep(workspace, path, value, made);
-}
-
-function toContentRead(
+async function contentRead(
   workspace: Workspace,
   path: WorkspacePath,
   request: ReadRequest,
   content: FileContent,
-): FileRead | Promise<FileRead> {
-  const { bytes, sizeBytes, modifiedAt, sha256 } = content;
+): Promise<FileRead> {
+  const { bytes } = content;
   const media = request.encoding === undefined ? sniffMedia(bytes) : null;
   if (media !== null) {
     const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-    return mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, { sizeBytes, modifiedAt, sha256 });
+    return mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, content);
   }
-  const part = selectText(content, request);
-  if (part.ok) return textRead(path, part.value, { sizeBytes, modifiedAt, sha256 }, request.numbered);
-  if (part.error.reason !== "not_text" || request.encoding !== undefined) {
-    return problemRead(workspace, path, request, part.error);
+  let part = selectText(content, request);
+  if (!part.ok && part.error.reason === "not_text" && request.encoding === undefined) {
+    const encoding = await detectEncoding(bytes);
+    if (encoding !== null) part = selectText(content, { ...request, encoding });
   }
-  return detectEncoding(bytes).then((encoding) =>
-    encoding === null
-      ? problemRead(workspace, path, request, part.error)
-      : toContentRead(workspace, path, { ...request, encoding }, content)
-  );
+  return part.ok
+    ? textRead(path, part.value, content, request.numbered)
+    : await problemRead(workspace, path, request, part.error);
 }

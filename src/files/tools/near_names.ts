@@ -43,12 +43,8 @@ const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 const ascii = /^[\x20-\x7e]*$/;
 
 /** The path with its names as their directories have them, where only the Unicode form differs; else the path itself. */
-export function inStoredForm(workspace: Workspace, path: WorkspacePath): WorkspacePath | Promise<WorkspacePath> {
-  return ascii.test(path.text) ? path : findStoredForm(workspace, path);
-}
-
-async function findStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
-  if ((await workspace.stat(path)).ok) return path;
+export async function inStoredForm(workspace: Workspace, path: WorkspacePath): Promise<WorkspacePath> {
+  if (ascii.test(path.text) || (await workspace.stat(path)).ok) return path;
   let found = rootPath;
   for (const [index, name] of path.segments.entries()) {
     const same = entryPath(found, name);
