@@ -18,7 +18,7 @@ import { cutAtBoundary } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-import type { Eventually, Outcome, ReadPart, Workspace, WorkspaceRefusal } from "../workspace/port.ts";
+import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
 /** Why a file was not searched. */
 export type PassedOver = "binary" | "too_large" | "hard_link" | "unreadable";
@@ -43,45 +43,29 @@ interface ReadBytes {
 
 const headBytes = 64 * 1024;
 const firstByteOfMark = 0xef;
-const nothingFound = success<FileSearched>({ stoppedAfter: null });
 
 export function createSearchBuffer({ limits: { maxReadBytes } }: Workspace): SearchBuffer {
   return { head: Buffer.allocUnsafeSlow(Math.min(headBytes, maxReadBytes)), piece: null };
 }
 
-/** Gives each matching line to `onMatch`. A small file without a match is searched without a promise. */
-export function searchFile(
+/** Gives each matching line to `onMatch`. A file of one read whose bytes show that nothing matches is not looked at by lines. */
+export async function searchFile(
   workspace: Workspace,
   path: WorkspacePath,
   buffer: SearchBuffer,
   search: FileSearch,
-): Eventually<Result<FileSearched, PassedOver>> {
-  const read = workspace.readInto(path, buffer.head, 0);
-  return read instanceof Promise
-    ? read.then((later) => searchHead(workspace, path, buffer, search, later))
-    : searchHead(workspace, path, buffer, search, read);
-}
-
-/** Searches the whole of a file that the head holds, else all its pieces, unless the head shows that it is binary. */
-function searchHead(
-  workspace: Workspace,
-  path: WorkspacePath,
-  buffer: SearchBuffer,
-  search: FileSearch,
-  read: Outcome<ReadPart>,
-): Eventually<Result<FileSearched, PassedOver>> {
+): Promise<Result<FileSearched, PassedOver>> {
+  const read = await workspace.readInto(path, buffer.head, 0);
   if (!read.ok) return failure(reasonOf(read.error));
   const { lengthBytes, sizeBytes } = read.value;
   if (sizeBytes > workspace.limits.maxFileBytes) return failure("too_large");
+  const pause = search.nextTurn();
+  if (pause !== undefined) await pause;
   const bytes = buffer.head.subarray(0, lengthBytes);
   const isLast = lengthBytes >= sizeBytes;
-  const searchOn = (): Eventually<Result<FileSearched, PassedOver>> => {
-    if (isLast && holdsNothing(bytes, search.pattern)) return nothingFound;
-    if (!isLast && bytes.includes(0) && wideEncoding(bytes) === null) return failure("binary");
-    return searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
-  };
-  const pause = search.nextTurn();
-  return pause === undefined ? searchOn() : pause.then(searchOn);
+  if (isLast && holdsNothing(bytes, search.pattern)) return success({ stoppedAfter: null });
+  if (!isLast && bytes.includes(0) && wideEncoding(bytes) === null) return failure("binary");
+  return await searchPieces(workspace, path, buffer, search, isLast ? { bytes, isLast } : null);
 }
 
 /** Whether plain text has no match, though it has the bytes that were looked for first. */

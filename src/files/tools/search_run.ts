@@ -48,8 +48,6 @@ interface SearchRun {
   outlive(): Promise<void> | undefined;
 }
 
-type WalkStep = Outcome<WalkedEntry>;
-
 /** Searches until everything was searched, or the limit or the time is reached. */
 export async function search(task: SearchRun): Promise<ToolOutcome> {
   const { workspace, pattern, cursor, path } = task;
@@ -83,7 +81,7 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
       if (collector.searched % filesPerProgress === 0) task.progress(collector.searched);
       collector.begin(file.text);
       const resumed = cursor?.partial !== undefined && isSamePath(cursor.partial.segments, entry.segments);
-      const searching = searchFile(workspace, file, buffer, {
+      const searched = await searchFile(workspace, file, buffer, {
         pattern,
         counts: task.show === "files" ? "none" : task.show === "texts" ? "texts" : "all",
         contextLines: task.show === "lines" ? task.context : 0,
@@ -94,7 +92,7 @@ export async function search(task: SearchRun): Promise<ToolOutcome> {
         isOver: task.isOver,
         mayStopAtOnce: collector.searched > 1,
       });
-      const line = collector.end(searching instanceof Promise ? await searching : searching);
+      const line = collector.end(searched);
       if (line !== null && !isPast) {
         next = { finished, ...line === 0 ? {} : { partial: { segments: entry.segments, line } } };
         break;
@@ -121,38 +119,28 @@ function fileOf({ matchesName }: SearchRun, { kind, path, segments, isSkipped }:
 }
 
 /** The files in the order of names or, newest first, of time. */
-function candidates(
+async function* candidates(
   task: SearchRun,
   nextTurn: NextTurn,
   onCut: () => void,
-): AsyncIterable<WalkStep> | readonly WalkStep[] {
+): AsyncGenerator<Outcome<WalkedEntry>> {
   const { workspace, path, isFile, newestFirst: details, ignored, cursor } = task;
   if (isFile) {
     const name = path.segments.at(-1) ?? "";
-    const only = success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false } as const);
-    return [only];
+    return yield success({ name, kind: "file", path, segments: [name], mayHaveNext: false, isSkipped: false });
   }
   const after = cursor?.finished === undefined ? {} : { after: cursor.finished };
   const walked = walk(workspace, path, { depth: maxWalkDepth, nextTurn, details, ignored, ...after });
-  return details ? newestFirst(task, walked, onCut) : walked;
-}
-
-async function* newestFirst(
-  task: SearchRun,
-  walked: AsyncIterable<WalkStep>,
-  onCut: () => void,
-): AsyncGenerator<WalkStep> {
+  if (!details) return yield* walked;
   const entries: WalkedEntry[] = [];
   for await (const step of walked) {
     if (!step.ok) return yield step;
     if (fileOf(task, step.value) !== null) entries.push(step.value);
-    if (entries.length < task.workspace.limits.maxTreeEntries && !task.isOver()) continue;
+    if (entries.length < workspace.limits.maxTreeEntries && !task.isOver()) continue;
     if (step.value.mayHaveNext) onCut();
     break;
   }
-  for (const entry of entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0))) {
-    yield success(entry);
-  }
+  yield* entries.sort((one, other) => (other.modifiedAt ?? 0) - (one.modifiedAt ?? 0)).map(success);
 }
 
 function isSamePath(a: readonly string[], b: readonly string[]): boolean {
