@@ -1,0 +1,99 @@
+/** What an approval says a call would do: the tool's own words for people, of which its caller hears nothing. */
+import assert from "node:assert/strict";
+import * as z from "zod";
+import { placeReader } from "../../src/app/approval.ts";
+import { createDecisions } from "../../src/console/approvals/decisions.ts";
+import { gateTool } from "../../src/console/approvals/gate.ts";
+import { decisionsSection } from "../../src/console/pages/decisions.ts";
+import { createRuleStore } from "../../src/console/approvals/rule.ts";
+import { defineTool, type Tool } from "../../src/mcp/tool.ts";
+import type { Visit } from "../../src/console/pages/section.ts";
+import { quietCaller } from "../fixtures/quiet_context.ts";
+import { virtualTimers } from "../fixtures/virtual_timers.ts";
+import { createMemoryStorage } from "../mcp/memory_storage.ts";
+import { principalOf } from "../workspace/call_tool.ts";
+
+const order = "Developer Laptop for Petra Wolf, CHF 2,400";
+const orderTool = (more: Partial<Tool> = {}): Tool => ({
+  ...defineTool({
+    name: "order",
+    title: "Order",
+    description: "Orders.",
+    scopes: [],
+    annotations: { readOnlyHint: false },
+    input: z.object({ item: z.string(), dry_run: z.boolean().default(false) }),
+    run: ({ dry_run }) =>
+      Promise.resolve({
+        ok: true,
+        content: [{
+          type: "text",
+          text: dry_run ? `Dry run, nothing sent. Would order ${order}\nmemory: 32 GB` : "done",
+        }],
+      }),
+  }),
+  ...more,
+});
+const ada = { userId: "owner", isAdministrator: true, address: "::1" };
+
+/** What the caller of a held call is told, and what the page shows to the person. */
+async function hold(tool: Tool) {
+  const storage = createMemoryStorage();
+  const log = { write: () => {}, flush() {} };
+  const rules = createRuleStore({ storage, clock: Date.now, log });
+  await rules.change(() => [{ id: "guard", tool: "changes", verdict: "ask" }], ada);
+  const gated = gateTool(tool, {
+    ...{ rules, storage, clock: Date.now, log, placeReader, pageUrl: "https://a.example/console/decisions" },
+    timers: virtualTimers(),
+    findTrueNames: () => Promise.resolve([]),
+    findStates: () => Promise.resolve([]),
+    nameOfClient: () => "Claude Code",
+    isLive: () => Promise.resolve(true),
+  });
+  const leaves = new AbortController();
+  const context = {
+    ...quietCaller,
+    principal: principalOf("owner"),
+    signal: leaves.signal,
+    progress: () => {},
+    supports: () => false,
+  };
+  const answer = gated.run({ item: "laptop", dry_run: false } as never, context as never);
+  const decisions = createDecisions({ storage, clock: Date.now, log, rules });
+  while ((await decisions.waiting(ada)).length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  const visit = { visitor: { ...ada, csrf: "c" }, query: new URLSearchParams(), now: Date.now(), href: () => "/" };
+  const page = (await decisionsSection(decisions).show(visit as unknown as Visit)).markup;
+  leaves.abort();
+  const told = JSON.stringify(await answer);
+  rules.close();
+  return { page, told };
+}
+
+Deno.test("an approval shows the first line of a dry run as what the call would do", async () => {
+  const { page, told } = await hold(orderTool());
+  assert.match(page, new RegExp(`<p><strong>Would order ${order}</strong></p><pre [^>]*>memory: 32 GB</pre>`));
+  assert.doesNotMatch(page, /[Dd]ry run/);
+  assert.doesNotMatch(told, /Laptop|2,400|32 GB/);
+});
+
+Deno.test("a tool's own preview comes before its dry run", async () => {
+  const { page, told } = await hold(orderTool({ preview: () => Promise.resolve(`Orders ${order}`) }));
+  assert.match(page, new RegExp(`<p><strong>Orders ${order}</strong></p>`));
+  assert.doesNotMatch(told, /Laptop|2,400/);
+});
+
+Deno.test("an approval of a call that would fail says why to the person alone", async () => {
+  const fails = { ok: false, code: "not_found", message: "There is no such laptop" } as const;
+  const { page, told } = await hold(orderTool({ preview: () => Promise.resolve(fails) }));
+  assert.match(page, /<p><strong>This call would fail: There is no such laptop<\/strong>/);
+  assert.doesNotMatch(told, /no such laptop/);
+});
+
+Deno.test("a tool without a preview is shown by its arguments", async () => {
+  const plain = orderTool();
+  const { page } = await hold({
+    ...plain,
+    input: z.object({ item: z.string() }),
+    run: () => ({ ok: true, content: [] }),
+  });
+  assert.match(page, /What it would do/);
+});
