@@ -144,7 +144,11 @@ function heldPart(
                 `
               )}
               <button type="submit" class="small" aria-label="Approve ${name}">Approve</button></form>
-        ${actButton(visit, "connections", "refuse", "Remove", { values: { client: id }, kind: "danger", about: name })}
+        ${actButton(visit, "connections", "refuse", "Remove", {
+          values: { client: id },
+          kind: "danger",
+          name: `Remove ${name}`,
+        })}
       </li>
     `
   );
@@ -158,7 +162,7 @@ function heldPart(
 
 function endForm(visit: Visit, kind: "grant" | "token", id: string, name: string): Html {
   return actButton(visit, "connections", "end", "Remove access", {
-    ...{ values: { [kind]: id }, kind: "danger", about: `of ${name}` },
+    ...{ values: { [kind]: id }, kind: "danger", name: `Remove access of ${name}` },
   });
 }
 

@@ -244,20 +244,20 @@ export function actFields({ csrf }: Visitor, act: string, values: Readonly<Recor
   return html`${all.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}`;
 }
 
-/** A form with one button that does `act` of a section; `about` is for those who hear the button without its row. */
+/** A form with one button that does `act` of a section; `name` is for those who hear the button without its row. */
 export function actButton(
   visit: Visit,
   section: string,
   act: string,
   label: string,
-  { values = {}, kind = "", about = "" }: {
+  { values = {}, kind = "", name = label }: {
     readonly values?: Readonly<Record<string, string>>;
     readonly kind?: "plain" | "danger" | "";
-    readonly about?: string;
+    readonly name?: string;
   } = {},
 ): Html {
   return html`
     <form method="post" action="${visit.href(section)}">${actFields(visit.visitor, act, values)}<button type="submit"
-      class="small ${kind}" aria-label="${`${label} ${about}`.trim()}">${label}</button></form>
+      class="small ${kind}" aria-label="${name}">${label}</button></form>
   `;
 }

@@ -105,7 +105,7 @@ function switchesPart({ switches: { stopped, paused } }: Live, visit: Visit, nam
       actButton(visit, "live", "resume", "Let it call again", {
         values: { client },
         kind: "plain",
-        about: nameOf(client),
+        name: `Let it call again ${nameOf(client)}`,
       })
     }</li>`
   );
@@ -131,13 +131,13 @@ function runningTable(calls: Running, visit: Visit, nameOf: (id: string) => stri
       html`<code>${given}</code>`,
       ago(since, visit.now),
       html`<div class="row">${
-        actButton(visit, "live", "cancel", "Cancel", { values: { call: id }, kind: "danger", about: tool })
+        actButton(visit, "live", "cancel", "Cancel", { values: { call: id }, kind: "danger", name: `Cancel ${tool}` })
       }${
         visit.visitor.isAdministrator &&
         actButton(visit, "live", "pause", "Pause the client", {
           values: { client },
           kind: "danger",
-          about: nameOf(client),
+          name: `Pause the client ${nameOf(client)}`,
         })
       }</div>`,
     ]),

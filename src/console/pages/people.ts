@@ -119,7 +119,7 @@ function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInI
     return html`<span class="quiet">Change this from the command line</span>`;
   }
   const button = (act: string, label: string): Html =>
-    actButton(visit, "people", act, label, { values: { user: id }, kind: "plain", about: id });
+    actButton(visit, "people", act, label, { values: { user: id }, kind: "plain", name: `${label} ${id}` });
   return html`<div class="row">
     ${disabled ? button("enable", "Enable") : button("disable", "Disable")}
     ${!signInIsElsewhere && !disabled && button("reset", "Reset passphrase")}
@@ -156,7 +156,7 @@ function pendingTable(pending: Pending, visit: Visit): Html | null {
       rows: pending.map(({ id, userId, kind, by, expiresAt }) => [
         ...[userId, kind === "new" ? "A new account" : "A new passphrase", by, ago(expiresAt, visit.now)],
         actButton(visit, "people", "withdraw", "Withdraw", {
-          ...{ values: { invitation: id }, kind: "plain", about: `the link of ${userId}` },
+          ...{ values: { invitation: id }, kind: "plain", name: `Withdraw the link of ${userId}` },
         }),
       ]),
       whenEmpty: "",

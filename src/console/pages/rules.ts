@@ -162,7 +162,11 @@ function ruleItem(rule: Rule, visit: Visit): Html {
       <span class="quiet">Until ${timeOfDay(rule.until)}.</span>
     `
   }<div class="row">${
-    actButton(visit, "rules", "remove", "Remove", { values: { rule: rule.id }, kind: "plain", about: words })
+    actButton(visit, "rules", "remove", "Remove", {
+      values: { rule: rule.id },
+      kind: "plain",
+      name: `Remove: ${words}`,
+    })
   }</div></li>`;
 }
 
