@@ -62,20 +62,28 @@ Deno.test("streams of one person are bounded, and there are none of closed or un
 });
 
 Deno.test("the parts of a page are rendered once for all who watch it, and the dearer the rarer", async () => {
-  const rendering = createSharedRendering();
+  let now = 1_000;
+  const rendering = createSharedRendering(() => now);
   let renderings = 0;
   const render = async () => {
     renderings++;
-    await new Promise((resolve) => setTimeout(resolve, 40));
+    await Promise.resolve();
+    now += 40;
     return {};
   };
   await Promise.all(Array.from({ length: 8 }, () => rendering("a page", 0, render)));
   assert.equal(renderings, 1);
+  now += 700;
   await rendering("a page", 0, render);
   assert.equal(renderings, 1, "it took 40 ms, so it is good for 800");
-  await rendering("the page of another browser", 0, render);
+  now += 100;
+  await rendering("a page", 0, render);
   assert.equal(renderings, 2);
-  const before = renderings;
-  await rendering("a page", performance.now(), render);
-  assert.equal(renderings, before + 1, "a stream that was opened later gets nothing from before");
+  await rendering("the page of another browser", 0, render);
+  assert.equal(renderings, 3);
+  now += 1_400;
+  await rendering("the page of another browser", 0, render);
+  assert.equal(renderings, 3, "with two pages, each is good for twice as long");
+  await rendering("a page", now, render);
+  assert.equal(renderings, 4, "a stream that was opened later gets nothing from before");
 });

@@ -21,7 +21,7 @@ const maxStreamMs = 240_000;
 /** What one reader may leave unread before the stream skips a turn. */
 const maxWaitingChunks = 2;
 
-/** A rendering is used again for so many times as long as it took, by every stream of the same page. */
+/** A rendering is used again, by every stream of the same page, for so many times as long as it took and as there are pages. */
 const reuseFactor = 20;
 
 /**
@@ -30,23 +30,24 @@ const reuseFactor = 20;
  */
 type SharedRendering = (page: string, since: number, render: () => Promise<LiveParts>) => Promise<LiveParts>;
 
-/** Keeps the last rendering of each page that is watched, so that no page takes more than a twentieth of the thread. */
-export function createSharedRendering(): SharedRendering {
+/** Keeps the last rendering of each page that is watched: together they take no more than a twentieth of the thread. */
+export function createSharedRendering(elapsed = (): number => performance.now()): SharedRendering {
   const kept = boundedMap<string, { readonly parts: Promise<LiveParts>; readonly started: number; until: number }>(
     maxStreams,
   );
   return async (page, since, render) => {
     await nextTurn();
     const known = kept.get(page);
-    const started = performance.now();
+    const started = elapsed();
     if (known !== undefined && started < known.until && known.started >= since) return await known.parts;
     const rendering = { parts: render(), started, until: Infinity };
     kept.set(page, rendering);
     try {
       return await rendering.parts;
     } finally {
-      const took = performance.now() - started;
-      rendering.until = started + Math.min(beatMs, Math.max(lookMs / 2, reuseFactor * took));
+      const took = elapsed() - started;
+      const watched = [...kept.values()].filter(({ until }) => until > started - beatMs).length;
+      rendering.until = started + Math.min(beatMs, Math.max(lookMs / 2, reuseFactor * took * watched));
     }
   };
 }
