@@ -29,21 +29,27 @@ export interface AuditLine {
   readonly requestId: string | null;
 }
 
-export const emptyLine: AuditLine = {
-  time: 0,
-  event: "",
-  person: null,
-  client: null,
-  grant: null,
-  tool: null,
-  target: null,
-  address: null,
-  outcome: null,
-  code: null,
-  durationMs: null,
-  change: null,
-  requestId: null,
-};
+/** Its texts, in the order in which they are stored. */
+const textFields = [
+  "event",
+  "person",
+  "client",
+  "grant",
+  "tool",
+  "target",
+  "address",
+  "outcome",
+  "code",
+  "change",
+  "requestId",
+] as const;
+type TextField = (typeof textFields)[number];
+
+function textsOf<Value>(valueOf: (name: TextField, index: number) => Value): Record<TextField, Value> {
+  return Object.fromEntries(textFields.map((name, index) => [name, valueOf(name, index)])) as Record<TextField, Value>;
+}
+
+export const emptyLine: AuditLine = { ...textsOf(() => null), time: 0, event: "", durationMs: null };
 
 const maxCharacters = 200;
 /** After each line of a batch. Neither mark is escaped by JSON, so a batch is parsed as fast as it is copied. */
@@ -67,46 +73,30 @@ function escape(sign: string): string {
   return `%${sign.charCodeAt(0).toString(16).padStart(2, "0")}`;
 }
 
-function field(text: string | null): string {
-  return text === null ? fieldEnd : fieldEnd + encodeField(text);
-}
-
 /** The stored text, with its end. */
 export function encodeLine(line: AuditLine): string {
-  const { time, event, person, client, grant, tool, target, address, outcome, code, durationMs, change } = line;
-  const duration = durationMs === null ? "" : String(Math.round(durationMs * 100) / 100);
-  return String(time) + field(event) + field(person) + field(client) + field(grant) + field(tool) + field(target) +
-    field(address) + field(outcome) + field(code) + fieldEnd + duration + field(change) + field(line.requestId) +
-    auditLineEnd;
+  const { time, durationMs } = line;
+  let text = String(time);
+  for (const name of textFields) text += fieldEnd + encodeField(line[name] ?? "");
+  return text + fieldEnd + (durationMs === null ? "" : String(Math.round(durationMs * 100) / 100)) + auditLineEnd;
 }
 
 /** The inverse of {@link encodeLine}, without the end. */
 export function decodeLine(text: string): AuditLine {
-  const fields = text.split(fieldEnd);
-  const duration = fieldAt(fields, 10);
+  const [time, ...fields] = text.split(fieldEnd);
+  const texts = textsOf((_, index) => decodeField(fields[index]));
+  const duration = fields[textFields.length] ?? "";
   return {
-    time: Number(fields[0]),
-    event: fieldAt(fields, 1) ?? "",
-    person: fieldAt(fields, 2),
-    client: fieldAt(fields, 3),
-    grant: fieldAt(fields, 4),
-    tool: fieldAt(fields, 5),
-    target: fieldAt(fields, 6),
-    address: fieldAt(fields, 7),
-    outcome: fieldAt(fields, 8),
-    code: fieldAt(fields, 9),
-    durationMs: duration === null ? null : Number(duration),
-    change: fieldAt(fields, 11),
-    requestId: fieldAt(fields, 12),
+    ...texts,
+    time: Number(time),
+    event: texts.event ?? "",
+    durationMs: duration === "" ? null : Number(duration),
   };
 }
 
-function fieldAt(fields: readonly string[], index: number): string | null {
-  const found = fields[index] ?? "";
-  if (found === "") return null;
-  return found.includes("%")
-    ? found.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
-    : found;
+function decodeField(text = ""): string | null {
+  if (text === "") return null;
+  return text.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
 /** The texts of a batch's lines, without their ends. */
