@@ -176,7 +176,7 @@ export async function findUnknownNames(
     const name = filter[field];
     const known = [...new Set(lines.map((line) => line[field]).filter((each) => each !== null))];
     const isKnown = name === undefined || known.includes(name) || (field === "outcome" && name in outcomeGroups);
-    return isKnown ? [] : [{ field, name, known }];
+    return isKnown || known.length === 0 ? [] : [{ field, name, known }];
   });
 }
 

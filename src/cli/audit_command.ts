@@ -90,12 +90,11 @@ async function sayUnknownNames(
     const lower = name.toLowerCase();
     const near = known.find((each) => each.toLowerCase() === lower) ?? closestWord(name, known) ??
       known.find((each) => each.toLowerCase().includes(lower));
-    const hint = near !== undefined
-      ? `; did you mean ${near}?`
-      : known.length > 0
-      ? `; recorded are ${known.slice(0, maxKnownNames).join(", ")}${known.length > maxKnownNames ? ", ..." : ""}`
-      : "";
-    const said = `hint: no recent line has --${field === "person" ? "user" : field} ${name}${hint}`;
+    const more = known.length > maxKnownNames ? ", ..." : "";
+    const hint = near === undefined
+      ? `recorded are ${known.slice(0, maxKnownNames).join(", ")}${more}`
+      : `did you mean ${near}?`;
+    const said = `hint: no recent line has --${field === "person" ? "user" : field} ${name}; ${hint}`;
     say(`${said.replaceAll(/\p{C}/gu, "?")}\n`); // controls never reach the terminal
   }
 }
