@@ -1,4 +1,10 @@
-/** What other parts use of http. */
+/**
+ * The server's HTTP side: routes and their checks (Host, Origin, CORS), the guard that turns a token into a principal, rate
+ * limits and memory budgets, `/mcp` over HTTP, health, and the pages for a browser that comes by. `app` builds and wires it.
+ *
+ * Who calls is known before a body is read, and every body, answer and stream is bounded before work is done for it.
+ * Only this part knows the router (Hono); it imports nothing of `oauth`.
+ */
 export { createBodyIntake, intakeBytesFor } from "./rate_limit.ts";
 export { ConnectionPeer, createProxyNotice, type ProxyNotice } from "./forwarded.ts";
 export { createChallenges, createGuard, createResourceMetadataEndpoint, createSpellings } from "./guard.ts";

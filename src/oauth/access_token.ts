@@ -157,9 +157,11 @@ type TokenProblem =
  * Whether a verified access token is alive: not expired nor revoked, its grant still stored, and its user not disabled
  * or reset since.
  */
-export type LivenessCheck = (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<boolean>;
-
-export function createLivenessCheck(storage: Storage, users: UserDirectory, clock: Clock): LivenessCheck {
+export function createLivenessCheck(
+  storage: Storage,
+  users: UserDirectory,
+  clock: Clock,
+): (token: Pick<AccessTokenClaims, "grantId" | "tokenId" | "expiresAt">) => Promise<boolean> {
   return async ({ grantId, tokenId, expiresAt }) => {
     const [grant, revoked] = await Promise.all([grants.read(storage, grantId), revokedTokens.read(storage, tokenId)]);
     // By a clock that has jumped meanwhile, the mark that revokes it may have expired, as it then has itself.
@@ -179,7 +181,7 @@ export function createVerifier(
     readonly signingKeys: Pick<SigningKeys, "find">;
     readonly users: UserDirectory;
     readonly accessTokens: AccessTokens;
-    readonly isLiveToken: LivenessCheck;
+    readonly isLiveToken: ReturnType<typeof createLivenessCheck>;
   },
 ) {
   const isLive = async (principal: Principal): Promise<boolean> => {

@@ -4,7 +4,7 @@ import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import type { ServicenowUse } from "./servicenow_port.ts";
+import type { InstanceSignIn } from "./servicenow_port.ts";
 
 /** What the operator's commands need. */
 export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
@@ -59,7 +59,11 @@ export interface AuthorizationServerOptions {
   /** Where a user's files are, as the consent page says it. */
   readonly workspaceOf?: (userId: string) => string;
   /** The ServiceNow instance where users link accounts, or sign in. */
-  readonly servicenow?: ServicenowUse;
+  readonly servicenow?: {
+    readonly instance: InstanceSignIn;
+    /** Whether users sign in at the instance, and not here. */
+    readonly signsPeopleIn: boolean;
+  };
   /** A PHC string that replaces set-up. */
   readonly ownerPasswordHash?: string;
   /** Fetches client ID metadata documents; without it, clients have to register. */

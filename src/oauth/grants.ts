@@ -4,7 +4,7 @@ import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import type { OperatorTokenSummary } from "./operator_token.ts";
-import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
+import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
 import { type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
@@ -13,8 +13,6 @@ import { type Browser, csrfToken, foreignForm, isCsrfToken, readBrowserForm } fr
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
-
-// What has access: living grants and tokens of the command line, and ending one.
 
 /** Grants, and as many tokens, that are read for one page. */
 const maxRead = 1_000;
@@ -147,49 +145,12 @@ function whoEnded(user: string, by: string): { reason: string; user: string; by?
   return user === by ? { reason: "by_user", user } : { reason: "by_administrator", user, by };
 }
 
-// The page where a user sees and revokes what has access in their name, and signs out.
-
-interface GrantsPage {
-  readonly action: string;
-  readonly signOutAction: string;
-  readonly homePath: string;
-  /** `null` where there is no console. */
-  /** The link page and its state; `null` without an instance. */
-  readonly servicenow: { readonly path: string; readonly status: ServicenowStatus } | null;
-  readonly csrf: string;
-  readonly userName: string;
-  readonly grants: readonly Grant[];
-  /** Access tokens made for this user at the command line. */
-  readonly tokens: readonly OperatorTokenSummary[];
-  /** Where the next part of the list is. */
-  readonly next: string | null;
-  /** Whether this is a later part of the list. */
-  readonly isContinued: boolean;
-  /** Lifetime of an access token: an application in use asks for another at least this often. */
-  readonly tokenSeconds: number;
-  /** Something was revoked just now. */
-  readonly hasRevoked: boolean;
-}
-
 function scopeList(scopes: readonly string[]): Html {
   const words = scopeCatalogue.filter(({ name }) => scopes.includes(name)).map((scope) => scope.words);
   return html`<ul class="plain">${words.map((text) => html`<li>${text}</li>`)}</ul>`;
 }
 
-function revokeForm(
-  { action, csrf }: GrantsPage,
-  { field, id }: { readonly field: "grant" | "token"; readonly id: string },
-): Html {
-  return html`
-    <form method="post" action="${action}">
-      <input type="hidden" name="csrf" value="${csrf}">
-      <input type="hidden" name="${field}" value="${id}">
-      <button type="submit" class="plain small" aria-describedby="${field}-${id}">Revoke</button>
-    </form>
-  `;
-}
-
-function grantItem(grant: Grant, page: GrantsPage): Html {
+function grantItem(grant: Grant, revoke: Html): Html {
   const renewed = grant.refresh?.lastUsedAt ?? grant.createdAt;
   return html`
     <li class="grant">
@@ -199,60 +160,78 @@ function grantItem(grant: Grant, page: GrantsPage): Html {
         html`, via <span class="mono">${grant.redirectHost}</span>`}.<br>
         Last requested a token on ${dateAndTime(renewed)}${grant.address !== undefined &&
           html`, from <span class="mono">${grant.address}</span>`}.</p>
-      ${revokeForm(page, { field: "grant", id: grant.id })}
+      ${revoke}
     </li>
   `;
 }
 
-function tokenItem(token: OperatorTokenSummary, page: GrantsPage): Html {
+function tokenItem(token: OperatorTokenSummary, revoke: Html): Html {
   return html`
     <li class="grant">
       <h2 id="token-${token.id}">${token.name === "" ? "Unnamed token" : token.name}</h2>
       ${scopeList(token.scopes)}
       <p class="quiet">Created at the command line on ${dateAndTime(token.createdAt)}.<br>
         Expires on ${dateAndTime(token.expiresAt)}.</p>
-      ${revokeForm(page, { field: "token", id: token.id })}
+      ${revoke}
     </li>
   `;
 }
 
-function applications({ grants, next, isContinued }: GrantsPage, items: readonly Html[]): Html {
-  if (grants.length === 0 && next === null) {
-    return isContinued ? html`<p>This is the end of the list.</p>` : html`<p>No application has access.</p>`;
-  }
-  return html`<ul class="plain">${items}</ul>${next !== null && html`<p><a href="${next}">More applications</a></p>`}`;
-}
-
-function servicenowLine({ path, status }: NonNullable<GrantsPage["servicenow"]>): Html {
+function servicenowLine(path: string, status: ServicenowStatus): Html {
   return status.state === "linked"
     ? html`<p>Your ServiceNow account is ${status.account.name} (${status.account.userName}).
       <a href="${path}">Change it, or unlink it</a></p>`
     : html`<p>No ServiceNow account works for you here. <a href="${path}">Link your ServiceNow account</a></p>`;
 }
 
-function grantsPage(page: GrantsPage): Response {
-  const { grants, tokens, userName, signOutAction, csrf } = page;
+/** The page, from the grant `after` on: a later part of a list that is too long for one. */
+async function grantsPage(
+  options: InteractionOptions,
+  { browser, account, after, hasRevoked }: {
+    readonly browser: Browser;
+    readonly account: Account;
+    readonly after: string | null;
+    readonly hasRevoked: boolean;
+  },
+): Promise<Response> {
+  const paths = pathsOf(options.issuer);
+  const csrf = csrfToken(options.secrets, browser);
+  const { shown, next } = await grantsOf(options, account.id, after);
+  const tokens = after === null ? await tokensOf(options, account.id) : [];
+  const servicenow = await options.servicenow?.instance.status(account.id);
+  const nothing = after === null ? "No application has access." : "This is the end of the list.";
+  const revokeForm = (field: "grant" | "token", id: string): Html =>
+    html`
+      <form method="post" action="${paths.grants}">
+        <input type="hidden" name="csrf" value="${csrf}">
+        <input type="hidden" name="${field}" value="${id}">
+        <button type="submit" class="plain small" aria-describedby="${field}-${id}">Revoke</button>
+      </form>
+    `;
   return pageResponse({
     title: "Access",
     body: html`
       <h1>Access</h1>
-      <p class="quiet">Signed in as <strong>${userName}</strong>. Revoking takes effect at once.</p>
-      ${page.hasRevoked ? html`<p class="note good" role="status">Access revoked.</p>` : null}
-      ${applications(page, grants.map((grant) => grantItem(grant, page)))}
-      ${grants.length > 0 &&
-        html`<p class="hint">An access token lasts ${durationWords(page.tokenSeconds)}: an application in use
-        requests one at least that often.</p>`}
-      ${page.isContinued ? html`<p><a href="${page.action}">Back to the start of the list</a></p>` : null}
-      ${page.servicenow && servicenowLine(page.servicenow)}
-      ${tokens.length === 0 ? null : html`
+      <p class="quiet">Signed in as <strong>${account.displayName}</strong>. Revoking takes effect at once.</p>
+      ${hasRevoked && html`<p class="note good" role="status">Access revoked.</p>`}
+      ${shown.length === 0 && next === null
+        ? html`<p>${nothing}</p>`
+        : html`<ul class="plain">${shown.map((grant) => grantItem(grant, revokeForm("grant", grant.id)))}</ul>`}
+      ${next !== null && html`<p><a href="${paths.grants}?after=${next}">More applications</a></p>`}
+      ${shown.length > 0 &&
+        html`<p class="hint">An access token lasts ${durationWords(options.lifetimes.accessTokenLifetimeSeconds)}:
+        an application in use requests one at least that often.</p>`}
+      ${after !== null && html`<p><a href="${paths.grants}">Back to the start of the list</a></p>`}
+      ${servicenow !== undefined && servicenowLine(paths.servicenowLink, servicenow)}
+      ${tokens.length > 0 && html`
         <h2>Tokens for scripts</h2>
-        <ul class="plain">${tokens.map((token) => tokenItem(token, page))}</ul>
+        <ul class="plain">${tokens.map((token) => tokenItem(token, revokeForm("token", token.id)))}</ul>
       `}
-      <form method="post" action="${signOutAction}">
+      <form method="post" action="${paths.signOut}">
         <input type="hidden" name="csrf" value="${csrf}">
         <div class="actions"><button type="submit" class="plain">Sign out</button></div>
       </form>
-      <p class="hint"><a href="${page.homePath}">How to connect an application</a></p>
+      <p class="hint"><a href="${paths.home}">How to connect an application</a></p>
     `,
   });
 }
@@ -308,24 +287,8 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
       }
       const { searchParams } = new URL(request.url);
       const after = idIn(searchParams.get("after"));
-      const { shown, next } = await grantsOf(options, signedIn.account.id, after);
-      return grantsPage({
-        action: paths.grants,
-        signOutAction: paths.signOut,
-        homePath: paths.home,
-        servicenow: options.servicenow === undefined ? null : {
-          path: paths.servicenowLink,
-          status: await options.servicenow.instance.status(signedIn.account.id),
-        },
-        csrf: csrfToken(secrets, browser),
-        userName: signedIn.account.displayName,
-        grants: shown,
-        tokens: after === null ? await tokensOf(options, signedIn.account.id) : [],
-        next: next === null ? null : `${paths.grants}?${new URLSearchParams({ after: next })}`,
-        isContinued: after !== null,
-        tokenSeconds: options.lifetimes.accessTokenLifetimeSeconds,
-        hasRevoked: searchParams.get("revoked") === revokedMark(options, browser),
-      });
+      const hasRevoked = searchParams.get("revoked") === revokedMark(options, browser);
+      return await grantsPage(options, { browser, account: signedIn.account, after, hasRevoked });
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const form = await readBrowserForm(request, limits);

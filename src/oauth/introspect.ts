@@ -1,5 +1,5 @@
 /** `POST /oauth/introspect` (RFC 7662): a confidential client asks whether one of its tokens is active. */
-import type { AccessTokens, LivenessCheck } from "./access_token.ts";
+import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
@@ -13,7 +13,7 @@ interface TokenOptions extends AuthorizationServerOptions {
   readonly authenticateClient: ClientAuthenticator;
   readonly accessTokens: AccessTokens;
   readonly users: UserDirectory;
-  readonly isLiveToken: LivenessCheck;
+  readonly isLiveToken: ReturnType<typeof createLivenessCheck>;
 }
 
 /** A client's question about a token, or the refusal. */

@@ -1,4 +1,11 @@
-/** What other parts use of oauth. */
+/**
+ * The authorization server (OAuth 2.1): clients register or publish their metadata, people sign in and consent, and
+ * clients get tokens for the MCP endpoint. `app` builds it and mounts its routes, `http`'s guard gets the verifier, the
+ * console the visits and the administration, the command line the functions on clients, users, tokens and keys.
+ *
+ * Every change of state is one commit, so that a code, a link and a refresh token work once, in all instances together.
+ * What was revoked is refused from the next request on. Secrets are stored as hashes, or sealed under the master key.
+ */
 export type { Administration, UserChange } from "./for_console.ts";
 export {
   type AuthorizationRoute,

@@ -31,7 +31,7 @@ export interface OperatorTokenRequest {
 }
 
 /** A refused request: the field and the remedy, for the terminal. */
-export interface OperatorTokenProblem {
+interface OperatorTokenProblem {
   readonly field: "scope" | "ttl" | "name" | "user";
   readonly message: string;
 }

@@ -69,12 +69,6 @@ export interface InstanceSignIn {
   unlink(subject: string): Promise<boolean>;
 }
 
-export interface ServicenowUse {
-  readonly instance: InstanceSignIn;
-  /** Whether users sign in at the instance, and not here. */
-  readonly signsPeopleIn: boolean;
-}
-
 // What pages say of a link.
 
 export function accountName({ account }: LinkHealth): string {

@@ -283,7 +283,7 @@ export async function invite(
 }
 
 /** An invitation that waits for its holder. */
-export interface PendingInvitation extends Pick<Invitation["value"], "userId" | "kind"> {
+interface PendingInvitation extends Pick<Invitation["value"], "userId" | "kind"> {
   readonly id: string;
   readonly by: string;
   /** Milliseconds since the epoch. */

@@ -212,14 +212,14 @@ export async function resealSigningKeys(
 /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
 const newKeyLeadSeconds = 900;
 
-export interface RotationPace {
+interface RotationPace {
   /** How long a key verifies after the next one signs: the life of an access token. */
   readonly overlapSeconds: number;
   readonly leadSeconds?: number;
 }
 
 /** The outcome of a rotation. */
-export type Rotation =
+type Rotation =
   /** The new key is in the JWK set, and signs from then on. */
   | {
     readonly kind: "published";
@@ -232,7 +232,7 @@ export type Rotation =
   | { readonly kind: "under_way"; readonly kid: string; readonly signsFrom: number };
 
 /** One key as lists show it. */
-export interface SigningKeyState {
+interface SigningKeyState {
   readonly kid: string;
   readonly state: "published" | "active" | "retired";
   readonly createdAt: number;
