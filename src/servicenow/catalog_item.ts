@@ -1,7 +1,7 @@
 /** A catalog item and its questions, as the Service Catalog API tells a person who may order it. */
 import * as z from "zod";
 import { failure, success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome } from "./failure.ts";
 import { type FoundRecord, locate, resolveList, resolveReference } from "./find_record.ts";
 import {
@@ -79,20 +79,20 @@ function asksNothing(type: number): boolean {
 }
 
 /** Finds it by name, sys_id or link. */
-export async function readItem(parts: DeskParts, item: string, person: Person): Answer<CatalogItem> {
+export async function readItem(parts: DeskParts, item: string): Answer<CatalogItem> {
   const open = parts.access.readable("sc_cat_item");
   if (!open.ok) return open;
-  const located = locate(parts, { id: item, table: "sc_cat_item" }, person);
+  const located = locate(parts, { id: item, table: "sc_cat_item" });
   if (!located.ok) return located;
   if (located.value.table !== "sc_cat_item") {
     return invalidInput("item must be the name, sys_id or link of a catalog item");
   }
   const found = located.value.by === "sys_id"
     ? success({ sysId: located.value.value })
-    : await resolveReference(parts, { table: "sc_cat_item", text: item, field: "item" }, person);
+    : await resolveReference(parts, { table: "sc_cat_item", text: item, field: "item" });
   if (!found.ok) return found;
   const request = { path: `/api/sn_sc/servicecatalog/items/${found.value.sysId}`, notFoundStatus: 400 };
-  const parsed = await askJson(parts.callAs, person, request, itemReply);
+  const parsed = await askJson(parts.callAs, parts.person, request, itemReply);
   if (!parsed.ok) return parsed;
   const { name, short_description: about, price, recurring_price: recurring, type } = parsed.value;
   const { sys_class_name: className, variables, show_price: isPriceShown } = parsed.value;
@@ -147,7 +147,6 @@ export async function resolveAnswers(
   parts: DeskParts,
   { questions }: CatalogItem,
   given: readonly GivenValue[],
-  person: Person,
 ): Answer<ResolvedAnswers> {
   const variables: Record<string, string> = {};
   const shown: { readonly label: string; readonly value: string }[] = [];
@@ -155,7 +154,7 @@ export async function resolveAnswers(
     const question = questionNamed(questions, name);
     if (question === undefined) return invalidInput(unknownQuestion(questions, name));
     if (Object.hasOwn(variables, question.name)) return invalidInput(`${question.name} is answered twice`);
-    const answer = await resolveAnswer(parts, question, value, person);
+    const answer = await resolveAnswer(parts, question, value);
     if (!answer.ok) return answer;
     const isText = question.kind === "text" || question.kind === "masked";
     if (isText && next !== undefined) return invalidInput(linesAfterText(question.name, next, "answers"));
@@ -202,7 +201,7 @@ function onlyOne<T>([one, ...others]: readonly T[]): T | undefined {
 
 type Value = Outcome<{ readonly stored: string; readonly shown: string }>;
 
-async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string, person: Person): Promise<Value> {
+async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: string): Promise<Value> {
   const { name, kind, choices, reference } = question;
   if (value === "") return success({ stored: "", shown: "" });
   switch (kind) {
@@ -227,16 +226,16 @@ async function resolveAnswer(parts: DeskParts, question: ItemQuestion, value: st
     }
     case "reference": {
       if (reference === null) return success({ stored: value, shown: value });
-      const found = await resolveReference(parts, { table: reference, text: value, field: name }, person);
+      const found = await resolveReference(parts, { table: reference, text: value, field: name });
       return found.ok ? success({ stored: found.value.sysId, shown: found.value.name }) : found;
     }
     case "list":
       return reference === null
         ? success({ stored: value, shown: value })
-        : await resolveList(parts, { table: reference, text: value, field: name }, person);
+        : await resolveList(parts, { table: reference, text: value, field: name });
     case "date":
     case "date_time":
-      return await dateValue(parts, { name, value, isDay: kind === "date" }, person);
+      return await dateValue(parts, { name, value, isDay: kind === "date" });
     default:
       return success({ stored: value, shown: value });
   }
@@ -278,14 +277,14 @@ function mayHaveAnswers(table: string): boolean {
 }
 
 /** `null` where ServiceNow keeps the answers from the person. */
-export async function readAnswers(parts: DeskParts, found: FoundRecord, person: Person): Answer<ItemAnswers | null> {
+export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<ItemAnswers | null> {
   if (!mayHaveAnswers(found.table)) {
     return invalidInput(`a record of ${found.table} has no answers; leave it out of include`);
   }
   const { table, query, answer, question } = sourceOf(found);
   const inQuestion = ["question_text", "name", "type", "reference", "list_table"].map((name) => `${question}.${name}`);
   const fields = [`${answer}value`, question, "request_item", ...inQuestion];
-  const rows = await parts.tableApi.rows(table, { query, fields, limit: maxAnswers }, person);
+  const rows = await parts.tableApi.rows(table, { query, fields, limit: maxAnswers });
   if (!rows.ok) return isKeptBack(rows.error) ? success(null) : rows;
   const stored = rows.value.rows.map((row): StoredAnswer => ({
     item: oneLine(displayValue(row, "request_item")),
@@ -296,8 +295,8 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord, person: 
     table: storedValue(row, `${question}.reference`) || storedValue(row, `${question}.list_table`),
     value: storedValue(row, `${answer}value`),
   })).filter(({ value, type }) => value !== "" && !asksNothing(type));
-  const choices = await choiceTexts(parts, stored, person);
-  const names = await recordNames(parts, stored, person);
+  const choices = await choiceTexts(parts, stored);
+  const names = await recordNames(parts, stored);
   const answers = stored.map((each) => ({
     item: found.table === "sc_request" ? each.item : null,
     label: each.label || "(a question that ServiceNow does not show)",
@@ -329,7 +328,6 @@ function sourceOf({ table, sysId, record }: FoundRecord): Source {
 async function choiceTexts(
   { tableApi }: DeskParts,
   answers: readonly StoredAnswer[],
-  person: Person,
 ): Promise<ReadonlyMap<string, string>> {
   const questions = new Set(
     answers.filter(({ type, question }) => kindOf(type) === "choice" && isStoredSysId(question))
@@ -338,7 +336,7 @@ async function choiceTexts(
   if (questions.size === 0) return new Map();
   const query = `questionIN${[...questions].join(",")}`;
   const request = { query, fields: ["question", "value", "text"], limit: maxChoices };
-  const rows = await tableApi.rows("question_choice", request, person);
+  const rows = await tableApi.rows("question_choice", request);
   return new Map(
     (rows.ok ? rows.value.rows : []).map((row) => [
       `${storedValue(row, "question")} ${storedValue(row, "value")}`,
@@ -351,7 +349,6 @@ async function choiceTexts(
 async function recordNames(
   { tableApi, access }: DeskParts,
   answers: readonly StoredAnswer[],
-  person: Person,
 ): Promise<ReadonlyMap<string, string>> {
   const byTable = Map.groupBy(answers.filter(({ table }) => access.mayRead(table)), ({ table }) => table);
   const names = new Map<string, string>();
@@ -360,7 +357,7 @@ async function recordNames(
     if (ids.length === 0) continue;
     const query = [`sys_idIN${ids.join(",")}`, access.openRows(table)].filter((term) => term !== "").join("^");
     const fields = ["number", "user_name", ...namingFields(table)];
-    const rows = await tableApi.rows(table, { query, fields, limit: ids.length }, person);
+    const rows = await tableApi.rows(table, { query, fields, limit: ids.length });
     for (const row of rows.ok ? rows.value.rows : []) names.set(storedValue(row, "sys_id"), namedRow(table, row));
   }
   return names;

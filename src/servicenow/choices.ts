@@ -1,7 +1,7 @@
 /** The choices of a column: stored values and what people call them, in every language that the instance has. */
 import { namedLines } from "./tables.ts";
 import { success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, isKeptBack } from "./failure.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import type { Column, TableColumns } from "./columns.ts";
@@ -65,15 +65,14 @@ const maxRecordsRead = 300;
 export function choicesOf(
   { tableApi, remember }: DeskParts,
   { table, lineage }: Pick<TableColumns, "table" | "lineage">,
-  person: Person,
 ): Answer<Readonly<Record<string, readonly Choice[]>>> {
-  return remember(person, ["choices", table], async () => {
+  return remember(["choices", table], async () => {
     const found = await tableApi.rows("sys_choice", {
       query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
       fields: ["name", "element", "value", "label", "language", "dependent_value"],
       limit: maxChoices,
       stored: true,
-    }, person);
+    });
     if (!found.ok) return isKeptBack(found.error) ? success({}) : found;
     const byColumn: Record<string, Choice[]> = {};
     const owners: Record<string, string> = {};
@@ -104,14 +103,13 @@ export async function choicesOfColumn(
   parts: DeskParts,
   columns: TableColumns,
   { name, choice }: Column,
-  person: Person,
 ): Answer<ColumnChoices> {
-  const all = await choicesOf(parts, columns, person);
+  const all = await choicesOf(parts, columns);
   if (!all.ok) return all;
   const known = choicesFor(all.value, name);
   if (known.length > 0 || choice !== "list") return success({ choices: known, isWhole: choice !== "suggestion" });
-  return await parts.remember(person, ["choices seen", columns.table, name], async () => {
-    const seen = await seenChoices(parts, columns.table, name, `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`, person);
+  return await parts.remember(["choices seen", columns.table, name], async () => {
+    const seen = await seenChoices(parts, columns.table, name, `${name}ISNOTEMPTY^ORDERBYDESCsys_updated_on`);
     // The instance's own labels first: the first one is shown.
     const usual = usualChoices(columns.lineage, name).map((each) => ({ ...each, language: "" }));
     return success({ choices: [...seen, ...usual], isWhole: false });
@@ -124,9 +122,8 @@ async function seenChoices(
   table: string,
   name: string,
   query: string,
-  person: Person,
 ): Promise<readonly Choice[]> {
-  const found = await tableApi.rows(table, { query, fields: [name], limit: maxRecordsRead }, person);
+  const found = await tableApi.rows(table, { query, fields: [name], limit: maxRecordsRead });
   const seen = (found.ok ? found.value.rows : []).map((row) =>
     [storedValue(row, name), displayValue(row, name)] as const
   );
@@ -141,13 +138,12 @@ export async function unlistedChoice(
   parts: DeskParts,
   { table }: TableColumns,
   { name, word, choices }: { readonly name: string; readonly word: string; readonly choices: readonly Choice[] },
-  person: Person,
 ): Promise<readonly Choice[] | null> {
   const isNumber = (text: string): boolean => /^-?\d+$/.test(text);
   if (choices.length > 0 && choices.every(({ value }) => isNumber(value)) && !isNumber(word.trim())) return null;
   const spellings = [word, word.replaceAll(" ", "_"), word.replaceAll(" ", "-")].map(toQueryValue);
   const terms = spellings.flatMap((each) => each.ok ? [`${name}=${each.value}`] : []);
-  const seen = terms.length === 0 ? [] : await seenChoices(parts, table, name, anyOf([...new Set(terms)]), person);
+  const seen = terms.length === 0 ? [] : await seenChoices(parts, table, name, anyOf([...new Set(terms)]));
   const values = valuesOfChoice(word, seen);
   return seen.filter(({ value }) => values.includes(value));
 }

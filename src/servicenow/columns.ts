@@ -8,7 +8,7 @@ import { success } from "../lib/result.ts";
 import { isSecretField, mayShowField } from "./table_access.ts";
 import { toQueryValue } from "./conditions.ts";
 import { closestWord } from "../lib/closest_word.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import type { Answer } from "./failure.ts";
 import { storedValue } from "./field_values.ts";
 import type { RecordFields } from "./answers.ts";
@@ -139,12 +139,12 @@ const dictionaryFields = [
 ];
 
 /** The columns that the person may see of a table. */
-export function columnsOf(parts: DeskParts, table: string, person: Person): Answer<TableColumns> {
-  return parts.remember(person, ["columns", table], async () => {
-    const lineage = await lineageOf(parts, table, person);
-    const { columns: listed, isWhole } = await fromDictionary(parts, lineage, person);
+export function columnsOf(parts: DeskParts, table: string): Answer<TableColumns> {
+  return parts.remember(["columns", table], async () => {
+    const lineage = await lineageOf(parts, table);
+    const { columns: listed, isWhole } = await fromDictionary(parts, lineage);
     const source = isWhole ? "dictionary" : "records";
-    const guessed = isWhole ? success([]) : await fromRecords(parts, { table, lineage }, person);
+    const guessed = isWhole ? success([]) : await fromRecords(parts, { table, lineage });
     if (!guessed.ok) return guessed;
     const names = new Set(listed.map(({ name }) => name));
     const columns = [...listed, ...guessed.value.filter(({ name }) => !names.has(name))];
@@ -153,13 +153,13 @@ export function columnsOf(parts: DeskParts, table: string, person: Person): Answ
   });
 }
 
-async function lineageOf({ tableApi }: DeskParts, table: string, person: Person): Promise<readonly string[]> {
+async function lineageOf({ tableApi }: DeskParts, table: string): Promise<readonly string[]> {
   const known = knownTable(table);
   if (known?.name === table && !table.startsWith("cmdb_")) return [table, ...known.parents ?? []];
   const steps = ["", ".super_class", ".super_class.super_class", ".super_class.super_class.super_class"];
   const fields = steps.map((step) => `${step}.name`.slice(1));
   const request = { query: `name=${table}`, fields, limit: 1, stored: true };
-  const found = await tableApi.rows("sys_db_object", request, person);
+  const found = await tableApi.rows("sys_db_object", request);
   const [row] = found.ok ? found.value.rows : [];
   const names = fields.map((field) => row === undefined ? "" : storedValue(row, field)).filter((name) => name !== "");
   return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
@@ -169,13 +169,11 @@ async function lineageOf({ tableApi }: DeskParts, table: string, person: Person)
 async function fromDictionary(
   { tableApi }: DeskParts,
   lineage: readonly string[],
-  person: Person,
 ): Promise<{ readonly columns: readonly Column[]; readonly isWhole: boolean }> {
   const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY^active=true`;
   const found = await tableApi.rows(
     "sys_dictionary",
     { query, fields: dictionaryFields, limit: maxColumns, stored: true },
-    person,
   );
   const rows = found.ok ? found.value.rows : [];
   const nearestFirst = rows.toSorted((a, b) =>
@@ -194,13 +192,12 @@ async function fromDictionary(
 async function fromRecords(
   parts: DeskParts,
   { table, lineage }: Pick<TableColumns, "table" | "lineage">,
-  person: Person,
 ): Answer<readonly Column[]> {
   const columns = new Map(usualColumns(lineage).map((name) => [name, guessColumn(name, undefined)]));
   // A page is cut before the rights: the newest may all be hidden.
-  const own = toQueryValue(person.account.userName);
+  const own = toQueryValue(parts.person.account.userName);
   for (const query of ["ORDERBYDESCsys_updated_on", ...own.ok ? [`sys_created_by=${own.value}`] : []]) {
-    const seen = await seenColumns(parts, table, { query }, person);
+    const seen = await seenColumns(parts, table, { query });
     if (!seen.ok && columns.size === 0) return seen;
     for (const column of seen.ok ? seen.value : []) columns.set(column.name, column);
   }
@@ -209,10 +206,9 @@ async function fromRecords(
 
 /** The columns that occur in records, each with what it holds in the first one that has it filled. */
 async function seenColumns(
-  { callAs }: DeskParts,
+  { callAs, person }: DeskParts,
   table: string,
   { query, fields }: { readonly query: string; readonly fields?: string },
-  person: Person,
 ): Answer<readonly Column[]> {
   const ask = (limit: number) =>
     askJson(callAs, person, {
@@ -243,14 +239,13 @@ export function possibleColumn(
   parts: DeskParts,
   { table, columns, source }: TableColumns,
   given: string,
-  person: Person,
 ): Answer<Column | null> {
   const name = given.trim();
   if (source === "dictionary" || !/^[a-z][a-z0-9_]{1,79}$/.test(name) || !mayShowField(table, name)) {
     return Promise.resolve(success(null));
   }
-  return parts.remember(person, ["column", table, name], async () => {
-    const seen = await seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name }, person);
+  return parts.remember(["column", table, name], async () => {
+    const seen = await seenColumns(parts, table, { query: `${name}ISNOTEMPTY`, fields: name });
     const column = seen.ok ? seen.value.find((each) => each.name === name) : undefined;
     if (column !== undefined) return success(column);
     const isLikelyMistake = !/^[ux]_/.test(name) && closestWord(name, columns.map((each) => each.name)) !== null;

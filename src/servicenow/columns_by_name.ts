@@ -1,7 +1,7 @@
 /** The column that a caller means: by its name, its label, or through references (`caller_id.department`). */
 import { closestWord } from "../lib/closest_word.ts";
 import { success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput } from "./failure.ts";
 import { type Column, columnsOf, possibleColumn, type TableColumns } from "./columns.ts";
 import { storedValue } from "./field_values.ts";
@@ -34,20 +34,15 @@ const roles: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** By name, by label, and where neither fits by the labels of other languages, which are asked for then. */
-export async function namedColumn(
-  parts: DeskParts,
-  columns: TableColumns,
-  given: string,
-  person: Person,
-): Promise<Column | null> {
+export async function namedColumn(parts: DeskParts, columns: TableColumns, given: string): Promise<Column | null> {
   const known = columnNamed(columns, given);
   if (known !== undefined) return known;
   const { lineage } = columns;
   const { tableApi, remember } = parts;
-  const elements = await remember(person, ["labels", lineage[0] ?? ""], async () => {
+  const elements = await remember(["labels", lineage[0] ?? ""], async () => {
     const query = `nameIN${lineage.join(",")}^elementISNOTEMPTY`;
     const request = { query, fields: ["element", "label"], limit: maxLabels, stored: true };
-    const rows = await tableApi.rows("sys_documentation", request, person);
+    const rows = await tableApi.rows("sys_documentation", request);
     if (!rows.ok) return rows;
     return success(
       Object.fromEntries(
@@ -59,22 +54,17 @@ export async function namedColumn(
   const named = elements.ok && Object.hasOwn(elements.value, label) ? elements.value[label] : undefined;
   const column = columns.columns.find(({ name }) => name === named);
   if (column !== undefined) return column;
-  const possible = await possibleColumn(parts, columns, given, person);
+  const possible = await possibleColumn(parts, columns, given);
   return possible.ok ? possible.value : null;
 }
 
-export async function findColumn(
-  parts: DeskParts,
-  start: TableColumns,
-  given: string,
-  person: Person,
-): Answer<FoundColumn> {
+export async function findColumn(parts: DeskParts, start: TableColumns, given: string): Answer<FoundColumn> {
   const steps = given.trim().split(".");
   if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
   let owner = start;
   const path: string[] = [];
   for (const [index, step] of steps.entries()) {
-    const column = await namedColumn(parts, owner, step, person);
+    const column = await namedColumn(parts, owner, step);
     if (column === null) return invalidInput(unknownColumn(owner, step));
     path.push(column.name);
     if (index === steps.length - 1) return success({ path: path.join("."), column, owner });
@@ -84,7 +74,7 @@ export async function findColumn(
     if (target === null || !parts.access.mayRead(target) || (parts.access.classesOf(target) !== null && !isNarrowed)) {
       return invalidInput(`${step} leads to no table that can be read here`);
     }
-    const next = await columnsOf(parts, target, person);
+    const next = await columnsOf(parts, target);
     if (!next.ok) return next;
     owner = next.value;
   }

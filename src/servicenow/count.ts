@@ -1,7 +1,7 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
 import * as z from "zod";
 import { success } from "../lib/result.ts";
-import { type DeskParts, type Person, readOn } from "./table_api.ts";
+import { type DeskParts, readOn } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
 import type { MeanTime, RecordFields } from "./answers.ts";
 import { datesOf, wallClock } from "./dates.ts";
@@ -55,24 +55,22 @@ interface GroupField {
 export async function countRecords(
   parts: DeskParts,
   { groupBy, meanTime = [], ...request }: RecordCountRequest,
-  person: Person,
 ): Answer<RecordCount> {
-  const selected = await select(parts, await withConditions(parts, request, person), person);
+  const selected = await select(parts, await withConditions(parts, request));
   if (!selected.ok) return selected;
   const { table } = selected.value;
-  const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy, person);
+  const grouped = groupBy === undefined ? success(null) : await groupField(parts, table, groupBy);
   if (!grouped.ok) return grouped;
-  const between = await timesBetween(parts, table, meanTime, person);
+  const between = await timesBetween(parts, table, meanTime);
   if (!between.ok) return between;
   const by = { group: grouped.value, between: between.value };
-  return await readSelection(selected.value, (each) => countSelected(parts, each, by, person));
+  return await readSelection(selected.value, (each) => countSelected(parts, each, by));
 }
 
 async function countSelected(
   parts: DeskParts,
   selected: Selection,
   { group, between }: { readonly group: GroupField | null; readonly between: readonly string[] },
-  person: Person,
 ): Answer<RecordCount> {
   const { table, query, understood, checked } = selected;
   const request = {
@@ -80,12 +78,12 @@ async function countSelected(
     fields: [...group === null ? [] : [group.path], ...between, ...checked.map(({ path }) => path)],
   };
   const reading = { wanted: maxRows, maxRequests: maxRows / rowsPerRequest + 1, firstChunk: rowsPerRequest };
-  const read = await readOn(parts.tableApi, table, request, reading, person);
+  const read = await readOn(parts.tableApi, table, request, reading);
   if (!read.ok) return read;
   const { rows, next } = read.value;
   const ignored = ignoredCondition(selected, rows);
   if (ignored !== null) return ignored;
-  const now = group === null || group.unit === null ? null : await datesOf(parts, "now", person);
+  const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
   const groups = Map.groupBy(group === null ? [] : rows, (row) => groupName(row, group, now?.zone ?? "UTC"));
   const isWhole = next === null;
   return success({
@@ -93,7 +91,7 @@ async function countSelected(
     understood,
     count: rows.length,
     isWhole,
-    ...(isWhole ? {} : { instanceCount: await statisticsOf(parts, { table, query }, person) }),
+    ...(isWhole ? {} : { instanceCount: await statisticsOf(parts, { table, query }) }),
     mean: meanOf(rows, between),
     groups: group === null
       ? null
@@ -102,11 +100,11 @@ async function countSelected(
   });
 }
 
-async function groupField(parts: DeskParts, table: string, groupBy: string, person: Person): Answer<GroupField> {
+async function groupField(parts: DeskParts, table: string, groupBy: string): Answer<GroupField> {
   const [, name = groupBy, unit = null] = /^(.*?)\s+(?:by|per)\s+(day|week|month)$/i.exec(groupBy.trim()) ?? [];
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
-  const found = await findColumn(parts, columns.value, name, person);
+  const found = await findColumn(parts, columns.value, name);
   if (!found.ok) return found;
   const { path, column: { type } } = found.value;
   const isDate = /date/.test(type);
@@ -118,18 +116,13 @@ async function groupField(parts: DeskParts, table: string, groupBy: string, pers
 }
 
 /** The two dates between which time is measured; none where that was not asked for. */
-async function timesBetween(
-  parts: DeskParts,
-  table: string,
-  names: readonly string[],
-  person: Person,
-): Answer<readonly string[]> {
+async function timesBetween(parts: DeskParts, table: string, names: readonly string[]): Answer<readonly string[]> {
   if (names.length === 0) return success([]);
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
   const paths: string[] = [];
   for (const name of names) {
-    const found = await findColumn(parts, columns.value, name, person);
+    const found = await findColumn(parts, columns.value, name);
     if (!found.ok) return found;
     if (/date/.test(found.value.column.type)) paths.push(found.value.path);
   }
@@ -160,9 +153,8 @@ function groupName(row: RecordFields, group: GroupField | null, zone: string): s
 
 /** The Aggregate API's count, for more records than are counted one by one; `null` where it gives none. */
 async function statisticsOf(
-  { callAs }: DeskParts,
+  { callAs, person }: DeskParts,
   { table, query }: { readonly table: string; readonly query: string },
-  person: Person,
 ): Promise<number | null> {
   const request = { path: `/api/now/stats/${table}`, query: { sysparm_count: "true", sysparm_query: query } };
   const parsed = await askJson(callAs, person, request, statistics);

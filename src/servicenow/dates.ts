@@ -1,7 +1,7 @@
 /** Dates as people say them, in their own time zone, as spans of UTC. */
 import { type Answer, invalidInput } from "./failure.ts";
 import { success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { displayValue, storedValue } from "./field_values.ts";
 import type { RecordFields } from "./answers.ts";
 
@@ -205,10 +205,10 @@ const minutesOfDay = 1_440;
 const [minOffsetMinutes, maxOffsetMinutes] = [-720, 840];
 
 /** The person's time zone, and when their own record was changed last. */
-async function clockOf({ tableApi, remember }: DeskParts, person: Person) {
-  const own = await remember(person, ["time zone"], async () => {
+async function clockOf({ tableApi, remember, person }: DeskParts) {
+  const own = await remember(["time zone"], async () => {
     const fields = ["time_zone", "sys_updated_on"];
-    const own = await tableApi.row("sys_user", person.account.sysId, person, fields);
+    const own = await tableApi.row("sys_user", person.account.sysId, fields);
     if (!own.ok) return own;
     const zone = storedValue(own.value, "time_zone");
     const changed = storedValue(own.value, "sys_updated_on");
@@ -218,17 +218,16 @@ async function clockOf({ tableApi, remember }: DeskParts, person: Person) {
 }
 
 /** The span that a text means to the person; `null` where it is no date. */
-export async function datesOf(parts: DeskParts, text: string, person: Person): Promise<DatedSpan | null> {
-  return parseDates(text, parts.clock(), (await clockOf(parts, person)).zone);
+export async function datesOf(parts: DeskParts, text: string): Promise<DatedSpan | null> {
+  return parseDates(text, parts.clock(), (await clockOf(parts)).zone);
 }
 
 /** A date as a field stores it: a day of the person's calendar, or a moment. */
 export async function dateValue(
   parts: DeskParts,
   { name, value, isDay }: { readonly name: string; readonly value: string; readonly isDay: boolean },
-  person: Person,
 ): Answer<{ readonly stored: string; readonly shown: string }> {
-  const dates = await datesOf(parts, value, person);
+  const dates = await datesOf(parts, value);
   if (dates === null) {
     return invalidInput(`${name}: write a date such as 2026-03-01${isDay ? "" : ", or 2026-03-01 08:00 in UTC"}`);
   }
@@ -237,13 +236,13 @@ export async function dateValue(
 }
 
 /** A stored moment as a query has to name it: some instances read dates of queries in the person's zone. */
-export async function queryMoment(parts: DeskParts, stored: string, person: Person): Promise<string> {
-  const { zone, changed } = await clockOf(parts, person);
+export async function queryMoment(parts: DeskParts, stored: string): Promise<string> {
+  const { zone, changed } = await clockOf(parts);
   if (changed === "" || wallClock(changed, zone) === changed) return stored;
-  const isLocal = await parts.remember(person, ["dates of queries"], async () => {
+  const isLocal = await parts.remember(["dates of queries"], async () => {
     const finds = async (at: string): Promise<boolean> => {
-      const query = `sys_id=${person.account.sysId}^sys_updated_on>=${at}^sys_updated_on<=${at}`;
-      const found = await parts.tableApi.rows("sys_user", { query, fields: [], limit: 1 }, person);
+      const query = `sys_id=${parts.person.account.sysId}^sys_updated_on>=${at}^sys_updated_on<=${at}`;
+      const found = await parts.tableApi.rows("sys_user", { query, fields: [], limit: 1 });
       return found.ok && found.value.rows.length > 0;
     };
     return success(!await finds(changed) && await finds(wallClock(changed, zone)));

@@ -1,6 +1,6 @@
 /** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
 import { success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { displayValue, isSysId, oneLine, plainText, storedValue } from "./field_values.ts";
 import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
@@ -28,13 +28,9 @@ interface Waiting {
 }
 
 /** The approval that waits for the person or for whom they stand in: by its sys_id, or by the record that it is about. */
-async function waitingApproval(
-  parts: DeskParts,
-  { id, table: named }: ApprovalRequest,
-  person: Person,
-): Answer<Waiting> {
+async function waitingApproval(parts: DeskParts, { id, table: named }: ApprovalRequest): Answer<Waiting> {
   const isApproval = isSysId(id.trim()) && (named === undefined || named.trim() === "");
-  const about = isApproval ? null : await findRecord(parts, { id, table: named }, person, { fields: [] });
+  const about = isApproval ? null : await findRecord(parts, { id, table: named }, { fields: [] });
   if (about !== null && !about.ok) return about;
   const target = about === null
     ? `sys_id=${id.trim().toLowerCase()}`
@@ -42,17 +38,17 @@ async function waitingApproval(
     ? `sys_id=${about.value.sysId}`
     : `sysapproval=${about.value.sysId}^ORdocument_id=${about.value.sysId}`;
   const waiting = async (query: string): Answer<readonly RecordFields[]> => {
-    const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals }, person);
+    const found = await parts.tableApi.rows(table, { query: `${target}^${query}`, limit: maxApprovals });
     return found.ok ? success(found.value.rows.filter((row) => storedValue(row, "state") === "requested")) : found;
   };
-  const { sysId } = person.account;
+  const { sysId } = parts.person.account;
   const asked = await waiting(`approver=${sysId}^state=requested`);
   if (!asked.ok) return asked;
   const own = asked.value.filter((row) => storedValue(row, "approver") === sysId);
   if (own.length > 0) return onlyOne(own, null);
   const others = await waiting("state=requested");
   const all = others.ok ? others.value : [];
-  const delegators = all.length === 0 ? [] : await delegatorsOf(parts, person);
+  const delegators = all.length === 0 ? [] : await delegatorsOf(parts);
   const delegated = all.filter((row) => delegators.some(({ sysId }) => sysId === storedValue(row, "approver")));
   if (delegated.length > 0) return onlyOne(delegated, "approver");
   const names = new Set(all.map((row) => shownValue(row, "approver")));
@@ -71,7 +67,7 @@ function onlyOne(rows: readonly RecordFields[], asker: "approver" | null): Outco
   return invalidInput(`several approvals wait for this user; give one's sys_id: ${ids.join("; ")}`);
 }
 
-export async function decideApproval(parts: DeskParts, request: ApprovalRequest, person: Person): Answer<ChangeReport> {
+export async function decideApproval(parts: DeskParts, request: ApprovalRequest): Answer<ChangeReport> {
   const { decision, comment = "", dryRun } = request;
   if (decision === "reject" && comment.trim() === "") return invalidInput("comment is required to reject");
   if (comment.length > maxTextCharacters) {
@@ -79,10 +75,10 @@ export async function decideApproval(parts: DeskParts, request: ApprovalRequest,
   }
   const open = parts.access.readable(table);
   if (!open.ok) return open;
-  const waiting = await waitingApproval(parts, request, person);
+  const waiting = await waitingApproval(parts, request);
   if (!waiting.ok) return waiting;
   const { approval: before, inPlaceOf } = waiting.value;
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
   const column = columnNamed(columns.value, "state");
   if (column === undefined) return invalidInput("ServiceNow does not show this user the state of approvals");
@@ -95,33 +91,29 @@ export async function decideApproval(parts: DeskParts, request: ApprovalRequest,
   if (dryRun) {
     const said = { name: "comments", label: "Comments", before: "", after: plainText(comment) };
     const changes = comment === "" ? planned.changes : [...planned.changes, said];
-    return success({ ...planned, changes, title: await whatIsApproved(parts, before, person) });
+    return success({ ...planned, changes, title: await whatIsApproved(parts, before) });
   }
   const body = { state: stored, ...(comment === "" ? {} : { comments: comment }) };
-  const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body, person);
+  const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body);
   if (!after.ok) return after;
   const report = finishedReport(planned, { before, after: after.value, origin, values });
-  return success({ ...report, name: planned.name, notes: await stateOf(parts, before, person) });
+  return success({ ...report, name: planned.name, notes: await stateOf(parts, before) });
 }
 
 const maxItemsNamed = 20;
 
 /** `2 × Developer Laptop for Petra Wolf, CHF 4,800.00`: what was ordered, or the title of any other record. */
-async function whatIsApproved(
-  { tableApi, access }: DeskParts,
-  approval: RecordFields,
-  person: Person,
-): Promise<string> {
+async function whatIsApproved({ tableApi, access }: DeskParts, approval: RecordFields): Promise<string> {
   const [sysId, actual] = [storedValue(approval, "sysapproval"), storedValue(approval, "source_table")];
   if (!isSysId(sysId) || !access.mayRead(actual)) return "";
   const isRequest = actual === "sc_request";
   if (!access.mayRead("sc_req_item") || (!isRequest && actual !== "sc_req_item")) {
-    const found = await tableApi.row(actual, sysId, person, ["short_description"]);
+    const found = await tableApi.row(actual, sysId, ["short_description"]);
     return found.ok ? oneLine(shownValue(found.value, "short_description")) : "";
   }
   const fields = ["short_description", "quantity", "request.requested_for", "request.price"];
   const query = `${isRequest ? "request" : "sys_id"}=${sysId}`;
-  const found = await tableApi.rows("sc_req_item", { query, fields, limit: maxItemsNamed }, person);
+  const found = await tableApi.rows("sc_req_item", { query, fields, limit: maxItemsNamed });
   const rows = found.ok ? found.value.rows : [];
   const [first = {}] = rows;
   const items = rows.map((row) => {
@@ -139,16 +131,12 @@ async function whatIsApproved(
 }
 
 /** What the decision did to the record that it is about. */
-async function stateOf(
-  { tableApi, access }: DeskParts,
-  approval: RecordFields,
-  person: Person,
-): Promise<readonly string[]> {
+async function stateOf({ tableApi, access }: DeskParts, approval: RecordFields): Promise<readonly string[]> {
   const sysId = storedValue(approval, "sysapproval");
   const actual = storedValue(approval, "source_table");
   if (!isSysId(sysId) || !access.mayRead(actual)) return [];
   const state = actual === "sc_request" ? "request_state" : "state"; // a request's own state stays open until all is closed
-  const found = await tableApi.row(actual, sysId, person, ["number", "approval", state]);
+  const found = await tableApi.row(actual, sysId, ["number", "approval", state]);
   if (!found.ok) return [];
   const { value: record } = found;
   return [

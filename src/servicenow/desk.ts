@@ -1,6 +1,6 @@
 /** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
 import { success } from "../lib/result.ts";
-import { createDeskParts, type DeskParts, type Person } from "./table_api.ts";
+import { createDeskParts, type DeskParts } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
 import type { DescribedField, TableDescription } from "./answers.ts";
 import { choicesFor, choicesOf, distinctChoices } from "./choices.ts";
@@ -26,19 +26,18 @@ const maxFields = 120;
 async function describeTable(
   parts: DeskParts,
   { table: named, field }: { readonly table: string; readonly field?: string | undefined },
-  person: Person,
 ): Answer<TableDescription> {
   const table = parts.access.readable(named);
   if (!table.ok) return table;
-  const columns = await columnsOf(parts, table.value, person);
+  const columns = await columnsOf(parts, table.value);
   if (!columns.ok) return columns;
-  const choices = await choicesOf(parts, columns.value, person);
+  const choices = await choicesOf(parts, columns.value);
   if (!choices.ok) return choices;
   let wanted = columns.value.columns.filter(({ name, type }) => !name.startsWith("sys_") && type !== "collection");
   if (field !== undefined) {
     wanted = [];
     for (const name of field.split(",").filter((each) => each.trim() !== "").slice(0, maxFields)) {
-      const found = await findColumn(parts, columns.value, name, person);
+      const found = await findColumn(parts, columns.value, name);
       if (!found.ok) return found;
       if (found.value.owner.table !== table.value) return invalidInput(`field must be one of ${table.value}`);
       wanted.push(found.value.column);
@@ -55,7 +54,7 @@ async function describeTable(
     source: columns.value.source,
     fields,
     fieldsLeft: Math.max(0, wanted.length - maxFields),
-    next: fields.length === 1 && fields[0]?.name === "state" ? await movesOf(parts, table.value, null, person) : null,
+    next: fields.length === 1 && fields[0]?.name === "state" ? await movesOf(parts, table.value, null) : null,
   });
 }
 
@@ -68,22 +67,22 @@ export function createDesk(
     readonly jobMs?: number;
   },
 ) {
-  const parts = createDeskParts(place);
+  const partsFor = createDeskParts(place);
   const { elapsed } = place;
 
   /** Who calls, by the instance's own account: what is remembered for one is never answered to another. */
   const job =
-    <Request, T>(work: (parts: DeskParts, request: Request, person: Person) => Answer<T>) =>
+    <Request, T>(work: (parts: DeskParts, request: Request) => Answer<T>) =>
     async (request: Request, { subject, signal }: Caller): Answer<T> => {
       const access = await links.access(subject, { signal });
       if (!access.ok) return access;
       const { account } = access.value;
       const person = { subject, signal, deadline: elapsed() + limitMs, account, held: { current: access.value } };
-      return await work(parts, request, person);
+      return await work(partsFor(person), request);
     };
 
   return {
-    tables: parts.access.names,
+    tables: place.access.names,
     search: job(searchRecords),
     count: job(countRecords),
     get: job(getRecord),

@@ -1,7 +1,7 @@
 /** The record that a caller names: by number, sys_id, link or name. */
 import { failure, success } from "../lib/result.ts";
 import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
-import { type DeskParts, type Person, readOn } from "./table_api.ts";
+import { type DeskParts, readOn } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
 import type { RecordFields, RecordName } from "./answers.ts";
@@ -48,14 +48,10 @@ interface GivenName {
 }
 
 /** The record that a name means. */
-export async function resolveReference(
-  parts: DeskParts,
-  { table, text: given, field }: GivenName,
-  person: Person,
-): Answer<Reference> {
+export async function resolveReference(parts: DeskParts, { table, text: given, field }: GivenName): Answer<Reference> {
   const text = given.trim();
   if (table === "sys_user" && /^(me|myself|@me)$/i.test(text)) {
-    return success({ sysId: person.account.sysId, name: person.account.name });
+    return success({ sysId: parts.person.account.sysId, name: parts.person.account.name });
   }
   const target = table === "task" && /^[A-Za-z]{2,8}\d{4,12}$/.test(text) ? tableOfNumber(text) : table;
   if (!parts.access.mayRead(target)) {
@@ -64,17 +60,16 @@ export async function resolveReference(
   }
   const load = isSysId(text) ? recordWith : lookUp;
   return await parts.remember(
-    person,
     ["reference", target, text.toLowerCase()],
-    () => load(parts, { table: target, text, field }, person),
+    () => load(parts, { table: target, text, field }),
   );
 }
 
 /** A sys_id of another table would be stored, and lead nowhere. Where the person may not look, it is taken as given. */
-async function recordWith(parts: DeskParts, { table, text, field }: GivenName, person: Person): Answer<Reference> {
+async function recordWith(parts: DeskParts, { table, text, field }: GivenName): Answer<Reference> {
   const sysId = text.toLowerCase();
   const fields = [...namingFields(table), "number", "user_name", "active"];
-  const found = await parts.tableApi.row(table, sysId, person, fields);
+  const found = await parts.tableApi.row(table, sysId, fields);
   if (found.ok) {
     const [name = "name"] = namingFields(table).filter((each) => displayValue(found.value, each) !== "");
     return success({
@@ -95,11 +90,10 @@ function labelOf(table: string): string {
 export async function resolveList(
   parts: DeskParts,
   { text, ...name }: GivenName,
-  person: Person,
 ): Answer<{ readonly stored: string; readonly shown: string }> {
   const all: Reference[] = [];
   for (const part of text.split(/\s*[,|]\s*/)) {
-    const found = await resolveReference(parts, { ...name, text: part }, person);
+    const found = await resolveReference(parts, { ...name, text: part });
     // Lists of people hold addresses of others too.
     const isAddress = !found.ok && name.table === "sys_user" && /^[^\s@]+@[^\s@]+$/.test(part);
     const one = isAddress ? success({ sysId: part, name: part }) : found;
@@ -110,10 +104,10 @@ export async function resolveList(
 }
 
 /** The groups of the person who calls. */
-export function myGroups({ tableApi, remember }: DeskParts, person: Person): Answer<readonly Reference[]> {
-  return remember(person, ["my groups"], async () => {
+export function myGroups({ tableApi, remember, person }: DeskParts): Answer<readonly Reference[]> {
+  return remember(["my groups"], async () => {
     const request = { query: `user=${person.account.sysId}`, fields: ["group"] };
-    const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 }, person);
+    const found = await readOn(tableApi, "sys_user_grmember", request, { wanted: maxGroups, maxRequests: 2 });
     if (!found.ok) return found;
     return success(
       found.value.rows.map((row) => ({
@@ -126,19 +120,19 @@ export function myGroups({ tableApi, remember }: DeskParts, person: Person): Ans
 }
 
 /** Whose approvals the person may decide on today, as the base system's own check (`isApprovalMine`) reads it. */
-export async function delegatorsOf(parts: DeskParts, person: Person): Promise<readonly Reference[]> {
-  const now = (await datesOf(parts, "now", person))?.from ?? "";
-  const query = `delegate=${person.account.sysId}^approvals=true`;
+export async function delegatorsOf(parts: DeskParts): Promise<readonly Reference[]> {
+  const now = (await datesOf(parts, "now"))?.from ?? "";
+  const query = `delegate=${parts.person.account.sysId}^approvals=true`;
   const fields = ["user", "delegate", "starts", "ends"];
-  const found = await parts.tableApi.rows("sys_user_delegate", { query, fields, limit: maxDelegators }, person);
+  const found = await parts.tableApi.rows("sys_user_delegate", { query, fields, limit: maxDelegators });
   // An instance ignores conditions that it does not understand.
   return (found.ok ? found.value.rows : []).filter((row) =>
-    storedValue(row, "delegate") === person.account.sysId && isStoredSysId(storedValue(row, "user")) &&
+    storedValue(row, "delegate") === parts.person.account.sysId && isStoredSysId(storedValue(row, "user")) &&
     storedValue(row, "starts") <= now && storedValue(row, "ends") >= now
   ).map((row) => ({ sysId: storedValue(row, "user"), name: oneLine(displayValue(row, "user")) }));
 }
 
-async function lookUp(parts: DeskParts, { table, text, field }: GivenName, person: Person): Answer<Reference> {
+async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Answer<Reference> {
   const value = toQueryValue(text);
   if (!value.ok) return invalidInput(`${field} ${value.error}`);
   const isNumber = /^[A-Za-z]{2,8}\d{4,12}$/.test(text);
@@ -148,7 +142,7 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName, perso
   const exact = table === "sys_user" && !isNumber ? peopleNames : [nameField];
   const shown = isNumber ? [nameField] : [nameField, ...distinctionsOf(table)];
   const find = (query: string, fields: readonly string[]) =>
-    parts.tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates }, person);
+    parts.tableApi.rows(table, { query, fields: [...exact, ...fields], limit: maxCandidates });
   const found = await find(anyOf(exact.map((name) => `${name}=${value.value}`)), shown);
   if (!found.ok) return found;
   const rows = preferActive(found.value.rows.filter((row) => isNamed(row, exact, text)));
@@ -180,9 +174,7 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName, perso
     beginnings.map((word) => word.slice(0, Math.max(minBeginning, Math.ceil(word.length / 2)))),
   );
   const candidates = near.length > 0 ? `; nearest: ${listRows(near, shown)}` : "";
-  return invalidInput(
-    `${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`,
-  );
+  return invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see${candidates}`);
 }
 
 /** An instance ignores a condition on a column that it does not have, and then answers with any record. */
@@ -249,16 +241,15 @@ const numberPattern = /^[A-Za-z]{2,10}\d{4,12}$/;
 export async function findRecord(
   parts: DeskParts,
   name: RecordName,
-  person: Person,
   { fields, writing = false }: { readonly fields?: readonly string[] | undefined; readonly writing?: boolean } = {},
 ): Answer<FoundRecord> {
-  const located = locate(parts, name, person);
+  const located = locate(parts, name);
   if (!located.ok) return located;
   const { by } = located.value;
   const table = writing ? parts.access.writable(located.value.table) : parts.access.readable(located.value.table);
   // A number may be a task's of any table: which one is known once it is read.
   if (!table.ok && !(writing && located.value.table === "task" && by === "number")) return table;
-  const found = await read(parts, { ...located.value, table: table.ok ? table.value : "task" }, person, fields);
+  const found = await read(parts, { ...located.value, table: table.ok ? table.value : "task" }, fields);
   if (!found.ok) return found;
   const actual = storedValue(found.value.record, "sys_class_name");
   if (located.value.table !== "task" || parts.access.classesOf("task") === null) {
@@ -267,15 +258,11 @@ export async function findRecord(
   const open = writing ? parts.access.writable(actual) : parts.access.readable(actual);
   if (!open.ok) return open;
   // The table itself has more columns than the task that it extends.
-  return await read(parts, { table: actual, by: "sys_id", value: found.value.sysId }, person, fields);
+  return await read(parts, { table: actual, by: "sys_id", value: found.value.sysId }, fields);
 }
 
 /** Where a record is, and by what it is named. */
-export function locate(
-  { access, instance }: DeskParts,
-  { id, table }: RecordName,
-  { account }: Person,
-): Outcome<Locator> {
+export function locate({ access, instance, person }: DeskParts, { id, table }: RecordName): Outcome<Locator> {
   const text = id.trim();
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);
   const named = table === undefined || table.trim() === "" ? null : access.readable(table);
@@ -286,7 +273,7 @@ export function locate(
       ? invalidInput("table is required with a sys_id")
       : success({ table: named.value, by: "sys_id", value: sysId.value });
   }
-  if (/^(me|my profile)$/i.test(text)) return success({ table: "sys_user", by: "sys_id", value: account.sysId });
+  if (/^(me|my profile)$/i.test(text)) return success({ table: "sys_user", by: "sys_id", value: person.account.sysId });
   if (numberPattern.test(text) && (named === null || hasNumbers(named.value))) {
     // The prefix decides: agents give the number of a problem with the table incident.
     return success({ table: numberTable(text, named?.value), by: "number", value: text.toUpperCase() });
@@ -295,9 +282,7 @@ export function locate(
     return invalidInput("id names one record: make a call for each");
   }
   return named === null
-    ? invalidInput(
-      `"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`,
-    )
+    ? invalidInput(`"${excerpt(text)}" is no record number such as INC0010001; give table with a name or sys_id`)
     : success({ table: named.value, by: "name", value: text });
 }
 
@@ -346,7 +331,6 @@ function decodeSafely(text: string): string {
 async function read(
   parts: DeskParts,
   { table, by, value }: Locator,
-  person: Person,
   fields: readonly string[] | undefined,
 ): Answer<FoundRecord> {
   const wanted = fields === undefined ? undefined : [...fields, "sys_class_name", "number", "sys_mod_count"];
@@ -358,11 +342,7 @@ async function read(
     const query = `${anyOf(numbers.map((number) => `number=${number}`))}${
       open === "" ? "" : `^${open}`
     }^ORDERBYDESCsys_updated_on`;
-    const found = await tableApi.firstRow(
-      table,
-      { query, ...(wanted === undefined ? {} : { fields: wanted }) },
-      person,
-    );
+    const found = await tableApi.firstRow(table, { query, ...(wanted === undefined ? {} : { fields: wanted }) });
     if (!found.ok) return found;
     const record = found.value;
     // An instance ignores a condition on a column that the table does not have, and then answers with any record.
@@ -375,10 +355,10 @@ async function read(
   }
   let sysId = value;
   if (by === "name") {
-    const reference = await resolveReference(parts, { table, text: value, field: "id" }, person);
+    const reference = await resolveReference(parts, { table, text: value, field: "id" });
     if (!reference.ok) return reference;
     sysId = reference.value.sysId;
   }
-  const record = await tableApi.row(table, sysId, person, wanted);
+  const record = await tableApi.row(table, sysId, wanted);
   return record.ok ? success({ table, sysId, record: record.value }) : record;
 }

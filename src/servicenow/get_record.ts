@@ -1,6 +1,6 @@
 /** One record as a person sees it, with its journal and related work where a caller asks for them. */
 import { success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
 import { displayValue, oneLine, storedValue, wordsOf } from "./field_values.ts";
 import type { JournalEntry, RecordFields, RecordName, RecordView } from "./answers.ts";
@@ -24,11 +24,10 @@ const journalFields: readonly string[] = ["comments", "work_notes"];
 async function readJournal(
   { tableApi }: DeskParts,
   { sysId, record }: { readonly sysId: string; readonly record: RecordFields },
-  person: Person,
 ): Answer<readonly JournalEntry[]> {
   const query = `element_id=${sysId}^elementIN${journalFields.join(",")}^ORDERBYDESCsys_created_on`;
   const fields = ["element", "value", "sys_created_on", "sys_created_by"];
-  const found = await tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries }, person);
+  const found = await tableApi.rows("sys_journal_field", { query, fields, limit: maxEntries });
   if (!found.ok && !isKeptBack(found.error)) return found;
   const entries = found.ok ? found.value.rows : [];
   if (entries.length > 0) {
@@ -58,16 +57,15 @@ interface RecordViewRequest extends RecordName {
 export async function getRecord(
   parts: DeskParts,
   { id, table, fields, include = [] }: RecordViewRequest,
-  person: Person,
 ): Answer<RecordView> {
   if (include.length > maxIncluded) return invalidInput(`include: at most ${maxIncluded}`);
-  const found = await findRecord(parts, { id, table }, person);
+  const found = await findRecord(parts, { id, table });
   if (!found.ok) return found;
   const { record } = found.value;
-  parts.seen.note(person, record);
+  parts.seen.note(record);
   const names = fields === undefined || fields.includes("*")
     ? success(undefined)
-    : await chosenFields(parts, found.value.table, fields, person);
+    : await chosenFields(parts, found.value.table, fields);
   if (!names.ok) return names;
   const paths = names.value?.filter((name) => name.includes(".")) ?? [];
   const taskField = parts.access.taskField(found.value.table);
@@ -76,7 +74,7 @@ export async function getRecord(
   }
   const walked = paths.length === 0
     ? success(record)
-    : await parts.tableApi.row(found.value.table, found.value.sysId, person, paths);
+    : await parts.tableApi.row(found.value.table, found.value.sysId, paths);
   if (!walked.ok) return walked;
   const asksForAll = fields?.includes("*") === true;
   const wanted = asksForAll ? Object.keys(record) : names.value;
@@ -94,7 +92,7 @@ export async function getRecord(
     related: [],
   };
   const useful = fields === undefined ? usefulParts(found.value) : [];
-  return await completeView(parts, view, { found: found.value, include, useful }, person);
+  return await completeView(parts, view, { found: found.value, include, useful });
 }
 
 /** What a reader of the whole record asks next: what exactly was ordered, and why it was rejected. */
@@ -114,25 +112,24 @@ async function completeView(
     /** Parts that were not asked for: without them the rest is told all the same. */
     readonly useful: readonly string[];
   },
-  person: Person,
 ): Answer<RecordView> {
   let whole = view;
   for (const kind of new Set([...include, ...useful])) {
     if (kind === "journal") {
-      const journal = await readJournal(parts, found, person);
+      const journal = await readJournal(parts, found);
       if (!journal.ok) return journal;
       whole = { ...whole, journal: journal.value };
     } else if (kind === "attachments") {
-      const files = await listFiles(parts, found, person);
+      const files = await listFiles(parts, found);
       if (!files.ok) return files;
       whole = { ...whole, files: files.value };
     } else if (kind === "answers") {
-      const answers = await readAnswers(parts, found, person);
+      const answers = await readAnswers(parts, found);
       if (!answers.ok && include.includes(kind)) return answers;
       if (answers.ok && answers.value?.answers.length === 0 && !include.includes(kind)) continue; // many items ask nothing
       whole = { ...whole, answers: answers.ok ? answers.value ?? "hidden" : "unavailable" };
     } else {
-      const related = await readRelated(parts, kind, found, person);
+      const related = await readRelated(parts, kind, found);
       if (!related.ok && !include.includes(kind)) continue;
       if (!related.ok) return related;
       whole = { ...whole, related: [...whole.related, related.value] };

@@ -89,10 +89,7 @@ interface RefreshOptions {
 }
 
 /** Gives a link whose access token is good, and not the `refused` one. Not bound to any caller's signal. */
-type RefreshLink = (
-  subject: string,
-  refused: string | undefined,
-) => Answer<LinkSecrets>;
+type RefreshLink = (subject: string, refused: string | undefined) => Answer<LinkSecrets>;
 
 type Step = Outcome<LinkSecrets> | "again";
 
@@ -324,10 +321,7 @@ export async function askWhoAmI(
   accessToken: string,
   signal: AbortSignal,
 ): Answer<InstanceAccount> {
-  const ask = async <Schema extends z.ZodType>(
-    request: UpstreamRequest,
-    schema: Schema,
-  ): Answer<z.output<Schema>> => {
+  const ask = async <Schema extends z.ZodType>(request: UpstreamRequest, schema: Schema): Answer<z.output<Schema>> => {
     const answer = await transport(request, { accessToken, signal });
     if (!answer.ok) return answer;
     const checked = checkStatus(answer.value, request, clock);

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { type GivenValue, parseValueLines } from "./resolve_values.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
 import { isSysId, plainText, storedValue } from "./field_values.ts";
 import type { CatalogItem, OrderReport, RecordFields } from "./answers.ts";
@@ -36,47 +36,46 @@ interface OrderRequest extends Pick<OrderReport, "action" | "quantity" | "dryRun
   readonly answers?: string | undefined;
 }
 
-export async function orderFromCatalog(parts: DeskParts, request: OrderRequest, person: Person): Answer<OrderReport> {
+export async function orderFromCatalog(parts: DeskParts, request: OrderRequest): Answer<OrderReport> {
   const { action, item: named, dryRun } = request;
   const open = parts.access.readable("sc_cat_item");
   if (!open.ok) return open;
   const nothing = { ...notOrdered, action, dryRun, quantity: 1, item: null, answers: [], requestedFor: null };
   if (action === "show_cart" || (action === "submit_cart" && dryRun)) {
-    const cart = await readCart(parts, person);
+    const cart = await readCart(parts);
     return cart.ok ? success({ ...nothing, cart: cart.value, madeFrom: JSON.stringify(cart.value) }) : cart;
   }
   if (action === "submit_cart") {
-    const made = await post(parts, { path: "/cart/submit_order", body: {} }, person);
-    return made.ok ? await report(parts, { ...nothing, dryRun: false, madeFrom: "" }, made.value, person) : made;
+    const made = await post(parts, { path: "/cart/submit_order", body: {} });
+    return made.ok ? await report(parts, { ...nothing, dryRun: false, madeFrom: "" }, made.value) : made;
   }
   if (named === undefined) return invalidInput("item parameter is required");
-  const item = await readItem(parts, named, person);
+  const item = await readItem(parts, named);
   if (!item.ok) return item;
-  return await orderItem(parts, request, item.value, person);
+  return await orderItem(parts, request, item.value);
 }
 
 async function orderItem(
   parts: DeskParts,
   { action, answers: text = "", quantity, dryRun }: OrderRequest,
   item: CatalogItem,
-  person: Person,
 ): Answer<OrderReport> {
   const given = parseValueLines(text, "answers");
   if (!given.ok) return invalidInput(given.error);
   const isForOther = ([name]: GivenValue): boolean =>
     name.trim().toLowerCase() === "requested_for" &&
     !item.questions.some((question) => question.name === "requested_for");
-  const answers = await resolveAnswers(parts, item, given.value.filter((each) => !isForOther(each)), person);
+  const answers = await resolveAnswers(parts, item, given.value.filter((each) => !isForOther(each)));
   if (!answers.ok) return answers;
   const other = given.value.find(isForOther);
   const recipient = other === undefined
     ? success(null)
-    : await resolveReference(parts, { table: "sys_user", text: other[1], field: "requested_for" }, person);
+    : await resolveReference(parts, { table: "sys_user", text: other[1], field: "requested_for" });
   if (!recipient.ok) return recipient;
   if (item.isProducer) {
     if (action === "add_to_cart") return invalidInput("a record producer does not go into a cart: use action=order");
     if (recipient.value !== null) return invalidInput("a record producer takes no requested_for");
-    const open = await producerTable(parts, item, person);
+    const open = await producerTable(parts, item);
     if (!open.ok) return open;
   }
   const { variables, shown } = answers.value;
@@ -89,35 +88,35 @@ async function orderItem(
   const planned: OrderReport = {
     ...notOrdered,
     ...{ action, dryRun, item, answers: shown, quantity },
-    requestedFor: item.isProducer ? null : recipient.value?.name ?? person.account.name,
+    requestedFor: item.isProducer ? null : recipient.value?.name ?? parts.person.account.name,
     madeFrom: JSON.stringify([item.sysId, step, body]),
   };
   if (dryRun) {
     return success(
-      item.isProducer ? planned : { ...planned, cost: await costOf(parts, { item, quantity, variables }, person) },
+      item.isProducer ? planned : { ...planned, cost: await costOf(parts, { item, quantity, variables }) },
     );
   }
-  const made = await post(parts, { path: `/items/${item.sysId}/${step}`, body }, person);
+  const made = await post(parts, { path: `/items/${item.sysId}/${step}`, body });
   if (!made.ok) return made;
   if (step === "add_to_cart") {
-    const cart = await readCart(parts, person);
+    const cart = await readCart(parts);
     return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
   }
   if (step === "submit_producer" || numberOf(made.value) !== "") {
-    return await report(parts, planned, made.value, person);
+    return await report(parts, planned, made.value);
   }
   // With a second step, the instance has put the item into the cart. What else is in there was not asked for now.
-  const cart = await readCart(parts, person);
+  const cart = await readCart(parts);
   if (!cart.ok || cart.value.lines.length !== 1) {
     return success({ ...planned, cart: cart.ok ? cart.value : unknownCart });
   }
-  const submitted = await post(parts, { path: "/cart/submit_order", body: {} }, person);
-  return submitted.ok ? await report(parts, planned, submitted.value, person) : submitted;
+  const submitted = await post(parts, { path: "/cart/submit_order", body: {} });
+  return submitted.ok ? await report(parts, planned, submitted.value) : submitted;
 }
 
 /** A record producer writes into a table of its own: that has to be open here too. */
-async function producerTable({ tableApi, access }: DeskParts, item: CatalogItem, person: Person): Answer<string> {
-  const found = await tableApi.row("sc_cat_item_producer", item.sysId, person, ["table_name"]);
+async function producerTable({ tableApi, access }: DeskParts, item: CatalogItem): Answer<string> {
+  const found = await tableApi.row("sc_cat_item_producer", item.sysId, ["table_name"]);
   if (!found.ok) return found;
   const table = storedValue(found.value, "table_name");
   return table === ""
@@ -132,16 +131,15 @@ function numberOf({ request_number: requestNumber, number }: Ordered): string {
 }
 
 async function post(
-  { callAs }: DeskParts,
+  { callAs, person }: DeskParts,
   { path, body }: { readonly path: string; readonly body: Readonly<Record<string, unknown>> },
-  person: Person,
 ): Answer<Ordered> {
   const content = { type: "application/json", content: JSON.stringify(body) };
   return await askJson(callAs, person, { method: "POST", path: `${catalogPath}${path}`, body: content }, ordered);
 }
 
 /** Number and link, and for a request its items, what they cost and who has to approve them. */
-async function report(parts: DeskParts, planned: OrderReport, made: Ordered, person: Person): Answer<OrderReport> {
+async function report(parts: DeskParts, planned: OrderReport, made: Ordered): Answer<OrderReport> {
   const { tableApi, access, instance } = parts;
   const sysId = made.request_id ?? made.sys_id ?? "";
   const table = /^[a-z][a-z0-9_]{1,79}$/.test(made.table ?? "") ? made.table ?? "sc_request" : "sc_request";
@@ -152,14 +150,14 @@ async function report(parts: DeskParts, planned: OrderReport, made: Ordered, per
   };
   if (!isId || table !== "sc_request" || !access.mayRead("sc_req_item")) return success(whole);
   const fields = ["number", "quantity", "short_description", "stage", "request.price", "request.approval"];
-  const items = await tableApi.rows("sc_req_item", { query: `request=${sysId}`, fields, limit: maxItemsShown }, person);
+  const items = await tableApi.rows("sc_req_item", { query: `request=${sysId}`, fields, limit: maxItemsShown });
   const [first] = items.ok ? items.value.rows : [];
   if (!items.ok || first === undefined) return success(whole);
   return success({
     ...whole,
     items: items.value.rows.map(itemWords),
     total: Number(storedValue(first, "request.price")) === 0 ? "" : shownValue(first, "request.price"),
-    approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId, person) : [],
+    approvers: storedValue(first, "request.approval") === "requested" ? await approversOf(parts, sysId) : [],
   });
 }
 
@@ -171,18 +169,14 @@ function itemWords(row: RecordFields): string {
     .filter((each) => each !== "").join(", ");
 }
 
-async function approversOf({ tableApi, access }: DeskParts, request: string, person: Person): Promise<string[]> {
+async function approversOf({ tableApi, access }: DeskParts, request: string): Promise<string[]> {
   if (!access.mayRead("sysapproval_approver")) return [];
   const query = `sysapproval=${request}^ORsysapproval.ref_sc_req_item.request=${request}^state=requested`;
-  const found = await tableApi.rows(
-    "sysapproval_approver",
-    { query, fields: ["approver"], limit: maxItemsShown },
-    person,
-  );
+  const found = await tableApi.rows("sysapproval_approver", { query, fields: ["approver"], limit: maxItemsShown });
   return found.ok ? [...new Set(found.value.rows.map((row) => shownValue(row, "approver")))] : [];
 }
 
-async function readCart({ callAs }: DeskParts, person: Person): Answer<Cart> {
+async function readCart({ callAs, person }: DeskParts): Answer<Cart> {
   const parsed = await askJson(callAs, person, { path: `${catalogPath}/cart` }, z.record(z.string(), z.unknown()));
   return parsed.ok ? success(toCart(parsed.value)) : parsed;
 }
@@ -215,13 +209,12 @@ async function costOf(
     readonly quantity: number;
     readonly variables: Readonly<Record<string, string>>;
   },
-  person: Person,
 ): Promise<string> {
   if (item.price === "") return "price NOT known: ServiceNow does not show it";
-  const options = await pricesOfOptions(parts, { item, variables }, person);
+  const options = await pricesOfOptions(parts, { item, variables });
   const once = total(item.price, options.once, quantity);
   const recurring = total(item.recurringPrice, options.recurring, quantity);
-  const often = recurring === "" ? "" : await frequencyOf(parts, item, person);
+  const often = recurring === "" ? "" : await frequencyOf(parts, item);
   return [
     once === "" ? "no price" : once,
     ...(recurring === "" ? [] : [`and ${recurring} ${often}`]),
@@ -244,7 +237,6 @@ async function pricesOfOptions(
     readonly item: Pick<CatalogItem, "questions">;
     readonly variables: Readonly<Record<string, string>>;
   },
-  person: Person,
 ): Promise<OptionPrices> {
   const answers = questions.map((question) => ({ ...question, value: variables[question.name] ?? question.initial }));
   const chosen = answers.filter(({ kind, value }) => kind === "choice" && value !== "");
@@ -253,7 +245,7 @@ async function pricesOfOptions(
     const known = ids.filter((id) => id !== "");
     if (known.length === 0) return [];
     const request = { query: `${key}IN${known.join(",")}`, fields: [key, ...fields], limit: maxPricedChoices };
-    const rows = await tableApi.rows(table, request, person);
+    const rows = await tableApi.rows(table, request);
     return rows.ok ? rows.value.rows : [];
   };
   const [choiceRows, boxRows] = [
@@ -330,8 +322,8 @@ function inFormOf(price: string, amount: number): string {
 }
 
 /** How often the recurring price is paid, such as `monthly`. */
-async function frequencyOf({ tableApi }: DeskParts, { sysId }: CatalogItem, person: Person): Promise<string> {
-  const row = await tableApi.row("sc_cat_item", sysId, person, ["recurring_frequency"]);
+async function frequencyOf({ tableApi }: DeskParts, { sysId }: CatalogItem): Promise<string> {
+  const row = await tableApi.row("sc_cat_item", sysId, ["recurring_frequency"]);
   const frequency = row.ok ? shownValue(row.value, "recurring_frequency").toLowerCase() : "";
   return frequency === "" ? "again and again, how often is NOT known" : frequency;
 }

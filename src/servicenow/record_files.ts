@@ -1,7 +1,7 @@
 /** Files on records: listed, fetched and added under the person's rights. */
 import * as z from "zod";
 import { failure, success } from "../lib/result.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, counted, invalidInput } from "./failure.ts";
 import type { Attachment, AttachmentContent, RecordName } from "./answers.ts";
 import { hasFixedFields } from "./table_access.ts";
@@ -27,9 +27,8 @@ const attachmentRecord = z.object({
 });
 
 export async function listFiles(
-  { callAs }: DeskParts,
+  { callAs, person }: DeskParts,
   { table, sysId }: Pick<FoundRecord, "table" | "sysId">,
-  person: Person,
 ): Answer<readonly Attachment[]> {
   if (hasFixedFields(table)) return invalidInput(filesNotRead);
   const parsed = await askJson(callAs, person, {
@@ -43,11 +42,7 @@ export async function listFiles(
 }
 
 /** A file by its own sys_id. */
-async function fetchFile(
-  { callAs, access }: DeskParts,
-  attachmentId: string,
-  person: Person,
-): Answer<AttachmentContent> {
+async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: string): Answer<AttachmentContent> {
   const sysId = parseSysId(attachmentId);
   if (!sysId.ok) return sysId;
   const path = `/api/now/attachment/${sysId.value}`;
@@ -74,17 +69,16 @@ async function fetchFile(
 export async function fetchNamedFile(
   parts: DeskParts,
   { name, ...record }: RecordName & { readonly name: string | undefined },
-  person: Person,
 ): Answer<AttachmentContent> {
-  const found = await findRecord(parts, record, person, { fields: [] });
+  const found = await findRecord(parts, record, { fields: [] });
   if (!found.ok) return found;
-  const listed = await listFiles(parts, found.value, person);
+  const listed = await listFiles(parts, found.value);
   if (!listed.ok) return listed;
   const fitting = listed.value.filter(({ fileName, sysId }) =>
     name === undefined || sysId === name.toLowerCase() || fileName.toLowerCase() === name.trim().toLowerCase()
   );
   const [file, second] = fitting;
-  if (file !== undefined && second === undefined) return await fetchFile(parts, file.sysId, person);
+  if (file !== undefined && second === undefined) return await fetchFile(parts, file.sysId);
   const among = (fitting.length > 0 ? fitting : listed.value).map(({ fileName, sizeBytes, sysId }) =>
     `${oneLine(fileName)} (${counted(sizeBytes, "byte")}, ${sysId})`
   );
@@ -111,19 +105,15 @@ interface AttachReport {
   readonly file: Attachment | null;
 }
 
-export async function attachFile(
-  parts: DeskParts,
-  { id, table, file }: AttachRequest,
-  person: Person,
-): Answer<AttachReport> {
-  const found = await findRecord(parts, { id, table }, person, { writing: true, fields: ["short_description"] });
+export async function attachFile(parts: DeskParts, { id, table, file }: AttachRequest): Answer<AttachReport> {
+  const found = await findRecord(parts, { id, table }, { writing: true, fields: ["short_description"] });
   if (!found.ok) return found;
   const record = nameOf(found.value.table, found.value.record);
   const title = oneLine(displayValue(found.value.record, "short_description"));
   if (file === null) return success({ record, title, file: null });
   const { fileName, contentType, bytes } = file;
   if (bytes.byteLength > maxSentBytes) return tooLarge(maxSentBytes);
-  const parsed = await askJson(parts.callAs, person, {
+  const parsed = await askJson(parts.callAs, parts.person, {
     method: "POST",
     path: "/api/now/attachment/file",
     query: { table_name: found.value.table, table_sys_id: found.value.sysId, file_name: fileName },

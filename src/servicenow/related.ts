@@ -1,7 +1,7 @@
 /** Work that belongs to a record: its tasks, items, approvals, configuration items, SLAs, files. */
 import * as z from "zod";
 import { success } from "../lib/result.ts";
-import { type DeskParts, type Person, readOn } from "./table_api.ts";
+import { type DeskParts, readOn } from "./table_api.ts";
 import type { RecordFields, RelatedRecords, ShownRecord } from "./answers.ts";
 import { type Answer, invalidInput, isKeptBack } from "./failure.ts";
 import { displayValue, isStoredSysId, isSysId, oneLine, storedValue } from "./field_values.ts";
@@ -25,9 +25,8 @@ const onShift = z.array(z.object({
 
 /** `null` where the instance has no such API, or keeps it from the person. */
 async function readOnCall(
-  { callAs, tableApi, instance }: DeskParts,
+  { callAs, tableApi, instance, person }: DeskParts,
   { sysId }: FoundRecord,
-  person: Person,
 ): Answer<RelatedRecords | null> {
   const request = { path: "/api/now/on_call_rota/whoisoncall", query: { group_ids: sysId } };
   const parsed = await askJson(callAs, person, request, onShift);
@@ -41,7 +40,7 @@ async function readOnCall(
   const names = ["name", "phone", "mobile_phone", "email"];
   const asked = ids.slice(0, maxPeople);
   const query = `sys_idIN${asked.join(",")}`;
-  const rows = await tableApi.rows("sys_user", { query, fields: names, limit: maxPeople }, person);
+  const rows = await tableApi.rows("sys_user", { query, fields: names, limit: maxPeople });
   if (!rows.ok) return rows;
   const people = rows.value.rows.toSorted((a, b) =>
     asked.indexOf(storedValue(a, "sys_id")) - asked.indexOf(storedValue(b, "sys_id"))
@@ -65,15 +64,11 @@ const histories = [
 ] as const;
 
 /** Changes of the fields that the person may read of the record, the newest first. */
-async function readHistory(
-  parts: DeskParts,
-  { table, sysId, record }: FoundRecord,
-  person: Person,
-): Answer<RelatedRecords> {
+async function readHistory(parts: DeskParts, { table, sysId, record }: FoundRecord): Answer<RelatedRecords> {
   for (const { table: history, of, at, by, texts } of histories) {
     const query = `${of}=${sysId}^ORDERBYDESC${at}`;
     const request = { query, fields: [of, at, by, ...texts], limit: maxChanges };
-    const found = await parts.tableApi.rows(history, request, person);
+    const found = await parts.tableApi.rows(history, request);
     if (!found.ok && !isKeptBack(found.error)) return found;
     const changes = (found.ok ? found.value.rows : []).filter((row) =>
       // an instance ignores unknown conditions
@@ -85,7 +80,6 @@ async function readHistory(
       parts,
       table,
       changes.flatMap((row) => texts.map((text) => storedValue(row, text))),
-      person,
     );
     const entries = Map.groupBy(changes, (row) => `${storedValue(row, at)} UTC ${oneLine(storedValue(row, by))}`);
     const records = [...entries].map(([name, rows]) => ({
@@ -112,22 +106,21 @@ async function namesIn(
   parts: DeskParts,
   table: string,
   values: readonly string[],
-  person: Person,
 ): Promise<ReadonlyMap<string, string>> {
   const names = new Map<string, string>();
   const ids = [...new Set(values.filter(isStoredSysId))];
   for (const named of ids.length === 0 ? [] : ["sys_user", "sys_user_group", "cmdb_ci"]) {
     const query = `sys_idIN${ids.join(",")}`;
-    const found = await parts.tableApi.rows(named, { query, fields: ["name"], limit: maxChanges * 2 }, person);
+    const found = await parts.tableApi.rows(named, { query, fields: ["name"], limit: maxChanges * 2 });
     for (const row of found.ok ? found.value.rows : []) {
       names.set(storedValue(row, "sys_id"), displayValue(row, "name"));
     }
   }
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return names;
   for (const column of columns.value.columns) {
     if (column.choice === "none" || !values.includes(column.name)) continue;
-    const known = await choicesOfColumn(parts, columns.value, column, person);
+    const known = await choicesOfColumn(parts, columns.value, column);
     for (const { value, label } of known.ok ? distinctChoices(known.value.choices) : []) {
       names.set(`${column.name} ${value}`, label);
     }
@@ -247,14 +240,9 @@ function inCommon({ fields }: ShownRecord, record: RecordFields): number {
 }
 
 /** All of one kind; tables that are closed here, or to the person, are left out and named. */
-export async function readRelated(
-  parts: DeskParts,
-  kind: string,
-  found: FoundRecord,
-  person: Person,
-): Answer<RelatedRecords> {
+export async function readRelated(parts: DeskParts, kind: string, found: FoundRecord): Answer<RelatedRecords> {
   const { access, tableApi, instance } = parts;
-  if (kind === "history") return await readHistory(parts, found, person);
+  if (kind === "history") return await readHistory(parts, found);
   const queries = Object.hasOwn(kinds, kind)
     ? kinds[kind]?.(found).filter(({ table }) => tablesOfKind[kind]?.includes(table)) // the rules about calls judge these
     : undefined;
@@ -268,7 +256,7 @@ export async function readRelated(
   // Said to be none, it would be taken for the truth.
   if (queries.length === 0) return invalidInput(`a record of ${found.table} has no ${kind}; leave it out of include`);
   if (kind === "on_call" && found.table === "sys_user_group" && access.mayRead("cmn_rota_member")) {
-    const now = await readOnCall(parts, found, person);
+    const now = await readOnCall(parts, found);
     if (!now.ok) return now;
     if (now.value !== null) return success(now.value);
   }
@@ -287,7 +275,7 @@ export async function readRelated(
     const names = [...knownTable(table)?.summaryFields ?? [], ...more];
     const fields = [...names, "number", "sys_class_name", ...namingFields(table)];
     const reading = { wanted: maxRelated, maxRequests };
-    const rows = await readOn(tableApi, table, { query: narrowed, fields }, reading, person);
+    const rows = await readOn(tableApi, table, { query: narrowed, fields }, reading);
     if (!rows.ok) {
       if (!isKeptBack(rows.error)) return rows;
       notes.add(`ServiceNow keeps ${table} from this user`);
@@ -295,7 +283,7 @@ export async function readRelated(
     }
     isCut ||= rows.value.next !== null;
     const own = { origin: instance.origin, names };
-    const { states } = await resolvedStates(parts, kind === "work" ? ["incident", "problem"] : [], person);
+    const { states } = await resolvedStates(parts, kind === "work" ? ["incident", "problem"] : []);
     const shown = rows.value.rows.filter((row) => {
       const resolved = states.get(storedValue(row, "sys_class_name"));
       return resolved === undefined || resolved !== storedValue(row, "state");

@@ -2,7 +2,7 @@
 import { truthOf } from "./field_values.ts";
 import { success } from "../lib/result.ts";
 import { knownTable, tableNameOf } from "./tables.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import {
   choicesOfColumn,
@@ -61,13 +61,12 @@ export async function resolveConditions(
   parts: DeskParts,
   columns: TableColumns,
   conditions: readonly Condition[],
-  person: Person,
 ): Answer<ResolvedConditions> {
   const terms: string[] = [];
   const understood: string[] = [];
   const checked: CheckedField[] = [];
   for (const [index, condition] of conditions.entries()) {
-    const resolved = await resolveOne(parts, columns, condition, person);
+    const resolved = await resolveOne(parts, columns, condition);
     if (!resolved.ok) return resolved;
     const { term, words, path } = resolved.value;
     const isAlone = condition.isAlternative !== true && conditions[index + 1]?.isAlternative !== true;
@@ -90,24 +89,18 @@ async function resolveOne(
   parts: DeskParts,
   columns: TableColumns,
   condition: Condition,
-  person: Person,
 ): Answer<{ readonly term: string; readonly words: string; readonly path: string }> {
-  const found = await findColumn(parts, columns, condition.field, person);
+  const found = await findColumn(parts, columns, condition.field);
   if (!found.ok) return found;
   const { path, column, owner } = found.value;
-  const resolved = await conditionTerm(parts, found.value, condition, person);
+  const resolved = await conditionTerm(parts, found.value, condition);
   if (!resolved.ok) return resolved;
   const isKnown = owner.columns.some(({ name }) => name === column.name);
   const doubt = isKnown ? "" : " (whether there is such a field is not known here)";
   return success({ ...resolved.value, words: `${resolved.value.words}${doubt}`, path });
 }
 
-async function conditionTerm(
-  parts: DeskParts,
-  found: FoundColumn,
-  condition: Condition,
-  person: Person,
-): Promise<Term> {
+async function conditionTerm(parts: DeskParts, found: FoundColumn, condition: Condition): Promise<Term> {
   const { path, column } = found;
   const { operator, value, listed } = condition;
   if (operator === "is empty" || operator === "is not empty") {
@@ -119,15 +112,15 @@ async function conditionTerm(
     return invalidInput(`${path} is a journal: search for words instead, or read it with include=journal`);
   }
   if (column.name === "sys_class_name") return classTerm(parts, path, comparison);
-  if (column.reference !== null) return await referenceTerm(parts, found, comparison, person);
+  if (column.reference !== null) return await referenceTerm(parts, found, comparison);
   if (column.type === "boolean") return booleanTerm(path, operator, value);
-  if (dateTypes.test(column.type)) return await dateTerm(parts, found, comparison, person);
+  if (dateTypes.test(column.type)) return await dateTerm(parts, found, comparison);
   const isText = /contains$|^starts/.test(operator);
   if (column.choice !== "none" && !(isText && column.choice === "untold")) {
-    const known = await choicesOfColumn(parts, found.owner, column, person);
+    const known = await choicesOfColumn(parts, found.owner, column);
     if (!known.ok) return known;
     if (column.choice === "list" || known.value.choices.length > 0) {
-      return await choiceTerm(parts, found, { comparison, known: known.value }, person);
+      return await choiceTerm(parts, found, { comparison, known: known.value });
     }
   }
   const isNumber = (text: string): boolean => /^-?\d{1,15}(\.\d{1,6})?$/.test(text);
@@ -159,13 +152,12 @@ async function choiceTerm(
   parts: DeskParts,
   found: FoundColumn,
   { comparison, known: { choices, isWhole } }: { readonly comparison: Comparison; readonly known: ColumnChoices },
-  person: Person,
 ): Promise<Term> {
   const { path, column } = found;
   const { operator, value } = comparison;
   const isOpen = operator === "=" && isOpenState(found, value);
   const isLabel = isOpen && found.owner.table !== "task" && valuesOfChoice(value, choices).length > 0;
-  if (isOpen && !isLabel) return success(await openTerm(parts, found.owner.table, person));
+  if (isOpen && !isLabel) return success(await openTerm(parts, found.owner.table));
   const isText = operator === "contains" || operator === "starts with" || operator === "not contains";
   if (isText) return textTerm(path, comparison);
   const values = await alternatives(value, async (part) => {
@@ -173,7 +165,7 @@ async function choiceTerm(
     if (matching.length > 0) return success(matching);
     if (isWhole) return invalidInput(`${path} cannot be "${excerpt(part)}"; its values: ${listChoices(choices)}`);
     if (/[|,]|\bor\b/i.test(part)) return invalidInput(`${path}: give one value, or several separated by |`);
-    const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices }, person);
+    const seen = await unlistedChoice(parts, found.owner, { name: column.name, word: part, choices });
     if (seen === null) return invalidInput(notAmongKnown(path, part, choices));
     return success(seen.length > 0 ? seen.map((each) => each.value) : [part]);
   });
@@ -190,12 +182,7 @@ async function choiceTerm(
   return termsOf(path, operator, stored.flatMap((each) => each.ok ? [each.value] : []), named);
 }
 
-async function referenceTerm(
-  parts: DeskParts,
-  found: FoundColumn,
-  comparison: Comparison,
-  person: Person,
-): Promise<Term> {
+async function referenceTerm(parts: DeskParts, found: FoundColumn, comparison: Comparison): Promise<Term> {
   const { path, column } = found;
   const { operator, value } = comparison;
   const table = column.reference ?? "";
@@ -207,16 +194,16 @@ async function referenceTerm(
   }
   const resolved = await alternatives<Reference>(value, async (part) => {
     if (table === "sys_user_group" && /^my (group|groups|team|teams)$/i.test(part)) {
-      const groups = await myGroups(parts, person);
+      const groups = await myGroups(parts);
       return groups.ok && groups.value.length === 0
         ? invalidInput(`${path}: ServiceNow shows no group of this user`)
         : groups;
     }
-    const one = await resolveReference(parts, { table, text: part, field: path }, person);
+    const one = await resolveReference(parts, { table, text: part, field: path });
     if (!one.ok) return one;
     const isOwnApproval = found.owner.table === "sysapproval_approver" && path === "approver" &&
       /^(me|myself|@me)$/i.test(part);
-    const inPlaceOf = isOwnApproval ? await delegatorsOf(parts, person) : [];
+    const inPlaceOf = isOwnApproval ? await delegatorsOf(parts) : [];
     return success([
       one.value,
       ...inPlaceOf.map((each) => ({ ...each, name: `${each.name} (the user is a delegate)` })),
@@ -236,9 +223,8 @@ async function dateTerm(
   parts: DeskParts,
   { path, column }: FoundColumn,
   { operator, value }: Comparison,
-  person: Person,
 ): Promise<Term> {
-  const dates = await datesOf(parts, value, person);
+  const dates = await datesOf(parts, value);
   if (dates === null) {
     return invalidInput(
       `${path}: "${
@@ -250,7 +236,7 @@ async function dateTerm(
   const [first, last] = isDay ? [dates.firstDay, dates.lastDay] : [dates.from, dates.until];
   const zone = dates.isLocal === true ? ` (${value} in the user's zone, ${dates.zone})` : "";
   const words = (text: string): string => `${path} ${text}${isDay ? "" : " UTC"}${zone}`;
-  const asked = (stamp: string) => isDay ? stamp : queryMoment(parts, stamp, person);
+  const asked = (stamp: string) => isDay ? stamp : queryMoment(parts, stamp);
   const [from, until] = [await asked(first), await asked(last)];
   switch (operator) {
     case "=":
@@ -290,13 +276,8 @@ function isOpenState({ path, owner }: FoundColumn, value: string): boolean {
 async function openTerm(
   parts: DeskParts,
   owner: string,
-  person: Person,
 ): Promise<{ readonly term: string; readonly words: string }> {
-  const { states, isAssumed } = await resolvedStates(
-    parts,
-    owner === "task" ? ["incident", "problem"] : [owner],
-    person,
-  );
+  const { states, isAssumed } = await resolvedStates(parts, owner === "task" ? ["incident", "problem"] : [owner]);
   const resolved = [...states].map(([table, state]) =>
     owner === "task" ? `sys_class_name!=${table}^ORstate!=${state}` : `state!=${state}`
   );

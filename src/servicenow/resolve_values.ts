@@ -3,7 +3,7 @@ import { isObject, parseJson } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { maxTextCharacters, type RecordFields } from "./answers.ts";
 import { isPlatformField } from "./table_access.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 import {
@@ -102,18 +102,17 @@ export async function resolveValues(
   parts: DeskParts,
   columns: TableColumns,
   values: readonly GivenValue[],
-  person: Person,
   record: RecordFields = {},
 ): Answer<readonly ResolvedValue[]> {
   const resolved: ResolvedValue[] = [];
   for (const [given, value, next] of values) {
-    const column = await namedColumn(parts, columns, given, person);
+    const column = await namedColumn(parts, columns, given);
     if (column === null) return invalidInput(unknownColumn(columns, given));
     if (resolved.some(({ name }) => name === column.name)) return invalidInput(`${column.name} is given twice`);
     const changed = new Set(resolved.map(({ name }) => name));
     const kept = Object.keys(record).filter((name) => !changed.has(name)).map((name) => storedValue(record, name));
     const others = [...resolved.map(({ stored }) => stored), ...kept];
-    const one = await resolveValue(parts, { columns, column, value, record, others }, person);
+    const one = await resolveValue(parts, { columns, column, value, record, others });
     if (!one.ok) return one;
     const { isText = false, ...resolution } = one.value;
     if (isText && next !== undefined) return invalidInput(linesAfterText(column.name, next, "values"));
@@ -136,7 +135,6 @@ async function resolveValue(
     /** What other fields hold. */
     readonly others: readonly string[];
   },
-  person: Person,
 ): Promise<Value> {
   const { name, type, reference } = column;
   if (isPlatformField(name)) return invalidInput(`${name} is kept by ServiceNow itself`);
@@ -145,10 +143,10 @@ async function resolveValue(
   }
   if (value === "") return success({ stored: "", shown: "" });
   if (reference !== null && type === "glide_list") {
-    return await listValue(parts, { table: reference, text: value, field: name }, record, person);
+    return await listValue(parts, { table: reference, text: value, field: name }, record);
   }
   if (reference !== null) {
-    const one = await resolveReference(parts, { table: reference, text: value, field: name }, person);
+    const one = await resolveReference(parts, { table: reference, text: value, field: name });
     return one.ok ? success({ stored: one.value.sysId, shown: one.value.name }) : one;
   }
   if (type === "boolean") {
@@ -158,7 +156,7 @@ async function resolveValue(
       : success({ stored: String(isTrue), shown: String(isTrue) });
   }
   if (column.choice !== "none") {
-    const known = await choicesOfColumn(parts, columns, column, person);
+    const known = await choicesOfColumn(parts, columns, column);
     if (!known.ok) return known;
     const { choices, isWhole } = known.value;
     if (choices.length > 0 && (isWhole || valuesOfChoice(value, choices).length > 0)) {
@@ -166,10 +164,10 @@ async function resolveValue(
       const offered = choices.filter(({ dependsOn = "" }) => dependsOn === "" || others.includes(dependsOn));
       return choiceValue(name, value, valuesOfChoice(value, offered).length > 0 ? offered : choices);
     }
-    if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices }, person);
+    if (column.choice === "list") return await unlistedValue(parts, { columns, name, value, choices });
   }
   if (/^(glide_date|glide_date_time|due_date)$/.test(type)) {
-    return await dateValue(parts, { name, value, isDay: type === "glide_date" }, person);
+    return await dateValue(parts, { name, value, isDay: type === "glide_date" });
   }
   if (numberTypes.test(type) && !/^-?\d{1,15}(\.\d{1,6})?$/.test(value)) {
     return invalidInput(`${name} must be a number`);
@@ -182,7 +180,6 @@ async function listValue(
   parts: DeskParts,
   { text, ...field }: { readonly table: string; readonly text: string; readonly field: string },
   record: RecordFields,
-  person: Person,
 ): Promise<Value> {
   const names = text.split(/\s*[,|]\s*/);
   const idsOf = (list: string): readonly string[] => list.split(/\s*,\s*/).filter((each) => each !== "");
@@ -191,7 +188,7 @@ async function listValue(
     const own = names.filter((name) => name.startsWith(sign)).map((name) => name.slice(sign.length).trim());
     const all = own.length === 0
       ? success({ stored: "" })
-      : await resolveList(parts, { ...field, text: own.join(",") }, person);
+      : await resolveList(parts, { ...field, text: own.join(",") });
     return all.ok ? success(idsOf(all.value.stored)) : all;
   };
   if (names.every((name) => /^[+-]/.test(name))) {
@@ -201,12 +198,10 @@ async function listValue(
     const stored = [...new Set([...now, ...added.value])].filter((id) => !removed.value.includes(id)).join(",");
     return success({ stored, shown: text });
   }
-  const whole = await resolveList(parts, { ...field, text }, person);
+  const whole = await resolveList(parts, { ...field, text });
   const isLost = whole.ok && now.some((id) => !whole.value.stored.split(",").includes(id));
   return isLost
-    ? invalidInput(
-      `${field.field} has ${displayValue(record, field.field)}: write +NAME to add and -NAME to remove`,
-    )
+    ? invalidInput(`${field.field} has ${displayValue(record, field.field)}: write +NAME to add and -NAME to remove`)
     : whole;
 }
 
@@ -219,9 +214,8 @@ async function unlistedValue(
     readonly value: string;
     readonly choices: Choices;
   },
-  person: Person,
 ): Promise<Value> {
-  const found = await unlistedChoice(parts, columns, { name, word: value, choices }, person);
+  const found = await unlistedChoice(parts, columns, { name, word: value, choices });
   if (found === null) return invalidInput(notAmongKnown(name, value, choices));
   const [one] = found;
   return success(

@@ -135,20 +135,19 @@ const catalogItem = z.record(z.string(), z.unknown());
 export function createRecordReader(
   { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ) {
-  const tableApi = createTableApi({ callAs, instance, maxRecordBytes: maxReplyBytes }); // shown whole
-
   const readTable = async (
     table: string,
     id: RecordId,
     caller: Caller,
   ): Answer<Pick<FoundRecord, "sysId" | "fields">> => {
+    const tableApi = createTableApi(callAs, instance, caller, maxReplyBytes); // shown whole
     if (id.by === "sys_id") {
-      const record = await tableApi.row(table, id.value, caller);
+      const record = await tableApi.row(table, id.value);
       return record.ok ? success({ sysId: id.value, fields: record.value }) : record;
     }
     // A number may stand for several versions of an article: the newest is meant.
     const query = `number=${id.value}^ORDERBYDESCsys_updated_on`;
-    const found = await tableApi.firstRow(table, { query }, caller);
+    const found = await tableApi.firstRow(table, { query });
     if (!found.ok) return found;
     const fields = found.value;
     return fields === undefined

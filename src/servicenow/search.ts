@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { success } from "../lib/result.ts";
 import { knownTable, namingFields } from "./tables.ts";
-import { type DeskParts, type Person, type ReadingPlace, readOn } from "./table_api.ts";
+import { type DeskParts, type ReadingPlace, readOn } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, isKeptBack, type Outcome, type ServicenowFailure } from "./failure.ts";
 import { maxSearchResults, type RecordFields, type ShownRecord } from "./answers.ts";
 import { anyOf, comparedField, parseConditions, toQueryValue } from "./conditions.ts";
@@ -34,11 +34,7 @@ export interface Selection {
 }
 
 /** Words and conditions become one query. */
-export async function select(
-  parts: DeskParts,
-  { table: named, words, where }: RecordsWanted,
-  person: Person,
-): Answer<Selection> {
+export async function select(parts: DeskParts, { table: named, words, where }: RecordsWanted): Answer<Selection> {
   const { access } = parts;
   const table = access.readable(named);
   if (!table.ok) return table;
@@ -52,9 +48,9 @@ export async function select(
   if (where !== undefined && where.trim() !== "") {
     const conditions = parseConditions(where);
     if (!conditions.ok) return invalidInput(conditions.error);
-    const columns = await columnsOf(parts, table.value, person);
+    const columns = await columnsOf(parts, table.value);
     if (!columns.ok) return columns;
-    const resolved = await resolveConditions(parts, columns.value, conditions.value.conditions, person);
+    const resolved = await resolveConditions(parts, columns.value, conditions.value.conditions);
     if (!resolved.ok) return resolved;
     order.push(...conditions.value.order);
     wantedName = conditions.value.conditions.find(({ field, operator }) =>
@@ -75,7 +71,7 @@ export async function select(
   if (words === undefined) return success(select([], []));
   const parsed = parseWords(words);
   if (!parsed.ok) return parsed;
-  const fields = await wordFields(parts, table.value, person);
+  const fields = await wordFields(parts, table.value);
   if (!fields.ok) return fields;
   const said = `with the words ${words.trim().slice(0, 200)}`;
   const whole = select(wordTerms(parsed.value, fields.value), [said]);
@@ -87,16 +83,12 @@ export async function select(
 }
 
 /** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
-export async function withConditions<Search extends RecordsWanted>(
-  parts: DeskParts,
-  search: Search,
-  person: Person,
-): Promise<Search> {
+export async function withConditions<Search extends RecordsWanted>(parts: DeskParts, search: Search): Promise<Search> {
   const { words = "", where, table } = search;
   const field = comparedField(words.trim());
   const readable = parts.access.readable(table);
   if (field === null || !readable.ok) return search;
-  const columns = await columnsOf(parts, readable.value, person);
+  const columns = await columnsOf(parts, readable.value);
   if (!columns.ok || (columnNamed(columns.value, field) === undefined && !words.includes("^"))) return search;
   return { ...search, words: undefined, where: where === undefined ? words : `${where}\n${words}` };
 }
@@ -143,10 +135,10 @@ function parseWords(text: string): Outcome<readonly string[]> {
 }
 
 /** The fields in which words are looked for. */
-async function wordFields(parts: DeskParts, table: string, person: Person): Answer<readonly string[]> {
+async function wordFields(parts: DeskParts, table: string): Answer<readonly string[]> {
   const known = knownTable(table);
   if (known?.name === table) return success(known.textFields);
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
   const fields = textColumns(columns.value);
   return fields.length === 0 ? invalidInput(`${table} has no text to search: use where`) : success(fields);
@@ -274,17 +266,16 @@ const articles = z.object({ articles: z.array(article) });
 async function searchArticles(
   parts: DeskParts,
   search: RecordSearch & { readonly words: string; readonly offset: number; readonly isLoose: boolean },
-  person: Person,
 ): Answer<RecordPage> {
   const { where, isLoose } = search;
   const words = parseWords(search.words);
   if (!words.ok) return words;
   // The API finds what has some of the words: the filter asks for each.
   const wanted = { table: "kb_knowledge", words: isLoose ? undefined : search.words, where };
-  const narrowed = await select(parts, wanted, person);
+  const narrowed = await select(parts, wanted);
   if (!narrowed.ok) return narrowed;
   const { query: filter, understood } = narrowed.value;
-  const parsed = await askJson(parts.callAs, person, {
+  const parsed = await askJson(parts.callAs, parts.person, {
     path: "/api/sn_km_api/knowledge/articles",
     query: {
       // Words alone: an instance puts them into an encoded query.
@@ -298,7 +289,7 @@ async function searchArticles(
   if (!parsed.ok) return parsed;
   const found = parsed.value.articles.slice(0, search.limit);
   if (found.length === 0 && !isLoose && search.offset === 0 && words.value.length > 1) {
-    return await searchArticles(parts, { ...search, isLoose: true }, person);
+    return await searchArticles(parts, { ...search, isLoose: true });
   }
   const next = `${search.offset + found.length}${isLoose ? ".1" : ""}`;
   return success({
@@ -337,42 +328,34 @@ function parseCursor(cursor: string | undefined): ReadingPlace | null {
   return offset === "" ? null : { offset: Number(offset), skip: Number(skip), given: Number(given) };
 }
 
-export async function searchRecords(parts: DeskParts, asked: RecordSearch, person: Person): Answer<RecordPage> {
+export async function searchRecords(parts: DeskParts, asked: RecordSearch): Answer<RecordPage> {
   const search: RecordSearch = await withConditions(
     parts,
     { ...asked, limit: Math.min(asked.limit, maxSearchResults) },
-    person,
   );
   const start = parseCursor(search.cursor);
   if (start === null) return invalidInput("cursor must be the one that the page before gave");
-  const selected = await select(parts, search, person);
+  const selected = await select(parts, search);
   if (!selected.ok) return selected;
   const { table } = selected.value;
   const isPlain = search.orderBy === undefined && search.fields === undefined;
   if (table === "kb_knowledge" && search.words !== undefined && isPlain) {
     const asked = { ...search, words: search.words, offset: start.offset, isLoose: start.skip === 1 };
-    const articles = await searchArticles(parts, asked, person);
+    const articles = await searchArticles(parts, asked);
     if (articles.ok) return articles;
     // Where the Knowledge API is missing or closed, the Table API may answer.
     if (!isKeptBack(articles.error)) return articles;
   }
-  const names = await chosenFields(parts, table, search.fields, person);
+  const names = await chosenFields(parts, table, search.fields);
   if (!names.ok) return names;
   const orderBy = search.orderBy ?? selected.value.order.join(",");
-  const order = await orderOf(parts, table, orderBy, person);
+  const order = await orderOf(parts, table, orderBy);
   if (!order.ok) return order;
   const page = { fields: names.value, order: order.value, start };
-  const found = await readSelection(
-    selected.value,
-    (each) => readPage(parts, search, { ...page, selected: each }, person),
-  );
+  const found = await readSelection(selected.value, (each) => readPage(parts, search, { ...page, selected: each }));
   const { named } = selected.value;
   if (named === undefined || !found.ok || found.value.records.length > 0) return found;
-  const nearest = await resolveReference(
-    parts,
-    { table, text: named, field: knownTable(table)?.nameField ?? "name" },
-    person,
-  );
+  const nearest = await resolveReference(parts, { table, text: named, field: knownTable(table)?.nameField ?? "name" });
   return nearest.ok || nearest.error.reason !== "invalid_input"
     ? found
     : success({ ...found.value, hint: nearest.error.message });
@@ -387,7 +370,6 @@ async function readPage(
     readonly order: readonly string[];
     readonly start: ReadingPlace;
   },
-  person: Person,
 ): Answer<RecordPage> {
   const { table, query, understood, checked } = selected;
   const request = {
@@ -397,12 +379,12 @@ async function readPage(
       ...checked.map(({ path }) => path),
     ],
   };
-  const read = await readOn(parts.tableApi, table, request, { wanted: search.limit, maxRequests, start }, person);
+  const read = await readOn(parts.tableApi, table, request, { wanted: search.limit, maxRequests, start });
   if (!read.ok) return read;
   const { rows, next, total } = read.value;
   const ignored = ignoredCondition(selected, rows);
   if (ignored !== null) return ignored;
-  for (const row of rows) parts.seen.note(person, row);
+  for (const row of rows) parts.seen.note(row);
   const origin = parts.instance.origin;
   const shown = search.fields === undefined ? knownTable(table)?.summaryFields : fields;
   return success({
@@ -419,11 +401,10 @@ export async function chosenFields(
   parts: DeskParts,
   table: string,
   given: readonly string[] | undefined,
-  person: Person,
 ): Answer<readonly string[]> {
   const known = knownTable(table);
   if (given === undefined && known?.name === table) return success(known.summaryFields);
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
   if (given === undefined) {
     const present = new Set(columns.value.columns.map(({ name }) => name));
@@ -436,21 +417,21 @@ export async function chosenFields(
   if (given.length > maxFields) return invalidInput(`fields: at most ${maxFields}`);
   const paths: string[] = [];
   for (const name of given) {
-    const found = await findColumn(parts, columns.value, name, person);
+    const found = await findColumn(parts, columns.value, name);
     if (!found.ok) return found;
     if (mayShowField(found.value.owner.table, found.value.column.name)) paths.push(found.value.path);
   }
   return success(paths);
 }
 
-async function orderOf(parts: DeskParts, table: string, orderBy: string, person: Person): Answer<readonly string[]> {
+async function orderOf(parts: DeskParts, table: string, orderBy: string): Answer<readonly string[]> {
   if (orderBy === "") return success(["ORDERBYDESCsys_updated_on"]);
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
   const terms: string[] = [];
   for (const part of orderBy.split(",").map((each) => each.trim()).slice(0, maxOrders)) {
     const [, name = "", direction = ""] = /^-?\s*(.*?)\s*(desc|asc|descending|ascending)?$/i.exec(part) ?? [];
-    const found = await findColumn(parts, columns.value, name, person);
+    const found = await findColumn(parts, columns.value, name);
     if (!found.ok) return found;
     const isDescending = part.startsWith("-") || /^desc/i.test(direction);
     terms.push(`${isDescending ? "ORDERBYDESC" : "ORDERBY"}${found.value.path}`);

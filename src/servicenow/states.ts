@@ -7,7 +7,7 @@ import { askJson } from "./calls.ts";
 import { choicesFor, choicesOf, distinctChoices, usualChoices } from "./choices.ts";
 import { storedValue } from "./field_values.ts";
 import type { FoundRecord } from "./find_record.ts";
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { knownTable, namedLines } from "./tables.ts";
 
 /** States in which the base system takes work as done, and keeps it active until it is closed. */
@@ -34,9 +34,9 @@ interface StateLabels {
   readonly isUsual: (state: string) => boolean | null;
 }
 
-async function stateLabels(parts: DeskParts, table: string, person: Person): Promise<StateLabels> {
+async function stateLabels(parts: DeskParts, table: string): Promise<StateLabels> {
   const lineage = [table, ...knownTable(table)?.parents ?? []];
-  const known = await choicesOf(parts, { table, lineage }, person);
+  const known = await choicesOf(parts, { table, lineage });
   const own = known.ok ? choicesFor(known.value, "state") : [];
   const usual = usualChoices(lineage, "state");
   const english = own.filter(({ language }) => language === "en");
@@ -50,23 +50,18 @@ async function stateLabels(parts: DeskParts, table: string, person: Person): Pro
 }
 
 /** Fields that a record must have before it goes into a state, as far as that can be known. */
-export async function fieldsOfState(
-  parts: DeskParts,
-  table: string,
-  state: string,
-  person: Person,
-): Promise<readonly string[]> {
+export async function fieldsOfState(parts: DeskParts, table: string, state: string): Promise<readonly string[]> {
   const fields = demands[table]?.[state] ?? [];
-  return fields.length > 0 && (await stateLabels(parts, table, person)).isUsual(state) === true ? fields : [];
+  return fields.length > 0 && (await stateLabels(parts, table)).isUsual(state) === true ? fields : [];
 }
 
 /** The states in which work is done and not yet closed, by table. `isAssumed`: the instance does not show their labels. */
-export async function resolvedStates(parts: DeskParts, tables: readonly string[], person: Person) {
+export async function resolvedStates(parts: DeskParts, tables: readonly string[]) {
   const states = new Map<string, string>();
   let isAssumed = false;
   for (const [table, state] of Object.entries(resolved)) {
     if (!tables.includes(table)) continue;
-    const isUsual = (await stateLabels(parts, table, person)).isUsual(state);
+    const isUsual = (await stateLabels(parts, table)).isUsual(state);
     if (isUsual !== false) states.set(table, state);
     isAssumed ||= isUsual === null;
   }
@@ -77,21 +72,17 @@ const nextState = z.object({ available_states: z.array(z.string()) });
 const maxFlows = 200;
 
 /** A sentence about where the state of a record may lead; empty where that is not known. */
-export async function nextStates(
-  parts: DeskParts,
-  { table: named, sysId, record }: FoundRecord,
-  person: Person,
-): Promise<string> {
+export async function nextStates(parts: DeskParts, { table: named, sysId, record }: FoundRecord): Promise<string> {
   const table = storedValue(record, "sys_class_name") || named;
   const state = storedValue(record, "state");
-  const labels = await stateLabels(parts, table, person);
+  const labels = await stateLabels(parts, table);
   const path = `/api/sn_chg_rest/change/${sysId}/nextstate`;
-  const told = table === "change_request" ? await askJson(parts.callAs, person, { path }, nextState) : null;
+  const told = table === "change_request" ? await askJson(parts.callAs, parts.person, { path }, nextState) : null;
   const next = told?.ok === true ? told.value.available_states.filter((each) => each !== state) : [];
   if (next.length > 0) {
     return ` ServiceNow lets it go from ${labels.labelOf(state)} to ${next.map(labels.labelOf).join(", ")}.`;
   }
-  const lines = await movesOf(parts, table, { type: storedValue(record, "type"), state }, person);
+  const lines = await movesOf(parts, table, { type: storedValue(record, "type"), state });
   return lines.moves.length === 0 ? "" : ` ${lines.source}: ${lines.moves.join("; ")}.`;
 }
 
@@ -100,14 +91,13 @@ export async function movesOf(
   parts: DeskParts,
   table: string,
   at: { readonly type: string; readonly state: string } | null,
-  person: Person,
 ): Promise<{ readonly source: string; readonly moves: readonly string[] }> {
-  const { labelOf, isUsual } = await stateLabels(parts, table, person);
+  const { labelOf, isUsual } = await stateLabels(parts, table);
   const inWords = (kind: string, from: string, next: readonly string[]): string =>
     `${kind}, from ${labelOf(from)} to ${next.map(labelOf).join(", ")}`;
   const query = `table=${table}^active=true`;
   const fields = ["table", "starting_state", "ending_state"];
-  const flows = await parts.tableApi.rows("sf_state_flow", { query, fields, limit: maxFlows, stored: true }, person);
+  const flows = await parts.tableApi.rows("sf_state_flow", { query, fields, limit: maxFlows, stored: true });
   // an instance ignores unknown conditions
   const own = (flows.ok ? flows.value.rows : []).filter((row) => storedValue(row, "table") === table);
   const byState = Map.groupBy(own, (row) => storedValue(row, "starting_state"));

@@ -60,14 +60,7 @@ const maxShownRecordBytes = 8_388_608;
 /** Rows that are looked at where the first is hidden: versions of one article. */
 const maxHiddenFirst = 20;
 
-interface TableApi {
-  rows(table: string, request: RowsRequest, caller: Caller): Answer<Rows>;
-  row(table: string, sysId: string, caller: Caller, fields?: readonly string[]): Answer<RecordFields>;
-  /** The first row of a query; further ones are looked at where the instance hides the first. */
-  firstRow(table: string, request: Omit<RowsRequest, "limit">, caller: Caller): Answer<RecordFields | undefined>;
-  insert(table: string, values: Readonly<Record<string, string>>, caller: Caller): Answer<RecordFields>;
-  update(table: string, sysId: string, values: Readonly<Record<string, string>>, caller: Caller): Answer<RecordFields>;
-}
+type TableApi = ReturnType<typeof createTableApi>;
 
 /** Value and display value of each field; what references lead to is told by both, so their links are left out. */
 export const readableForm: Readonly<Record<string, string>> = {
@@ -75,27 +68,26 @@ export const readableForm: Readonly<Record<string, string>> = {
   sysparm_exclude_reference_link: "true",
 };
 
+/** The Table API in one caller's name. */
 export function createTableApi(
-  { callAs, instance, maxRecordBytes = maxShownRecordBytes }: {
-    readonly callAs: CallAs;
-    readonly instance: ServicenowInstance;
-    readonly maxRecordBytes?: number;
-  },
-): TableApi {
+  callAs: CallAs,
+  instance: ServicenowInstance,
+  caller: Caller,
+  maxRecordBytes = maxShownRecordBytes,
+) {
   const fieldsOf = (fields: readonly string[] | undefined): Record<string, string> =>
     fields === undefined ? {} : { sysparm_fields: [...new Set(["sys_id", ...fields])].join(",") };
   const write = async (
     method: "POST" | "PATCH",
     path: string,
     values: Readonly<Record<string, string>>,
-    caller: Caller,
   ): Answer<RecordFields> => {
     const body = { type: "application/json", content: JSON.stringify(values) };
     const request = { method, path, query: readableForm, body, maxBytes: maxRecordBytes };
     return await askJson(callAs, caller, request, recordSchema);
   };
-  const api: TableApi = {
-    async rows(table, { query, fields, limit, offset = 0, stored = false }, caller) {
+  const api = {
+    async rows(table: string, { query, fields, limit, offset = 0, stored = false }: RowsRequest): Answer<Rows> {
       const answer = await callAs(caller, {
         method: "GET",
         accept: "json",
@@ -123,23 +115,26 @@ export function createTableApi(
         total: /^\d{1,10}$/.test(count) ? Number(count) : null,
       });
     },
-    row(table, sysId, caller, fields) {
+    row(table: string, sysId: string, fields?: readonly string[]): Answer<RecordFields> {
       const query = { ...readableForm, ...fieldsOf(fields) };
       const request = { path: `/api/now/table/${table}/${sysId}`, query, maxBytes: maxRecordBytes };
       return askJson(callAs, caller, request, recordSchema);
     },
-    async firstRow(table, request, caller) {
-      const first = await api.rows(table, { ...request, limit: 1 }, caller);
+    /** The first row of a query; further ones are looked at where the instance hides the first. */
+    async firstRow(table: string, request: Omit<RowsRequest, "limit">): Answer<RecordFields | undefined> {
+      const first = await api.rows(table, { ...request, limit: 1 });
       if (!first.ok || first.value.rows.length > 0 || first.value.total === 0) {
         return first.ok ? success(first.value.rows[0]) : first;
       }
-      const further = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst }, caller);
+      const further = await api.rows(table, { ...request, fields: ["number"], limit: maxHiddenFirst });
       const sysId = further.ok ? storedValue(further.value.rows[0] ?? {}, "sys_id") : "";
       if (!further.ok) return further;
-      return sysId === "" ? success(undefined) : await api.row(table, sysId, caller, request.fields);
+      return sysId === "" ? success(undefined) : await api.row(table, sysId, request.fields);
     },
-    insert: (table, values, caller) => write("POST", `/api/now/table/${table}`, values, caller),
-    update: (table, sysId, values, caller) => write("PATCH", `/api/now/table/${table}/${sysId}`, values, caller),
+    insert: (table: string, values: Readonly<Record<string, string>>) =>
+      write("POST", `/api/now/table/${table}`, values),
+    update: (table: string, sysId: string, values: Readonly<Record<string, string>>) =>
+      write("PATCH", `/api/now/table/${table}/${sysId}`, values),
   };
   return api;
 }
@@ -151,18 +146,12 @@ const keptMs = 600_000;
 const maxCharacters = 16_777_216;
 
 /** A caller, and the account under which the instance knows them. */
-export interface Person extends Caller {
+interface Person extends Caller {
   readonly account: InstanceAccount;
 }
 
-type Remember = <T>(
-  person: Person,
-  name: readonly string[],
-  load: () => Answer<T>,
-) => Answer<T>;
-
 /** Failures are not kept. `clock` is read for differences only. */
-function createPersonCache(clock: Clock): Remember {
+function createPersonCache(clock: Clock) {
   interface Entry {
     readonly value: unknown;
     readonly until: number;
@@ -187,7 +176,7 @@ function createPersonCache(clock: Clock): Remember {
 }
 
 /** What the jobs of a service desk are made of: built once for an instance, and asked in one person's name at a time. */
-export type DeskParts = ReturnType<typeof createDeskParts>;
+export type DeskParts = ReturnType<ReturnType<typeof createDeskParts>>;
 
 interface DeskPlace {
   readonly access: TableAccess;
@@ -200,16 +189,18 @@ interface DeskPlace {
 }
 
 export function createDeskParts({ access, callAs, instance, clock, elapsed }: DeskPlace) {
-  const tableApi = createTableApi({ callAs, instance });
-  return {
-    access,
-    callAs,
-    instance,
-    clock,
-    tableApi,
-    remember: createPersonCache(elapsed),
-    seen: createSeenVersions(),
-  };
+  const remember = createPersonCache(elapsed);
+  const seen = createSeenVersions();
+  return (person: Person) => ({
+    ...{ access, callAs, instance, clock, person },
+    tableApi: createTableApi(callAs, instance, person),
+    remember: <T>(name: readonly string[], load: () => Answer<T>) => remember(person, name, load),
+    seen: {
+      note: (record: RecordFields): void => seen.note(person, record),
+      /** `undefined` where the person was not shown the record here. */
+      of: (sysId: string) => seen.of(person, sysId),
+    },
+  });
 }
 
 // Which version of a record a person was shown last: a colleague's change since then is not overwritten unseen.
@@ -224,7 +215,6 @@ function createSeenVersions() {
       const version = storedValue(record, "sys_mod_count");
       if (version !== "") versions.set(keyOf(person, storedValue(record, "sys_id")), version);
     },
-    /** `undefined` where the person was not shown the record here. */
     of: (person: Person, sysId: string): string | undefined => versions.get(keyOf(person, sysId)),
   };
 }
@@ -265,13 +255,12 @@ export async function readOn(
     readonly start?: ReadingPlace;
     readonly firstChunk?: number;
   },
-  person: Person,
 ): Answer<RowsRead> {
   const found: RecordFields[] = [];
   let { offset, skip, given } = start;
   let chunk = firstChunk + skip;
   for (let requests = 1;; requests++) {
-    const page = await tableApi.rows(table, { ...request, limit: chunk, offset }, person);
+    const page = await tableApi.rows(table, { ...request, limit: chunk, offset });
     if (!page.ok && page.error.reason === "too_large" && chunk > 1 && requests < maxRequests) {
       chunk = Math.ceil(chunk / 4);
       continue;

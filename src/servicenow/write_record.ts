@@ -1,5 +1,5 @@
 /** Creates and updates records. Each request that writes is sent once; what it did is read from the instance's answer. */
-import type { DeskParts, Person } from "./table_api.ts";
+import type { DeskParts } from "./table_api.ts";
 import { oneLine, storedValue } from "./field_values.ts";
 import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordName } from "./answers.ts";
 import { choicesOfColumn, listChoices } from "./choices.ts";
@@ -28,7 +28,6 @@ async function missingFields(
   parts: DeskParts,
   { table, columns, source }: TableColumns,
   { values, record }: { readonly values: readonly ResolvedValue[]; readonly record: RecordFields | null },
-  person: Person,
 ): Promise<readonly string[]> {
   const filled = (name: string): boolean => {
     const given = values.find((value) => value.name === name);
@@ -41,21 +40,16 @@ async function missingFields(
   for (const { name, column } of values) if (column.mandatory) wanted.add(name);
   const state = values.find(({ name }) => name === "state")?.stored ?? "";
   const known = new Set(columns.map(({ name }) => name));
-  for (const name of await fieldsOfState(parts, table, state, person)) if (known.has(name)) wanted.add(name);
+  for (const name of await fieldsOfState(parts, table, state)) if (known.has(name)) wanted.add(name);
   return [...wanted].filter((name) => !filled(name));
 }
 
 /** The choices of those fields that have some, as the end of a refusal: they save the caller a guess. */
-async function choicesOfMissing(
-  parts: DeskParts,
-  columns: TableColumns,
-  missing: readonly string[],
-  person: Person,
-): Promise<string> {
+async function choicesOfMissing(parts: DeskParts, columns: TableColumns, missing: readonly string[]): Promise<string> {
   let text = "";
   for (const column of columns.columns) {
     if (column.choice === "none" || column.choice === "untold" || !missing.includes(column.name)) continue;
-    const choices = await choicesOfColumn(parts, columns, column, person);
+    const choices = await choicesOfColumn(parts, columns, column);
     if (choices.ok && choices.value.choices.length > 0) {
       text += `; ${column.name}: ${listChoices(choices.value.choices)}`;
     }
@@ -75,12 +69,11 @@ interface UpdateRequest extends RecordName {
 export async function updateRecord(
   parts: DeskParts,
   { id, table, values: text, ifVersion, dryRun }: UpdateRequest,
-  person: Person,
 ): Answer<ChangeReport> {
   const given = parseValueLines(text, "values");
   if (!given.ok) return invalidInput(given.error);
   if (given.value.length === 0) return invalidInput("values must name at least one field");
-  const found = await findRecord(parts, { id, table }, person, { writing: true });
+  const found = await findRecord(parts, { id, table }, { writing: true });
   if (!found.ok) return found;
   const { record: before } = found.value;
   if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
@@ -91,14 +84,14 @@ export async function updateRecord(
     );
   }
   const by = shownValue(before, "sys_updated_by");
-  const seen = ifVersion ?? (by === person.account.userName ? undefined : parts.seen.of(person, found.value.sysId));
+  const seen = ifVersion ?? (by === parts.person.account.userName ? undefined : parts.seen.of(found.value.sysId));
   if (seen !== undefined && seen !== version) {
     return invalidInput(
       `the record has changed: version ${version}, by ${by}, ${shownValue(before, "sys_updated_on")}. Read it again` +
         (ifVersion === undefined ? `, or give if_version=${version} to write all the same` : ""),
     );
   }
-  return await writeChange(parts, { found: found.value, given: given.value, dryRun }, person);
+  return await writeChange(parts, { found: found.value, given: given.value, dryRun });
 }
 
 /** Changes a record that was found, and says what came of it. */
@@ -109,30 +102,29 @@ async function writeChange(
     readonly given: readonly GivenValue[];
     readonly dryRun: boolean;
   },
-  person: Person,
 ): Answer<ChangeReport> {
   const { table, sysId, record: before } = found;
-  const columns = await columnsOf(parts, table, person);
+  const columns = await columnsOf(parts, table);
   if (!columns.ok) return columns;
-  const resolved = await resolveValues(parts, columns.value, given, person, before);
+  const resolved = await resolveValues(parts, columns.value, given, before);
   if (!resolved.ok) return resolved;
   const values = resolved.value;
-  const missing = await missingFields(parts, columns.value, { values, record: before }, person);
+  const missing = await missingFields(parts, columns.value, { values, record: before });
   if (missing.length > 0) {
-    const choices = await choicesOfMissing(parts, columns.value, missing, person);
+    const choices = await choicesOfMissing(parts, columns.value, missing);
     return invalidInput(`${missing.join(" and ")} must be given for this change${choices}. Nothing was sent`);
   }
   const { origin } = parts.instance;
   const planned = plannedReport({ table, record: before, origin, values });
   if (dryRun) return success(planned);
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
-  const after = await parts.tableApi.update(table, sysId, body, person);
-  if (!after.ok) return await refusalOfWrite(parts, found, after.error, person);
-  parts.seen.note(person, after.value);
+  const after = await parts.tableApi.update(table, sysId, body);
+  if (!after.ok) return await refusalOfWrite(parts, found, after.error);
+  parts.seen.note(after.value);
   const report = finishedReport(planned, { before, after: after.value, origin, values });
   const notes = [...report.notes];
   if (report.notTaken.some(({ name }) => name === "state")) {
-    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found, person)}`);
+    notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found)}`);
   }
   const [from = NaN, to = NaN] = [before, after.value].map((record) => Number(storedValue(record, "sys_mod_count")));
   if (to > from + 1) {
@@ -149,12 +141,11 @@ async function refusalOfWrite(
   parts: DeskParts,
   found: FoundRecord,
   error: ServicenowFailure,
-  person: Person,
 ): Promise<{ readonly ok: false; readonly error: ServicenowFailure }> {
   const state = oneLine(shownValue(found.record, "state"));
   if (error.reason !== "forbidden" || error.said === undefined || state === "") return failure(error);
   const isClosed = storedValue(found.record, "active") === "false";
-  const next = await nextStates(parts, found, person);
+  const next = await nextStates(parts, found);
   return failure({
     ...error,
     said: `${error.said}.${next} The record is ${state}${isClosed ? ", and not active" : ""}`,
@@ -185,36 +176,35 @@ export async function createRecord(
     /** A record that the new one comes from. */
     readonly from?: string | undefined;
   },
-  person: Person,
 ): Answer<ChangeReport> {
   const table = parts.access.writable(named);
   if (!table.ok) return table;
   const given = parseValueLines(text, "values");
   if (!given.ok) return invalidInput(given.error);
-  const columns = await columnsOf(parts, table.value, person);
+  const columns = await columnsOf(parts, table.value);
   if (!columns.ok) return columns;
   const has = (name: string): boolean => columns.value.columns.some((column) => column.name === name);
-  const source = from === undefined ? success(null) : await findRecord(parts, { id: from }, person);
+  const source = from === undefined ? success(null) : await findRecord(parts, { id: from });
   if (!source.ok) return source;
   const link = source.value === null ? undefined : origins[`${source.value.table} ${table.value}`];
   if (source.value !== null && link === undefined) {
     return invalidInput(notMadeFrom(table.value, source.value.table));
   }
-  const resolved = await resolveValues(parts, columns.value, given.value, person);
+  const resolved = await resolveValues(parts, columns.value, given.value);
   if (!resolved.ok) return resolved;
   const inherited = source.value === null ? [] : inheritedValues(source.value, link?.forward, has);
   const defaults: readonly GivenValue[] = table.value === "incident" ? [["caller_id", "me"]] : [];
   const further = [...inherited, ...defaults].filter(([name]) =>
     has(name) && !resolved.value.some((value) => value.name === name)
   );
-  const added = await resolveValues(parts, columns.value, further, person);
+  const added = await resolveValues(parts, columns.value, further);
   if (!added.ok) return added;
   const number = source.value === null ? "" : shownValue(source.value.record, "number");
   const linked = added.value.map((value) => value.name === link?.forward ? { ...value, shown: number } : value);
   const values = [...resolved.value, ...linked];
-  const missing = await missingFields(parts, columns.value, { values, record: null }, person);
+  const missing = await missingFields(parts, columns.value, { values, record: null });
   if (missing.length > 0) {
-    const choices = await choicesOfMissing(parts, columns.value, missing, person);
+    const choices = await choicesOfMissing(parts, columns.value, missing);
     return invalidInput(`${table.value} must have ${missing.join(" and ")}${choices}. Nothing was sent`);
   }
   const { origin } = parts.instance;
@@ -223,15 +213,15 @@ export async function createRecord(
   const body = Object.fromEntries(
     values.filter(({ stored }) => stored !== "").map(({ name, stored }) => [name, stored]),
   );
-  const after = await parts.tableApi.insert(table.value, body, person);
+  const after = await parts.tableApi.insert(table.value, body);
   if (!after.ok) return after;
-  parts.seen.note(person, after.value);
+  parts.seen.note(after.value);
   const report = finishedReport(planned, { before: null, after: after.value, origin, values });
   if (source.value === null || link?.back === undefined) return success(report);
   const sysId = storedValue(after.value, "sys_id");
-  const note = await linkBack(parts, source.value, { field: link.back, to: sysId }, person);
+  const note = await linkBack(parts, source.value, { field: link.back, to: sysId });
   // To be referred to may have changed the new record.
-  const now = await parts.tableApi.row(table.value, sysId, person, ["sys_mod_count"]);
+  const now = await parts.tableApi.row(table.value, sysId, ["sys_mod_count"]);
   const version = now.ok ? storedValue(now.value, "sys_mod_count") : null;
   return success({ ...report, version, notes: [...report.notes, note] });
 }
@@ -256,10 +246,9 @@ async function linkBack(
   { tableApi }: DeskParts,
   { table, sysId, record }: FoundRecord,
   { field, to }: { readonly field: string; readonly to: string },
-  person: Person,
 ): Promise<string> {
   const name = shownValue(record, "number");
-  const linked = await tableApi.update(table, sysId, { [field]: to }, person);
+  const linked = await tableApi.update(table, sysId, { [field]: to });
   return linked.ok && storedValue(linked.value, field) === to
     ? `${name} refers to it now (${field}; version ${storedValue(linked.value, "sys_mod_count")} of ${name})`
     : `${name} could not be made to refer to it (${field}): set it with servicenow_update`;
@@ -276,18 +265,17 @@ export async function addNote(
     readonly audience: "team" | "caller";
     readonly text: string;
   },
-  person: Person,
 ): Answer<ChangeReport> {
   if (text.trim() === "") return invalidInput("text must not be empty");
   if (text.length > maxTextCharacters) return invalidInput(`text must have at most ${maxTextCharacters} characters`);
-  const found = await findRecord(parts, { id, table }, person, { writing: true });
+  const found = await findRecord(parts, { id, table }, { writing: true });
   if (!found.ok) return found;
   const { record, sysId } = found.value;
   if (found.value.table === "sysapproval_approver") return invalidInput("use servicenow_approve for approvals");
   const name = fields[audience];
-  const columns = await columnsOf(parts, found.value.table, person);
+  const columns = await columnsOf(parts, found.value.table);
   if (!columns.ok) return columns;
-  const column = await namedColumn(parts, columns.value, name, person);
+  const column = await namedColumn(parts, columns.value, name);
   if (column === null) return invalidInput(unknownColumn(columns.value, name));
   const label = audience === "caller" ? `${column.label}, which the caller reads` : column.label;
   const values: readonly ResolvedValue[] = [
@@ -297,9 +285,9 @@ export async function addNote(
   const before = { ...record, [name]: "" };
   const planned = plannedReport({ table: found.value.table, record: before, origin, values });
   if (dryRun) return success(planned);
-  const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text }, person);
-  if (after.ok) parts.seen.note(person, after.value);
+  const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text });
+  if (after.ok) parts.seen.note(after.value);
   return after.ok
     ? success(finishedReport(planned, { before: record, after: after.value, origin, values }))
-    : await refusalOfWrite(parts, found.value, after.error, person);
+    : await refusalOfWrite(parts, found.value, after.error);
 }
