@@ -20,134 +20,6 @@ import type { EntryKind } from "../workspace/port.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved } from "../workspace/path.ts";
 
-// An open file, or what is locked, by node:fs.
-
-class CheckedFile implements DiskFile {
-  readonly #descriptor: number;
-
-  constructor(descriptor: number, readonly info: DiskInfo) {
-    this.#descriptor = descriptor;
-  }
-
-  read(buffer: Uint8Array, position: number): number {
-    return nodeFs().readSync(this.#descriptor, buffer, 0, buffer.byteLength, position);
-  }
-
-  readLater(buffer: Uint8Array, position: number): Promise<number> {
-    return later((done) => nodeFs().read(this.#descriptor, buffer, 0, buffer.byteLength, position, done));
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    let written = 0;
-    while (written < bytes.byteLength) {
-      const length = bytes.byteLength - written;
-      written += await later<number>((done) => nodeFs().write(this.#descriptor, bytes, written, length, null, done));
-    }
-  }
-
-  flush(): Promise<void> {
-    return later((done) => nodeFs().fdatasync(this.#descriptor, done));
-  }
-
-  setMode(mode: number): void {
-    nodeFs().fchmodSync(this.#descriptor, mode);
-  }
-
-  setOwner(uid: number, gid: number): void {
-    nodeFs().fchownSync(this.#descriptor, uid, gid); // never by path: another process could lead that to any file
-  }
-
-  close(): void {
-    nodeFs().closeSync(this.#descriptor);
-  }
-}
-
-/** O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer. */
-function openToRead(path: string): number {
-  const { openSync, constants: { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } } = nodeFs();
-  return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-}
-
-function openToAppend(path: string): number {
-  const { openSync, constants: { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } } = nodeFs();
-  return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
-}
-
-/** The file of a descriptor, which it closes. */
-function fileOf(descriptor: number): DiskFile {
-  return new CheckedFile(descriptor, toInfo(nodeFs().fstatSync(descriptor)));
-}
-
-/** The lock of a file that Deno has opened. */
-function toLock(file: Deno.FsFile): DiskLock {
-  return {
-    info: file.statSync(),
-    tryLock: () => file.tryLockSync(true),
-    unlock: () => file.unlockSync(),
-    close: () => file.close(),
-  };
-}
-
-/** The result of a function of node:fs that calls back. */
-function later<T>(begin: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
-  return new Promise((resolve, reject) => begin((error, value) => error ? reject(error) : resolve(value as T)));
-}
-
-function toInfo(stats: Stats): DiskInfo {
-  const { dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime } = stats;
-  const kind = { isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink() };
-  return { ...kind, dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime };
-}
-
-// What Deno says of paths and names, made plain: names that are not UTF-8, what is not there, Windows' backslashes.
-
-/** More of them in one directory look alike: the halves that come first in a pair. */
-const maxUnknownNames = 999;
-
-/**
- * Tells names that hold U+FFFD from those of which Deno says it in place of bytes that are not UTF-8: these get a half
- * of a surrogate pair, which reaches nothing, and another one for each.
- */
-function createNameOf(directory: string): (name: string) => string {
-  const real = new Set<string>();
-  let unknown = 0;
-  return (name) => {
-    if (!name.includes("\ufffd")) return name;
-    if (!real.has(name) && lstatOrNull(`${directory}/${name}`) !== null) {
-      real.add(name);
-      return name;
-    }
-    return name.replaceAll("\ufffd", String.fromCharCode(firstUnknown + Math.min(unknown++, maxUnknownNames)));
-  };
-}
-
-function listedEntry(
-  { name, isFile, isDirectory, isSymlink }: Deno.DirEntry,
-  nameOf: (name: string) => string,
-): { name: string; kind: EntryKind } {
-  return { name: nameOf(name), kind: isSymlink ? "link" : isDirectory ? "directory" : isFile ? "file" : "other" };
-}
-
-/** What is at `path`, or `null` when there is nothing. Throws every other error. */
-function lstatOrNull(path: string): Deno.FileInfo | null {
-  try {
-    return Deno.lstatSync(path);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return null;
-    throw error;
-  }
-}
-
-/** The real path, with slashes on Windows too. */
-export function realPathOf(path: string): string {
-  return withSlashes(Deno.realPathSync(path));
-}
-
-/** On Windows a backslash separates names too: one left in a link's target could hide a `..`. */
-function withSlashes(path: string): string {
-  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
-}
-
 /** The way to the workspace whose directory has this real path. */
 export function createCheckedAccess(path: string, rules: AccessRules): DiskAccess {
   const root = Deno.lstatSync(path);
@@ -367,3 +239,107 @@ class CheckedDirectory implements DiskDirectory {
   }
 }
 const { pathIn } = CheckedDirectory;
+
+// An open file, or what is locked, by node:fs.
+
+/** O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer. */
+function openToRead(path: string): number {
+  const { openSync, constants: { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } } = nodeFs();
+  return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+}
+
+function openToAppend(path: string): number {
+  const { openSync, constants: { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } } = nodeFs();
+  return openSync(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0o600);
+}
+
+/** The file of a descriptor, which it closes. */
+function fileOf(descriptor: number): DiskFile {
+  const fs = nodeFs();
+  return {
+    info: toInfo(fs.fstatSync(descriptor)),
+    read: (buffer, position) => fs.readSync(descriptor, buffer, 0, buffer.byteLength, position),
+    readLater: (buffer, position) => later((done) => fs.read(descriptor, buffer, 0, buffer.byteLength, position, done)),
+    async write(bytes) {
+      let written = 0;
+      while (written < bytes.byteLength) {
+        const length = bytes.byteLength - written;
+        written += await later<number>((done) => fs.write(descriptor, bytes, written, length, null, done));
+      }
+    },
+    flush: () => later((done) => fs.fdatasync(descriptor, done)),
+    setMode: (mode) => fs.fchmodSync(descriptor, mode),
+    setOwner: (uid, gid) => fs.fchownSync(descriptor, uid, gid), // never by path: that could be led to any file
+    close: () => fs.closeSync(descriptor),
+  };
+}
+
+/** The lock of a file that Deno has opened. */
+function toLock(file: Deno.FsFile): DiskLock {
+  return {
+    info: file.statSync(),
+    tryLock: () => file.tryLockSync(true),
+    unlock: () => file.unlockSync(),
+    close: () => file.close(),
+  };
+}
+
+/** The result of a function of node:fs that calls back. */
+function later<T>(begin: (done: (error: Error | null, value?: T) => void) => void): Promise<T> {
+  return new Promise((resolve, reject) => begin((error, value) => error ? reject(error) : resolve(value as T)));
+}
+
+function toInfo(stats: Stats): DiskInfo {
+  const { dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime } = stats;
+  const kind = { isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink() };
+  return { ...kind, dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime };
+}
+
+// What Deno says of paths and names, made plain: names that are not UTF-8, what is not there, Windows' backslashes.
+
+/** More of them in one directory look alike: the halves that come first in a pair. */
+const maxUnknownNames = 999;
+
+/**
+ * Tells names that hold U+FFFD from those of which Deno says it in place of bytes that are not UTF-8: these get a half
+ * of a surrogate pair, which reaches nothing, and another one for each.
+ */
+function createNameOf(directory: string): (name: string) => string {
+  const real = new Set<string>();
+  let unknown = 0;
+  return (name) => {
+    if (!name.includes("\ufffd")) return name;
+    if (!real.has(name) && lstatOrNull(`${directory}/${name}`) !== null) {
+      real.add(name);
+      return name;
+    }
+    return name.replaceAll("\ufffd", String.fromCharCode(firstUnknown + Math.min(unknown++, maxUnknownNames)));
+  };
+}
+
+function listedEntry(
+  { name, isFile, isDirectory, isSymlink }: Deno.DirEntry,
+  nameOf: (name: string) => string,
+): { name: string; kind: EntryKind } {
+  return { name: nameOf(name), kind: isSymlink ? "link" : isDirectory ? "directory" : isFile ? "file" : "other" };
+}
+
+/** What is at `path`, or `null` when there is nothing. Throws every other error. */
+function lstatOrNull(path: string): Deno.FileInfo | null {
+  try {
+    return Deno.lstatSync(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return null;
+    throw error;
+  }
+}
+
+/** The real path, with slashes on Windows too. */
+export function realPathOf(path: string): string {
+  return withSlashes(Deno.realPathSync(path));
+}
+
+/** On Windows a backslash separates names too: one left in a link's target could hide a `..`. */
+function withSlashes(path: string): string {
+  return Deno.build.os === "windows" ? path.replaceAll("\\", "/") : path;
+}

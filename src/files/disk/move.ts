@@ -24,11 +24,10 @@ export async function moveDiskEntry(
   to: WorkspacePath,
   options: MoveOptions = {},
 ): Promise<PairOutcome<null>> {
-  const { expects = () => true } = options;
   try {
     const planned = disk.access.step(() => planMove(disk, from, to, options));
     if (!planned.ok) return planned;
-    const { source, segments } = planned.value;
+    const { source, target: { segments } } = planned.value; // nothing more of it is used when it is moved
     if (source.info.isDirectory) {
       const { access, limits: { maxTreeEntries: maxEntries }, rules } = disk;
       const below = walkTree(access, source.segments);
@@ -36,9 +35,7 @@ export async function moveDiskEntry(
       if (!judged.ok) return refusedAt(judged.error.reason === "too_many_entries" ? "from" : "both", judged);
     }
     await disk.quota.measure();
-    const moved = await disk.staging.alone(() =>
-      success(placeMoved(disk, from, to, { ...options, segments, expects }))
-    );
+    const moved = await disk.staging.alone(() => success(placeMoved(disk, from, to, options, segments)));
     return moved.ok ? moved.value : refusedAt("both", moved);
   } catch (error) {
     // rename(2): a directory that the file system takes for one above the destination, whatever their names
@@ -47,17 +44,18 @@ export async function moveDiskEntry(
   }
 }
 
-/** What would be moved, and to where. Nothing of it is used when it is moved. */
+/** What would be moved, and to where. */
 function planMove(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
   options: MoveOptions,
-): PairOutcome<{ readonly source: Found; readonly segments: readonly string[] }> {
+): PairOutcome<{ readonly source: Found; readonly target: Target }> {
   const source = findRemovable(disk, from);
   if (!source.ok) return refusedAt("from", source);
-  const planned = findDestination(disk, source.value, to, options);
-  return planned.ok ? success({ source: source.value, segments: planned.value.segments }) : planned;
+  if (options.expects?.(source.value.info) === false) return refusedAt("from", failure({ reason: "conflict" }));
+  const target = findDestination(disk, source.value, to, options);
+  return target.ok ? success({ source: source.value, target: target.value }) : target;
 }
 
 /** Moves, if both ends still are as planned. From the first look to the rename no other worker writes or moves here. */
@@ -65,21 +63,18 @@ function placeMoved(
   disk: Disk,
   from: WorkspacePath,
   to: WorkspacePath,
-  planned: MoveOptions & { readonly segments: readonly string[]; readonly expects: Expects },
+  options: MoveOptions,
+  plannedSegments: readonly string[],
 ): PairOutcome<null> {
-  const still = findRemovable(disk, from);
-  if (!still.ok) return refusedAt("from", still);
-  if (!planned.expects(still.value.info)) return refusedAt("from", failure({ reason: "conflict" }));
-  const target = findDestination(disk, still.value, to, planned);
-  if (!target.ok) return target;
-  const { segments, directory, names, info } = target.value;
-  if (segments.join("/") !== planned.segments.join("/")) return changedDestination;
+  const planned = planMove(disk, from, to, options);
+  if (!planned.ok) return planned;
+  const { source, target: { segments, directory, names, info } } = planned.value;
+  if (segments.join("/") !== plannedSegments.join("/")) return changedDestination;
   const newParents = names.length - 1;
   const room = disk.quota.check(0, newParents);
   if (!room.ok) return refusedAt("to", room);
   const made = makeParents(directory, names.slice(0, -1));
   if (!made.ok) return refusedAt("to", made);
-  const source = still.value;
   const name = names.at(-1) ?? "";
   // right before the rename, which replaces whatever file another process has put there
   const there = info === null ? null : made.value.statusOf(name);

@@ -11,8 +11,8 @@ export const trashDirectoryName = "trash";
 /** Longer records are read up to here: a step takes some 300 bytes. */
 const maxRecordBytes = 16 * 1024 * 1024;
 const pieceBytes = 65_536;
-/** A staged file of a change: its owner, the change and the number of the step; of a draft, its name, too. */
-const stagedForChange = /^[0-9A-Za-z-]+\.([0-9a-z]{9,40})-(\d+)(?:\.[0-9a-f]{64})?$/;
+/** A staged file of a change: its owner, the change and the number of the step. */
+const stagedForChange = /^[0-9A-Za-z-]+\.([0-9a-z]{9,40})-(\d+)$/;
 
 const header = z.lazy(() => z.object({ at: z.number(), by: authorRecord.nullable() }));
 const line = z.lazy(() =>

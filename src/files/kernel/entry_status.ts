@@ -15,43 +15,24 @@ const statusBytes = new Uint8Array(statx.bytes);
 const words = new Uint32Array(statusBytes.buffer);
 const halves = new Uint16Array(statusBytes.buffer);
 
-/** One entry as it was when it was looked at. */
+/** One entry as it was when it was looked at: what the last statx(2) left in {@link statusBytes}. */
 export class EntryStatus {
-  readonly isFile: boolean;
-  readonly isDirectory: boolean;
-  readonly isSymlink: boolean;
-  readonly mode: number;
-  readonly nlink: number;
-  readonly uid: number;
-  readonly gid: number;
+  readonly mode = half(statx.stx_mode);
+  readonly isFile = (this.mode & S_IFMT) === S_IFREG;
+  readonly isDirectory = (this.mode & S_IFMT) === S_IFDIR;
+  readonly isSymlink = (this.mode & S_IFMT) === S_IFLNK;
+  readonly nlink = word(statx.stx_nlink);
+  readonly uid = word(statx.stx_uid);
+  readonly gid = word(statx.stx_gid);
   /** Exact: overlayfs and others use all 64 bits, and neighbours would be one number. */
-  readonly ino: number | bigint;
-  readonly dev: number;
-  readonly size: number;
+  readonly ino = exactLong(statx.stx_ino);
+  readonly dev = word(statx.stx_dev_major) * 2 ** 32 + word(statx.stx_dev_minor);
+  readonly size = long(statx.stx_size);
   /** Tells a mount of the same file system from what is around it. */
-  readonly mountId: number;
-  readonly mtimeMs: number;
-  readonly ctimeMs: number;
-  readonly #birthtimeMs: number;
-
-  /** Takes what the last statx(2) left in {@link statusBytes}. */
-  constructor() {
-    const type = half(statx.stx_mode) & S_IFMT;
-    this.isFile = type === S_IFREG;
-    this.isDirectory = type === S_IFDIR;
-    this.isSymlink = type === S_IFLNK;
-    this.mode = half(statx.stx_mode);
-    this.nlink = word(statx.stx_nlink);
-    this.uid = word(statx.stx_uid);
-    this.gid = word(statx.stx_gid);
-    this.ino = exactLong(statx.stx_ino);
-    this.dev = word(statx.stx_dev_major) * 2 ** 32 + word(statx.stx_dev_minor);
-    this.size = long(statx.stx_size);
-    this.mountId = long(statx.stx_mnt_id);
-    this.mtimeMs = milliseconds(statx.stx_mtime);
-    this.ctimeMs = milliseconds(statx.stx_ctime);
-    this.#birthtimeMs = milliseconds(statx.stx_btime);
-  }
+  readonly mountId = long(statx.stx_mnt_id);
+  readonly mtimeMs = milliseconds(statx.stx_mtime);
+  readonly ctimeMs = milliseconds(statx.stx_ctime);
+  readonly #birthtimeMs = milliseconds(statx.stx_btime);
 
   get mtime(): Date {
     return new Date(this.mtimeMs);
