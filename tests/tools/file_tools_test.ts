@@ -34,12 +34,6 @@ Deno.test("what file_write wrote, file_read gives back exactly and file_list nam
     assert.deepEqual(below.structuredContent?.["entries"], [{ name: "today.txt", kind: "file" }]);
   }));
 
-Deno.test("file_read of a small file answers without a promise", () =>
-  withTools(({ root, read }) => {
-    Deno.writeTextFileSync(`${root}/a`, "x".repeat(1000));
-    assert.ok(!(callTool(read, { filename: "a" }) instanceof Promise));
-  }));
-
 Deno.test("an empty text file and an empty directory are answers, not errors", () =>
   withTools(async ({ root, read, list }) => {
     assert.deepEqual(content(await callTool(list, {})), "(no entries)");

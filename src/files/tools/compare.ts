@@ -10,10 +10,9 @@ import { differenceOf } from "../text/diff.ts";
 import { decodeText } from "../text/detect.ts";
 import type { DecodedText } from "../workspace/encoding.ts";
 import { lineEndsOf } from "../text/edit.ts";
-import type { Failure } from "./batch.ts";
-import { count, toVersion } from "./input.ts";
+import { count, textAnswer, toVersion } from "./input.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
-import { toFailure } from "./refusal.ts";
+import { type Failure, toFailure } from "./refusal.ts";
 import { ownChanges } from "./file_undo.ts";
 
 const action = "compare";
@@ -48,11 +47,12 @@ export async function compareFiles(
   const { words, diff } = await differenceWords(before.value, now.value);
   const text =
     `(- ${before.value.name}, version ${before.value.version}; + ${now.value.name}, version ${now.value.version}: ${words})`;
-  return {
-    ok: true,
-    content: [{ type: "text", text: diff === "" ? text : `${text}\n${showText(diff)}` }],
-    structuredContent: { filename: toPathText(path.text), diff, version: now.value.version, untrusted: true },
-  };
+  return textAnswer(diff === "" ? text : `${text}\n${showText(diff)}`, {
+    filename: toPathText(path.text),
+    diff,
+    version: now.value.version,
+    untrusted: true,
+  });
 }
 
 async function pathOf(workspace: Workspace, parameter: string, text: string): Promise<WorkspacePath | Failure> {

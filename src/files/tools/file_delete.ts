@@ -9,18 +9,10 @@ import { showName, toPathText } from "../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import { deleteNames, knownAs } from "./argument_names.ts";
-import {
-  batchFailure,
-  type Failure,
-  hasVersion,
-  maxNamed,
-  maxPaths,
-  onlyOneVersion,
-  refuseEmptyVersion,
-} from "./batch.ts";
-import { count, ifVersionInput, toTimestamp } from "./input.ts";
+import { batchFailure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
+import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
-import { toFailure, toPathFailure } from "./refusal.ts";
+import { type Failure, toFailure, toPathFailure } from "./refusal.ts";
 import { previewDelete } from "./preview.ts";
 
 /** A directory with more entries is asked about first, where the client can ask. */
@@ -113,20 +105,16 @@ export function fileDeleteTool(
       const until = await keptUntil(changing);
       const undo = until === null ? "" : `; can be undone with file_undo until ${until.slice(0, 16)}Z`;
       const shown = paths.map(({ text }) => showName(text)).join(", ");
-      return {
-        ok: true,
-        content: [{
-          type: "text",
-          text: `Deleted ${shown}${entries === paths.length ? "" : ` (${count(entries, "entry", "entries")})`}${undo}`,
-        }],
-        structuredContent: {
+      return textAnswer(
+        `Deleted ${shown}${entries === paths.length ? "" : ` (${count(entries, "entry", "entries")})`}${undo}`,
+        {
           ...texts.length === 1
             ? { path: toPathText(shownPath(paths)) }
             : { paths: paths.map(({ text }) => toPathText(text)) },
           deleted_entries: entries,
           ...until === null ? {} : { undo_until: until },
         },
-      };
+      );
     },
   });
 }

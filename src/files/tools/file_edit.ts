@@ -12,14 +12,14 @@ import {
   writeAll,
 } from "./edit_plan.ts";
 import { otherNamesWords } from "./file_write.ts";
-import { count, ifVersionInput, pageBytes, sha256Output, toVersion, versionOutput } from "./input.ts";
+import { count, ifVersionInput, pageBytes, sha256Output, textAnswer, toVersion, versionOutput } from "./input.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { editNames, knownAs } from "./argument_names.ts";
-import { batchFailure, type Failure, maxNamed, refuseEmptyVersion } from "./batch.ts";
+import { batchFailure, maxNamed, refuseEmptyVersion } from "./batch.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
-import { toFailure } from "./refusal.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
 import { beginChange } from "./file_delete.ts";
 
 /** The answer for files as they were written, or for a dry run, which wrote none. */
@@ -48,16 +48,7 @@ async function editAnswer(
   }
   const [first, ...further] = facts;
   if (written === null) blocks.push("(dry run: nothing was changed)");
-  return {
-    ok: true,
-    content: [{ type: "text", text: blocks.join("\n") }],
-    structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
-  };
-}
-
-/** A refusal in words for the model. */
-function editRefusal(code: string, words: string): Extract<ToolOutcome, { readonly ok: false }> {
-  return { ok: false, code, message: `Failed to edit file: ${words}` };
+  return textAnswer(blocks.join("\n"), { ...first, ...(further.length === 0 ? {} : { files: further }) });
 }
 
 const action = "edit file";
@@ -122,7 +113,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
     output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),
     async run(request, context) {
       const edits = wantedEdits(request);
-      if (typeof edits === "string") return editRefusal("invalid_arguments", edits);
+      if (typeof edits === "string") return refuse(action, edits);
       const workspace = beginChange(source, context, "file_edit").workspace;
       const versions = edits.flatMap(({ path, ifVersions }) => ifVersions.map((version) => ({ path, version })));
       const empty = await refuseEmptyVersion(workspace, action, versions);
@@ -144,7 +135,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         byFile.set(stored.text, file);
       }
       if (request.if_version !== undefined && byFile.size > 1) {
-        return editRefusal("invalid_arguments", "a version is that of one file; give it in each edit");
+        return refuse(action, "a version is that of one file; give it in each edit");
       }
       const files = [...byFile.values()];
       const manner = { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 };
@@ -156,7 +147,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
   });
 }
 
-const tooManyFiles = editRefusal("invalid_arguments", `one call edits at most ${maxEditedFiles} files`);
+const tooManyFiles = refuse(action, `one call edits at most ${maxEditedFiles} files`);
 
 /** The edits in their order, or what is wrong with the request. What an edit leaves out is as it is beside `edits`. */
 function wantedEdits(request: Input): readonly WantedEdit[] | string {
@@ -244,6 +235,6 @@ async function toRefusals(
 function toProblems(path: WorkspacePath, problem: PlanProblem, isOne: boolean): readonly Failure[] {
   if (!("edits" in problem)) return [toFailure(action, path, problem)];
   return problem.edits.map(({ edit, code, words }) =>
-    editRefusal(code, `${words}${isOne ? "" : ` (edit ${edit.number}, ${showName(path.text)})`}`)
+    refuse(action, `${words}${isOne ? "" : ` (edit ${edit.number}, ${showName(path.text)})`}`, code)
   );
 }

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
-import { cursorInput, cursorWords, pageBytes, tagOf, toWalkCursor, toWalkCursorText } from "./input.ts";
+import { cursorInput, cursorWords, pageBytes, tagOf, textAnswer, toWalkCursor, toWalkCursorText } from "./input.ts";
 import {
   createNamePatterns,
   fitPage,
@@ -18,7 +18,7 @@ import {
   wholeTreeAnswer,
   withNotices,
 } from "./list_walk.ts";
-import { toFailure } from "./refusal.ts";
+import { refuse, toFailure } from "./refusal.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
@@ -30,6 +30,7 @@ import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 /** At most 2,000 tokens of a tree with usual names. */
 const usualPageEntries = 250;
 const maxPageEntries = 10_000;
+const action = "list directory";
 const maxExcludes = 20;
 /** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
 const maxTreeVisits = 200_000;
@@ -111,7 +112,9 @@ export function fileListTool(
         return await suggestRelative(workspaceOf(source, context.principal), "path", parsed.error, request.path);
       }
       const modifiedAfter = request.modified_after === undefined ? null : Date.parse(request.modified_after);
-      if (Number.isNaN(modifiedAfter)) return invalid("modified_after is no date; write it as 2026-11-20T09:00Z");
+      if (Number.isNaN(modifiedAfter)) {
+        return refuse(action, "modified_after is no date; write it as 2026-11-20T09:00Z");
+      }
       const { show, sort, pattern } = request;
       const workspace = workspaceOf(source, context.principal);
       const given = await inStoredForm(workspace, parsed.value);
@@ -122,10 +125,10 @@ export function fileListTool(
       const depth = isFile ? 1 : request.depth ?? (isPlain ? 1 : maxWalkDepth);
       const path = isFile ? childPath(rootPath, given.segments.slice(0, -1)) : given;
       const patterns = createNamePatterns(path, isFile ? {} : request);
-      if (patterns === null) return invalid("a pattern is empty, too long or has too many alternatives");
+      if (patterns === null) return refuse(action, "a pattern is empty, too long or has too many alternatives");
       const tag = tagOf([given.text, pattern, request.exclude, depth, modifiedAfter, request.include_ignored]);
       const after = request.cursor === undefined ? undefined : toWalkCursor(tag, request.cursor);
-      if (typeof after === "string") return invalid(cursorWords(after));
+      if (typeof after === "string") return refuse(action, cursorWords(after));
       const deadline = clock() + maxListMilliseconds;
       const listing = {
         workspace,
@@ -162,10 +165,6 @@ async function isFileAt(workspace: Workspace, path: WorkspacePath): Promise<bool
   return there.ok && there.value.kind === "file";
 }
 
-function invalid(words: string): ToolOutcome {
-  return { ok: false, code: "invalid_arguments", message: `Failed to list directory: ${words}` };
-}
-
 const visitsPerCheck = 32;
 /** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
 const maxPageCharacters = 1_000_000;
@@ -190,7 +189,7 @@ async function listPage(
   for await (
     const step of walk(workspace, path, { depth, details, ignored, ...after === undefined ? {} : { after } })
   ) {
-    if (!step.ok) return toFailure("list directory", path, step.error);
+    if (!step.ok) return toFailure(action, path, step.error);
     visited++;
     const { segments, kind, mayHaveNext, isSkipped } = step.value;
     last = { segments, isDirectory: kind === "directory" && !isSkipped };
@@ -218,16 +217,12 @@ async function listPage(
     ...skipped.lines,
     ...(nextCursor === undefined ? [] : [`(there is more; go on with cursor ${nextCursor})`]),
   ];
-  return {
-    ok: true,
-    content: [{ type: "text", text: lines.join("\n") }],
-    structuredContent: {
-      path: toPathText(path.text),
-      entries: found.map(toEntry),
-      ...skipped.facts,
-      ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
-    },
-  };
+  return textAnswer(lines.join("\n"), {
+    path: toPathText(path.text),
+    entries: found.map(toEntry),
+    ...skipped.facts,
+    ...nextCursor === undefined ? {} : { next_cursor: nextCursor },
+  });
 }
 
 /** Lines of a tree: an entry's name below the lines of the directories that lead to it. */
@@ -285,7 +280,7 @@ async function listSorted(listing: TreeListing, sort: "size" | "modified"): Prom
     total++;
     if (first.push(entry) >= listing.limit + maxUnsorted) keepFirst();
   });
-  if (!visited.ok) return toFailure("list directory", listing.path, visited.error);
+  if (!visited.ok) return toFailure(action, listing.path, visited.error);
   keepFirst();
   const lines = fitPage(first.map((entry) => toLine(entry, entry.segments.join("/"), listing.isExact)));
   const shown = lines.length;

@@ -8,7 +8,6 @@ import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import {
   batchFailure,
   depthThere,
-  type Failure,
   hasVersion,
   maxNamed,
   maxPaths,
@@ -16,9 +15,9 @@ import {
   refuseEmptyVersion,
   removeMade,
 } from "./batch.ts";
-import { count, ifVersionInput } from "./input.ts";
+import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
-import { toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
+import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
 import { knownAs, moveNames } from "./argument_names.ts";
 import { destinationOf, previewMove } from "./preview.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
@@ -151,14 +150,13 @@ async function moveSeveral(
     if (leftOut !== undefined) notices.push({ words: `${showName(pair.from.text)}: ${leftOut}`, isRemedy: false });
   }
   const text = `${manner.copy ? "Copied" : "Moved"} ${done.join(", ")} into ${showName(directory.text)}/`;
-  return withNotices({
-    ok: true,
-    content: [{ type: "text", text }],
-    structuredContent: {
+  return withNotices(
+    textAnswer(text, {
       paths: Array.from(pairs.values(), ({ from }) => toPathText(from.text)),
       destination: toPathText(directory.text),
-    },
-  }, [...notices, ...astray()]);
+    }),
+    [...notices, ...astray()],
+  );
 }
 
 /** What is in the way of one of several moves, as far as that is seen before. */
@@ -202,11 +200,10 @@ async function moveEntry(
 ): Promise<ToolOutcome> {
   const moved = await workspace.move(from, to, options);
   if (!moved.ok) return toPairFailure("move", { from, to }, moved.error);
-  return {
-    ok: true,
-    content: [{ type: "text", text: `Moved ${showName(from.text)} to ${showName(to.text)}` }],
-    structuredContent: { path: toPathText(from.text), destination: toPathText(to.text) },
-  };
+  return textAnswer(`Moved ${showName(from.text)} to ${showName(to.text)}`, {
+    path: toPathText(from.text),
+    destination: toPathText(to.text),
+  });
 }
 
 /** Entries that are looked at for links before a move. */
@@ -262,19 +259,12 @@ async function copyEntry(
   const copied = await workspace.copy(from, to, { overwrite });
   if (copied.ok) {
     const { sizeBytes } = copied.value;
-    return {
-      ok: true,
-      content: [{
-        type: "text",
-        text: `Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`,
-      }],
-      structuredContent: {
-        path: toPathText(from.text),
-        destination: toPathText(to.text),
-        files: 1,
-        size_bytes: sizeBytes,
-      },
-    };
+    return textAnswer(`Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`, {
+      path: toPathText(from.text),
+      destination: toPathText(to.text),
+      files: 1,
+      size_bytes: sizeBytes,
+    });
   }
   const { reason, about } = copied.error;
   if (reason === "is_directory" && about === "from") return await copyDirectory(workspace, { from, to }, signal);
@@ -285,11 +275,10 @@ async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise
   const made = await workspace.makeDirectory(path);
   if (!made.ok) return toFailure("create directory", path, made.error);
   const { created } = made.value;
-  return {
-    ok: true,
-    content: [{ type: "text", text: `${showName(path.text)}/ ${created ? "created" : "is there already"}` }],
-    structuredContent: { destination: toPathText(path.text), created },
-  };
+  return textAnswer(`${showName(path.text)}/ ${created ? "created" : "is there already"}`, {
+    destination: toPathText(path.text),
+    created,
+  });
 }
 
 /** Copies `from` to `to`, where nothing may be yet. Of a copy that cannot be finished nothing stays. */
@@ -317,7 +306,7 @@ async function copyDirectory(
     const state = isGone
       ? "nothing was copied"
       : `${count(files, "file")} copied so far, to ${showName(to.text)}, could not be removed`;
-    return { ok: false, code: "copy_incomplete", message: `Failed to copy: ${words}; ${state}` };
+    return refuse("copy", `${words}; ${state}`, "copy_incomplete");
   };
   /** A directory that was left out, with what is in it. */
   let within: readonly string[] | null = null;
@@ -355,11 +344,12 @@ async function copyDirectory(
   const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${count(files, "file")}, ${
     count(sizeBytes, "byte")
   }${without})`;
-  return {
-    ok: true,
-    content: [{ type: "text", text }],
-    structuredContent: { path: toPathText(from.text), destination: toPathText(to.text), files, size_bytes: sizeBytes },
-  };
+  return textAnswer(text, {
+    path: toPathText(from.text),
+    destination: toPathText(to.text),
+    files,
+    size_bytes: sizeBytes,
+  });
 }
 
 function failureWords(outcome: ToolOutcome): string {

@@ -1,4 +1,5 @@
 /** The tool `file_read`: the text of one or several files, whole or in part, or their images and sounds. */
+import { refuse } from "./refusal.ts";
 import * as z from "zod";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
@@ -119,7 +120,7 @@ export function fileReadTool(source: WorkspaceSource, links: TransferLinks | nul
       const workspace = workspaceOf(source, principal);
       const { filename, files = [], embed, against } = request;
       const fault = faultOf(request);
-      if (fault !== null) return { ok: false, code: "invalid_arguments", message: `Failed to read file: ${fault}` };
+      if (fault !== null) return refuse("read file", fault);
       if (against !== undefined) {
         const { compareFiles } = await loadCompare();
         return await compareFiles(workspace, principal, { filename, against });

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { loadOnce } from "../../lib/program.ts";
 import { type Clock, systemClock } from "../../lib/time.ts";
-import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
+import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool } from "../../mcp/mod.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
@@ -13,8 +13,9 @@ import { showName, showText } from "../workspace/file_display.ts";
 import { createNamePatterns, skippedOutput, withNotices } from "./list_walk.ts";
 import { parseNamedParts } from "./read_text.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
-import { toFailure } from "./refusal.ts";
+import { refuse, toFailure } from "./refusal.ts";
 
+const action = "search";
 const maxExcludes = 20;
 /** Texts that a line must hold or must not hold, and characters of each. */
 const maxTexts = 10;
@@ -124,7 +125,7 @@ export function fileSearchTool(
         [request.query, request.pattern, request.all?.[0], request.without?.[0]].every((each) => each === undefined)
       ) {
         const again = request.cursor === undefined ? "" : "; a cursor goes with the arguments of the call that gave it";
-        return invalid(`give query, pattern or both${again}`);
+        return refuse(action, `give query, pattern or both${again}`);
       }
       const { createLinePattern, filterLines, hintFor, relaxedQuery, search } = await loadSearch();
       const { all = [], without = [], ignore_case: ignoreCase } = request;
@@ -139,21 +140,21 @@ export function fileSearchTool(
           ignoreCase,
           wholeWord: request.whole_word,
         });
-        if (!created.ok) return invalid(queryWords(created.error));
+        if (!created.ok) return refuse(action, queryWords(created.error));
         pattern = filterLines(created.value, { all, without, ignoreCase });
       }
       const workspace = workspaceOf(source, context.principal);
       const { path, lines } = await findLines(workspace, await inStoredForm(workspace, parsed.value));
       const patterns = createNamePatterns(path, { ...request, name: request.query });
-      if (patterns === null) return invalid("a pattern is empty, too long or has too many alternatives");
+      if (patterns === null) return refuse(action, "a pattern is empty, too long or has too many alternatives");
       const there = path.text === "" ? null : await workspace.stat(path);
       if (there !== null && !there.ok) {
-        return await suggestNear(workspace, path, toFailure("search", path, there.error));
+        return await suggestNear(workspace, path, toFailure(action, path, there.error));
       }
       const isFile = there?.value.kind === "file";
       const tag = tagOf([parsed.value.text, ...queryParts.map((part) => request[part])]);
       const cursor = request.cursor === undefined ? undefined : toSearchCursor(tag, request.cursor);
-      if (typeof cursor === "string") return invalid(cursorWords(cursor));
+      if (typeof cursor === "string") return refuse(action, cursorWords(cursor));
       const started = clock();
       const deadline = started + maxSearchMilliseconds;
       let isHandedOut = false;
@@ -256,8 +257,4 @@ function queryWords(refusal: LineQueryRefusal): string {
         showText(refusal.detail)
       }; leave out regex to search for it as plain text`;
   }
-}
-
-function invalid(words: string): ToolOutcome {
-  return { ok: false, code: "invalid_arguments", message: `Failed to search: ${words}` };
 }

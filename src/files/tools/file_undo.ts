@@ -11,12 +11,12 @@ import {
 import type { Change } from "../workspace/change.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import { undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";
-import { toFailure } from "./refusal.ts";
+import { type Failure, refuse, toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { stateOf } from "../workspace/entry_state.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
 import { knownAs, undoNames } from "./argument_names.ts";
-import { count, toTimestamp } from "./input.ts";
+import { count, textAnswer, toTimestamp } from "./input.ts";
 import { beginChange } from "./file_delete.ts";
 
 const toolName = "file_undo";
@@ -86,7 +86,7 @@ async function wantedChange(
   trash: Trash,
   principal: Principal,
   wanted: string,
-): Promise<Change | Extract<ToolOutcome, { readonly ok: false }>> {
+): Promise<Change | Failure> {
   const change = wanted === "last" ? await lastChange(trash, principal) : await trash.find(wanted);
   if (change !== null && isOwn(change, principal)) return change;
   const message = wanted === "last"
@@ -124,11 +124,11 @@ async function undo(
   const by = changing.change ?? "";
   await trash.noteUndone(change.id, by);
   const paths = undone.value.map(toPathText);
-  return {
-    ok: true,
-    content: [{ type: "text", text: `Undid ${change.by?.tool} of ${shownPaths(undone.value)}; undo ${by} to redo it` }],
-    structuredContent: { undone: change.id, undone_by: by, paths },
-  };
+  return textAnswer(`Undid ${change.by?.tool} of ${shownPaths(undone.value)}; undo ${by} to redo it`, {
+    undone: change.id,
+    undone_by: by,
+    paths,
+  });
 }
 
 async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutcome> {
@@ -156,7 +156,7 @@ async function listChanges(trash: Trash, principal: Principal): Promise<ToolOutc
     if (changes.length === maxListed) break;
   }
   const text = lines.length === 0 ? "No changes of yours are kept" : lines.join("\n");
-  return { ok: true, content: [{ type: "text", text }], structuredContent: { changes } };
+  return textAnswer(text, { changes });
 }
 
 /** What made a change again that `undoneBy` undid: the newest of the undoings that undid one another, where it did. */
@@ -244,7 +244,7 @@ function shownPaths(paths: readonly string[]): string {
 export function toUndoFailure({ id }: Change, { problem, undone }: UndoFailure, later: string | null): ToolOutcome {
   const { code, words } = wordsOf(problem, later);
   const rest = undone.length === 0 ? "; nothing was changed" : `; undone so far: ${undone.map(showName).join(", ")}`;
-  return { ok: false, code, message: `Failed to undo ${id}: ${words}${rest}` };
+  return refuse(`undo ${id}`, `${words}${rest}`, code);
 }
 
 function wordsOf(problem: UndoProblem, later: string | null): { readonly code: string; readonly words: string } {

@@ -9,7 +9,7 @@ import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { knownAs, writeNames } from "./argument_names.ts";
 import { putBytes } from "./edit_plan.ts";
-import { batchFailure, depthThere, type Failure, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
+import { batchFailure, depthThere, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
 import {
   count,
   filenameInput,
@@ -19,16 +19,18 @@ import {
   linkInput,
   linkOutput,
   sha256Output,
+  textAnswer,
   toVersion,
   versionOutput,
 } from "./input.ts";
 import type { Principal } from "../../lib/principal.ts";
 import type { TransferLinks } from "../transfer/port.ts";
 import { inStoredForm } from "./near_names.ts";
-import { toFailure, toPathFailure } from "./refusal.ts";
+import { type Failure, refuse, toFailure, toPathFailure } from "./refusal.ts";
 import { previewWrite } from "./preview.ts";
 import { beginChange, takeBack } from "./file_delete.ts";
 
+const action = "write file";
 /** Files of one call, the first included. */
 const maxFiles = 50;
 const verbs = { create: "Created", overwrite: "Replaced", append: "Appended to" };
@@ -102,7 +104,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
       const { workspace } = changing;
       const given = [{ filename, content, mode: request.mode, if_version: request.if_version }, ...files];
       const versions = given.map(({ filename: path, if_version: version }) => ({ path, version }));
-      const empty = await refuseEmptyVersion(workspace, "write file", versions);
+      const empty = await refuseEmptyVersion(workspace, action, versions);
       if (empty !== null) return empty;
       if (request.link && links !== null) return await writeByLink(workspace, links, context.principal, request);
       const wanted: WantedFile[] = [];
@@ -150,11 +152,7 @@ function toAnswer(written: readonly Written[]): ToolOutcome {
     });
   }
   const [first, ...further] = facts;
-  return {
-    ok: true,
-    content: [{ type: "text", text: lines.join("\n") }],
-    structuredContent: { ...first, ...(further.length === 0 ? {} : { files: further }) },
-  };
+  return textAnswer(lines.join("\n"), { ...first, ...(further.length === 0 ? {} : { files: further }) });
 }
 
 /** Writes all files, or leaves all as they were, and then names all that is in the way. */
@@ -203,24 +201,20 @@ async function lookBefore(
   { path, mode, ifVersion }: WantedFile,
   maxBytes: number,
 ): Promise<Result<Before, Failure>> {
-  const refuse = (refusal: WorkspaceRefusal) => failure(toFailure("write file", path, refusal));
+  const refused = (refusal: WorkspaceRefusal) => failure(toFailure(action, path, refusal));
   const read = await readWholeFile(workspace, path, maxBytes);
   if (!read.ok) {
     if (read.error.reason === "not_found" && ifVersion === undefined) {
       return success({ bytes: null, depth: await depthThere(workspace, path) });
     }
-    if (read.error.reason === "not_found") return refuse({ reason: "conflict" });
-    if (read.error.reason !== "too_large") return refuse(read.error);
+    if (read.error.reason === "not_found") return refused({ reason: "conflict" });
+    if (read.error.reason !== "too_large") return refused(read.error);
     const words = "it is too large to be put back should another file fail; write it in a call of its own";
-    return failure({
-      ok: false,
-      code: "too_large",
-      message: `Failed to write file: ${words} (${showName(path.text)})`,
-    });
+    return failure(refuse(action, `${words} (${showName(path.text)})`, "too_large"));
   }
-  if (mode === "create") return refuse({ reason: "already_exists" });
+  if (mode === "create") return refused({ reason: "already_exists" });
   const isVersion = ifVersion === undefined || read.value.sha256?.startsWith(ifVersion.toLowerCase());
-  return isVersion ? success({ bytes: read.value.bytes, depth: 0 }) : refuse({ reason: "conflict" });
+  return isVersion ? success({ bytes: read.value.bytes, depth: 0 }) : refused({ reason: "conflict" });
 }
 
 /** Whether the file is as it was; one that another program changed meanwhile stays. */
@@ -232,11 +226,7 @@ async function putBack(workspace: Workspace, { path, sha256 }: Written, { bytes,
   return true;
 }
 
-const notUnicode: Failure = {
-  ok: false,
-  code: "content_not_unicode",
-  message: "Failed to write file: the content is not valid Unicode (unpaired surrogate)",
-};
+const notUnicode = refuse(action, "the content is not valid Unicode (unpaired surrogate)", "content_not_unicode");
 
 async function writeByLink(
   workspace: Workspace,
@@ -247,14 +237,13 @@ async function writeByLink(
   const parsed = parseFilePath(filename);
   if (!parsed.ok) return toPathFailure("filename", parsed.error, filename);
   if (mode === "append" || files !== undefined || (content ?? "") !== "") {
-    const message = "Failed to write file: link is for one whole file; leave out content, files and append";
-    return { ok: false, code: "invalid_arguments", message };
+    return refuse(action, "link is for one whole file; leave out content, files and append");
   }
   const path = await inStoredForm(workspace, parsed.value);
   const ifMatch = ifVersion === undefined || ifVersion.length === 64
     ? ifVersion
     : await hashOfVersion(workspace, path, ifVersion);
-  if (ifMatch === null) return toFailure("write file", path, { reason: "conflict" });
+  if (ifMatch === null) return toFailure(action, path, { reason: "conflict" });
   return await linkedWrite(links, principal, path, ifMatch === undefined ? { mode } : { mode, ifMatch });
 }
 
@@ -272,9 +261,9 @@ async function writeOne(
   const ifMatch = ifVersion === undefined || ifVersion.length === 64
     ? ifVersion
     : await hashOfVersion(workspace, path, ifVersion);
-  if (ifMatch === null) return failure(toFailure("write file", path, { reason: "conflict" }));
+  if (ifMatch === null) return failure(toFailure(action, path, { reason: "conflict" }));
   const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
-  if (!written.ok) return failure(toFailure("write file", path, written.error));
+  if (!written.ok) return failure(toFailure(action, path, written.error));
   const all = [note, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
   return success({ ...written.value, path, mode, note: all });
 }
@@ -284,7 +273,7 @@ const beyondAscii = /[^\0-\x7f]/;
 function notEncodable(encoding: TextEncoding, path: WorkspacePath, lacking: string): Failure {
   const words = `the file's encoding (${encoding}) has no "${showText(lacking)}"; ` +
     "leave that out, or delete the file first to have UTF-8";
-  return { ok: false, code: "not_encodable", message: `Failed to write file: ${words} (${showName(path.text)})` };
+  return refuse(action, `${words} (${showName(path.text)})`, "not_encodable");
 }
 
 interface WrittenForm {

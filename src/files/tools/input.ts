@@ -63,6 +63,14 @@ export function toTimestamp(milliseconds: number): string {
   return new Date(milliseconds).toISOString();
 }
 
+/** An answer in words, and the same as data. */
+export function textAnswer(
+  text: string,
+  structuredContent: Readonly<Record<string, unknown>>,
+): Extract<ToolOutcome, { readonly ok: true }> {
+  return { ok: true, content: [{ type: "text", text }], structuredContent };
+}
+
 /** A number of things: 1 file, 2 files. */
 export function count(number: number, unit: string, units = `${unit}s`): string {
   return `${number} ${number === 1 ? unit : units}`;
@@ -122,7 +130,7 @@ function answerOf(
   const until = toTimestamp(expiresAt);
   const text = `${what} once until ${until}, with no other credential, at ${url}`;
   const structuredContent = { filename: toPathText(path.text), url, expires_at: until, ...facts };
-  return { ok: true, content: [{ type: "text", text }], structuredContent };
+  return textAnswer(text, structuredContent);
 }
 
 /** Where a reading goes on, and in which content. */

@@ -8,7 +8,7 @@ import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 import { walk, type WalkedEntry } from "../workspace/walk.ts";
-import { count, pageBytes, toTimestamp } from "./input.ts";
+import { count, pageBytes, textAnswer, toTimestamp } from "./input.ts";
 
 export interface TreeListing {
   readonly workspace: Workspace;
@@ -179,11 +179,7 @@ export function wholeTreeAnswer(
   const skipped = skippedParts(ignored);
   const text = [...lines, ...skipped.lines, ...(cut === null ? [] : [cutNotice(cut)])].join("\n");
   const extent = cut !== null ? { incomplete: true } : total === undefined ? {} : { total };
-  return {
-    ok: true,
-    content: [{ type: "text", text }],
-    structuredContent: { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts },
-  };
+  return textAnswer(text, { path: toPathText(path.text), ...facts, ...extent, ...skipped.facts });
 }
 
 const seeIgnored = "; set include_ignored to see them";

@@ -5,7 +5,12 @@ import type { DenialCause, PairRefusal, WorkspaceRefusal } from "../workspace/po
 import { fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { showName } from "../workspace/file_display.ts";
 
-type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+export type Failure = Extract<ToolOutcome, { readonly ok: false }>;
+
+/** A refusal in words for the model, which say what is wrong and what to do. */
+export function refuse(action: string, words: string, code = "invalid_arguments"): Failure {
+  return { ok: false, code, message: `Failed to ${action}: ${words}` };
+}
 
 /** The failure of a parameter that names a file or directory and breaks a rule of the path grammar. */
 export function toPathFailure(parameter: string, rule: PathRule, given = ""): Failure {
@@ -41,7 +46,7 @@ function withoutDots(path: string): string | null {
 export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
   const where = path.text === "" ? "" : ` (${showName(path.text)})`;
   const words = refusalWords(refusal) + (remedies[action]?.[refusal.reason] ?? "");
-  return { ok: false, code: codeOf(refusal), message: `Failed to ${action}: ${words}${where}` };
+  return refuse(action, `${words}${where}`, codeOf(refusal));
 }
 
 /** The call that would work, where the reason alone does not say it. */

@@ -2,7 +2,7 @@
 import type { Result } from "../../lib/result.ts";
 import type { PassedOver } from "../text/search_file.ts";
 import type { LineMatch, MatchCount } from "../text/search_text.ts";
-import { count, pageBytes, type SearchCursor, toSearchCursorText } from "./input.ts";
+import { count, pageBytes, type SearchCursor, textAnswer, toSearchCursorText } from "./input.ts";
 import type { ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, showText, toPathText } from "../workspace/file_display.ts";
 import type { Ignored } from "../workspace/ignored.ts";
@@ -244,37 +244,33 @@ export function toAnswer(
     ...skipped.lines,
   ];
   const total = [...passedOver.values()].reduce((sum, each) => sum + each.count, 0);
-  return {
-    ok: true,
-    content: [{ type: "text", text: lines.join("\n") }],
-    structuredContent: {
-      matches: show === "lines" && !byName
-        ? files.flatMap(({ filename, matches }) =>
-          matches.map((match) => toMatch(toPathText(filename), match, hasContext))
-        )
-        : files.map(({ filename, count, lines }) => ({
-          filename: toPathText(filename),
-          ...show === "count" && !byName ? { count, lines } : {},
-        })),
-      ...(byName ? {} : { lines: all, hits: matches }),
-      ...(show === "texts" ? { texts: mostOf(result, limit).map(([text, count]) => ({ text, count })) } : {}),
-      files_searched: searched,
-      files_passed_over: total,
-      ...(total === 0 ? {} : {
-        passed_over: Array.from(
-          passedOver,
-          ([reason, each]) => ({ reason, count: each.count, filenames: each.names.map(toPathText) }),
-        ),
-      }),
-      ...(unsure.count === 0 ? {} : {
-        partly_searched: unsure.first.map(({ filename, line }) => ({ filename: toPathText(filename), line })),
-      }),
-      ...(said === null ? {} : { hint: said.words }),
-      ...skipped.facts,
-      ...(cursor === undefined ? {} : { next_cursor: cursor }),
-      untrusted: true,
-    },
-  };
+  return textAnswer(lines.join("\n"), {
+    matches: show === "lines" && !byName
+      ? files.flatMap(({ filename, matches }) =>
+        matches.map((match) => toMatch(toPathText(filename), match, hasContext))
+      )
+      : files.map(({ filename, count, lines }) => ({
+        filename: toPathText(filename),
+        ...show === "count" && !byName ? { count, lines } : {},
+      })),
+    ...(byName ? {} : { lines: all, hits: matches }),
+    ...(show === "texts" ? { texts: mostOf(result, limit).map(([text, count]) => ({ text, count })) } : {}),
+    files_searched: searched,
+    files_passed_over: total,
+    ...(total === 0 ? {} : {
+      passed_over: Array.from(
+        passedOver,
+        ([reason, each]) => ({ reason, count: each.count, filenames: each.names.map(toPathText) }),
+      ),
+    }),
+    ...(unsure.count === 0 ? {} : {
+      partly_searched: unsure.first.map(({ filename, line }) => ({ filename: toPathText(filename), line })),
+    }),
+    ...(said === null ? {} : { hint: said.words }),
+    ...skipped.facts,
+    ...(cursor === undefined ? {} : { next_cursor: cursor }),
+    untrusted: true,
+  });
 }
 
 /** Other tools call the text that they search for a pattern. */
