@@ -40,8 +40,6 @@ try {
     const { url } = server;
     const clientId = await register(url, "Claude Code");
     await page.goto(authorizationUrl(url, clientId));
-    await page.getByLabel("Passphrase").fill(ownerPassphrase);
-    await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("button", { name: "Allow" }).waitFor();
     await keep(page, `consent-${colorScheme}`);
     const token = await allow(page, url, clientId);
