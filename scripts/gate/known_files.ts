@@ -25,6 +25,11 @@ export const longFiles: readonly LongFile[] = [
   { path: "tests/workspace/kill_trash_test.ts", seconds: 14, why: "kills writers before each step" },
   { path: "tests/end_to_end/agent_jobs_test.ts", seconds: 13, why: "a load of an agent's jobs" },
   { path: "tests/connections/server_faults_test.ts", seconds: 13, why: "a server for each fault" },
+  {
+    path: "tests/connections/held_out_faults_test.ts",
+    seconds: 12,
+    why: "fifty faults, waited for until they are judged",
+  },
   { path: "tests/workspace/model_test.ts", seconds: 12, why: "3,000 cases of each property" },
   {
     path: "tests/ship/every_command_test.ts",
