@@ -147,7 +147,7 @@ export const confinementWords = {
 } as const;
 
 /** One line of the log; none without files on the disk. */
-export function tellConfinement(
+export function logConfinement(
   { store }: Config["workspace"],
   kernel: KernelAccess | undefined,
   log: Log,

@@ -2,7 +2,7 @@
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
-import { holdTimers, systemClock } from "../lib/time.ts";
+import { systemClock } from "../lib/time.ts";
 import { type JsonLog, stderrLog } from "../lib/json_log.ts";
 import { loadAsyncContexts, nodeProcess } from "../lib/program.ts";
 import { problemText } from "../lib/result.ts";
@@ -75,12 +75,8 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         );
     }
   };
-  holdTimers(startMs);
   scope.postMessage({ kind: "loaded" });
 }
-
-/** A start is over within it where the machine is not busy. */
-const startMs = 200;
 
 async function start(
   config: Config,

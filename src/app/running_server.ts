@@ -11,7 +11,7 @@ import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
-import { type Installation, openInstallation, tellConfinement } from "./installation.ts";
+import { type Installation, logConfinement, openInstallation } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
 import { methodNames, type Tool } from "../mcp/mod.ts";
@@ -140,7 +140,7 @@ export async function startServer(
   const unchecked = await hashProblem(config.authorizationServer, log);
   if (unchecked !== null) return failure(unchecked);
   warnOfSettings(config, log);
-  tellConfinement(config.workspace, kernel, log);
+  logConfinement(config.workspace, kernel, log);
   const telemetry = startTelemetry(config, { version, log });
   if (!telemetry.ok) return telemetry;
   const installation = await openInstallation(config.storage, clock, {

@@ -2,7 +2,7 @@
 import { ownerId } from "../oauth/mod.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Config } from "./config/config.ts";
-import { type Installation, tellConfinement } from "./installation.ts";
+import { type Installation, logConfinement } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
 import { type Clock, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
@@ -43,7 +43,7 @@ export async function runStdio(
   dependencies: StdioAppDependencies,
 ): Promise<Result<null, Problem>> {
   const { input, output, stop, log } = dependencies;
-  tellConfinement(config.workspace, dependencies.kernel, log);
+  logConfinement(config.workspace, dependencies.kernel, log);
   const started = startTelemetry(config, { version, log });
   if (!started.ok) return started;
   const telemetry = started.value;

@@ -2,8 +2,71 @@
 import { type Config, describeProblems, serverWorkerUrl, startSandboxedServer } from "../app/mod.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { loadProgramModule } from "../lib/program.ts";
+import { pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
+
+/** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
+export const serveCommand: CommandWork = {
+  usage: ["serve [FLAGS]"],
+  takesNoWords: true,
+  flags: {},
+  switches: { watched: "for `deno task dev`: SIGTERM ends it at once, since Deno's watcher outlives what it watches" },
+  isServer: true,
+  run: (context) => serve(context, serverWorkerUrl(), { isWatched: context.flags["watched"] !== undefined }),
+};
+
+/**
+ * Runs the server until a signal stops it. `entry` is the module of its worker, which calls `runServerInWorker`; a
+ * program built on this one passes its own, with more tools.
+ */
+export async function serve(
+  { loadConfig, print, say }: Pick<CommandContext, "loadConfig" | "print" | "say">,
+  entry: URL,
+  { isWatched = false }: { readonly isWatched?: boolean } = {},
+): Promise<ExitStatus> {
+  const loaded = loadConfig();
+  if (!loaded.ok) return endWith(say, describeProblems(loaded.error), 2);
+  const config = loaded.value;
+  if (config.onDeploy) {
+    if (entry.href !== serverWorkerUrl().href) {
+      return endWith(
+        say,
+        "error: on Deno Deploy there is no worker\nhint: call serveOnDeploy of src/cli/serve_on_deploy_command.ts instead\n",
+      );
+    }
+    const { serveOnDeploy } = await loadProgramModule<typeof import("./serve_on_deploy_command.ts")>(
+      "src/cli/serve_on_deploy_command.ts",
+    );
+    return await serveOnDeploy(config, { print, say }, []);
+  }
+  const { asked, insisted } = stopRequested(() => performance.now(), isWatched); // before the start is reported, which a client may precede
+  const server = startSandboxedServer(config, entry, say);
+  const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
+  const started = await Promise.race([server.started, insisted.then(() => null)]);
+  if (started === null) return 1;
+  if (started.kind === "refused") return endWith(say, started.text);
+  if (started.kind === "failed") return endWith(say, `error: the server could not start: ${started.reason}\n`);
+  const { serverUrl, port, setUpLink } = started;
+  const welcome = welcomeText({ config, serverUrl, port, setUpLink, ...await missingParts() });
+  await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
+  print(`portcullis listening on ${serverUrl}\n`);
+  const stopping = asked.then(() => {
+    server.stop();
+    return pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => "too late" as const);
+  });
+  const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
+  if (ended === "insisted") return 1;
+  if (ended === "too late") {
+    return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
+  }
+  if (ended.kind === "stopped") return 0;
+  say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
+  return 1;
+}
+
+/** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
+const unresponsiveMs = 10_000;
 
 // The parts that a starting server runs without, for the console.
 
@@ -20,19 +83,20 @@ interface Parts {
   readonly missing: readonly string[];
 }
 
-/**
- * Asks at once, since the caller may give up the network later. What it gives is called when the server has started.
- * Only then does it take a timer, whose code a thread loads at the first: most answers are there by that time.
- */
+/** Asks at once, since the caller may give up the network later. What it gives is called when the server has started. */
 function lookForParts(config: Config): () => Promise<Parts> {
   const { ollama, workspace, servicenow: { access, missing } } = config;
-  const asking = remember(askForModels(ollama).catch(() => `Ollama does not answer at ${ollama.host.origin}`));
+  const silence = `Ollama does not answer at ${ollama.host.origin}`;
+  const asking = askForModels(ollama).catch(() => silence);
   const readOnly = workspace.store === "disk" && isReadOnly(workspace.dir)
     ? [`changing files: this user cannot write to ${workspace.dir}`]
     : [];
   const servicenow = missing.length === 0 ? "not configured" : `${missing.join(" and ")} are missing`;
   return async () => {
-    const { models, problem } = judgeModels(ollama.models, await inTime(asking, ollama.host.origin));
+    const enough = new AbortController();
+    const answer = await Promise.race([asking, pause(patienceMs, enough.signal).then(() => silence)]);
+    enough.abort();
+    const { models, problem } = judgeModels(ollama.models, answer);
     return {
       models,
       missing: [
@@ -101,87 +165,4 @@ function isReadOnly(path: string): boolean {
   } catch (error) {
     return error instanceof Error && /os error 30/.test(error.message);
   }
-}
-
-interface Answer<T> {
-  value: T | undefined;
-  readonly promise: Promise<T>;
-}
-
-function remember<T>(asked: Promise<T>): Answer<T> {
-  const answer: Answer<T> = { value: undefined, promise: asked.then((value) => answer.value = value) };
-  return answer;
-}
-
-async function inTime<T>({ value, promise }: Answer<T>, origin: string): Promise<T | string> {
-  if (value !== undefined) return value;
-  const late = Promise.withResolvers<string>();
-  const timer = setTimeout(() => late.resolve(`Ollama does not answer at ${origin}`), patienceMs);
-  return await Promise.race([promise, late.promise]).finally(() => clearTimeout(timer));
-}
-
-/** Prints one line on standard output when it is ready: `portcullis listening on URL`. */
-export const serveCommand: CommandWork = {
-  usage: ["serve [FLAGS]"],
-  takesNoWords: true,
-  flags: {},
-  switches: { watched: "for `deno task dev`: SIGTERM ends it at once, since Deno's watcher outlives what it watches" },
-  isServer: true,
-  run: (context) => serve(context, serverWorkerUrl(), { isWatched: context.flags["watched"] !== undefined }),
-};
-
-/**
- * Runs the server until a signal stops it. `entry` is the module of its worker, which calls `runServerInWorker`; a
- * program built on this one passes its own, with more tools.
- */
-export async function serve(
-  { loadConfig, print, say }: Pick<CommandContext, "loadConfig" | "print" | "say">,
-  entry: URL,
-  { isWatched = false }: { readonly isWatched?: boolean } = {},
-): Promise<ExitStatus> {
-  const loaded = loadConfig();
-  if (!loaded.ok) return endWith(say, describeProblems(loaded.error), 2);
-  const config = loaded.value;
-  if (config.onDeploy) {
-    if (entry.href !== serverWorkerUrl().href) {
-      return endWith(
-        say,
-        "error: on Deno Deploy there is no worker\nhint: call serveOnDeploy of src/cli/serve_on_deploy_command.ts instead\n",
-      );
-    }
-    const { serveOnDeploy } = await loadProgramModule<typeof import("./serve_on_deploy_command.ts")>(
-      "src/cli/serve_on_deploy_command.ts",
-    );
-    return await serveOnDeploy(config, { print, say }, []);
-  }
-  const { asked, insisted } = stopRequested(() => performance.now(), isWatched); // before the start is reported, which a client may precede
-  const server = startSandboxedServer(config, entry, say);
-  const missingParts = lookForParts(config); // before the worker is there, and this thread may connect no more
-  const started = await Promise.race([server.started, insisted.then(() => null)]);
-  if (started === null) return 1;
-  if (started.kind === "refused") return endWith(say, started.text);
-  if (started.kind === "failed") return endWith(say, `error: the server could not start: ${started.reason}\n`);
-  const { serverUrl, port, setUpLink } = started;
-  const welcome = welcomeText({ config, serverUrl, port, setUpLink, ...await missingParts() });
-  await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
-  print(`portcullis listening on ${serverUrl}\n`);
-  const stopping = asked.then(() => {
-    server.stop();
-    return wait(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs);
-  });
-  const ended = await Promise.race([server.ended, stopping, insisted.then(() => "insisted" as const)]);
-  if (ended === "insisted") return 1;
-  if (ended === "too late") {
-    return endWith(say, "error: the server does not stop: something in it keeps its thread busy\n");
-  }
-  if (ended.kind === "stopped") return 0;
-  say(`error: the server stopped without being asked to: ${ended.reason}\nhint: start it again\n`);
-  return 1;
-}
-
-/** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
-const unresponsiveMs = 10_000;
-
-function wait(milliseconds: number): Promise<"too late"> {
-  return new Promise((resolve) => void setTimeout(() => resolve("too late"), milliseconds));
 }

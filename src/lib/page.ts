@@ -31,10 +31,10 @@ function escapeHtml(text: string): string {
   return text.replace(/[&<>"'`]/g, (character) => entities[character] ?? "");
 }
 
-function htmlRender(value: HtmlValue): string {
+function markupOf(value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return "";
   if (isHtml(value)) return value.markup;
-  if (Array.isArray(value)) return value.map(htmlRender).join("");
+  if (Array.isArray(value)) return value.map(markupOf).join("");
   return escapeHtml(String(value));
 }
 
@@ -46,7 +46,7 @@ function wrap(markup: string): Html {
 
 /** The template tag. Attribute values must stand in quotes. */
 export function html(strings: TemplateStringsArray, ...values: HtmlValue[]): Html {
-  return wrap(strings.reduce((page, part, index) => page + htmlRender(values[index - 1]) + part));
+  return wrap(strings.reduce((page, part, index) => page + markupOf(values[index - 1]) + part));
 }
 
 /** A `<script>` element around a script of our own; `code` must be a constant of this program. */

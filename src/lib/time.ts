@@ -1,6 +1,6 @@
 /**
  * Time that only goes forward, for durations: rates, back-off, how long something in memory stays fresh. The wall clock
- * (clock.ts) may jump either way; only dates that other parties see are read from it.
+ * ({@link Clock}) may jump either way; only dates that other parties see are read from it.
  */
 
 /** Passed in wherever something lasts, so that a simulation can turn the hands. */
@@ -19,39 +19,14 @@ export const longestTimerMs = 2 ** 31 - 1;
 /** The machine's own timers. */
 export const systemTimers: Timers = {
   elapsed: () => performance.now(),
-  after: (milliseconds, run) => begin(() => beginOne(milliseconds, run)),
-  every: (milliseconds, run) =>
-    begin(() => {
-      const timer = setInterval(run, Math.min(milliseconds, longestTimerMs));
-      return () => clearInterval(timer);
-    }),
+  after,
+  every(milliseconds, run) {
+    const timer = setInterval(run, Math.min(milliseconds, longestTimerMs));
+    return () => clearInterval(timer);
+  },
 };
 
-/** Timers that begin later; `null` where each begins at once. */
-let held: Set<() => void> | null = null;
-
-/**
- * Has all timers of this thread begin after so many milliseconds. The first one that is set has Deno load Node's timers,
- * which takes 4 ms: a server that starts answers first.
- */
-export function holdTimers(milliseconds: number): void {
-  const waiting = held = new Set();
-  AbortSignal.timeout(milliseconds).addEventListener("abort", () => { // another kind of timer, which is there
-    held = null;
-    for (const beginHeld of waiting) beginHeld();
-  });
-}
-
-function begin(timer: () => () => void): () => void {
-  if (held === null) return timer();
-  const waiting = held;
-  let stop = (): void => void waiting.delete(beginHeld);
-  const beginHeld = (): void => void (stop = timer());
-  waiting.add(beginHeld);
-  return () => stop();
-}
-
-function beginOne(milliseconds: number, run: () => void): () => void {
+function after(milliseconds: number, run: () => void): () => void {
   const endsAt = performance.now() + milliseconds;
   let timer: ReturnType<typeof setTimeout> | undefined;
   const arm = (left: number): void => {
@@ -117,10 +92,9 @@ export function createAgreedClock(clock: Clock, { elapsed }: Pick<Timers, "elaps
   };
 }
 
-/** Spans of time in words for people. */
 const units = [["day", 86_400], ["hour", 3_600], ["minute", 60], ["second", 1]] as const;
 
-/** The span in the largest unit that divides it, or to the nearest in one of which it has two or more. */
+/** A span of time in words for people: in the largest unit that divides it, or to the nearest in one of which it has two or more. */
 export function durationWords(seconds: number): string {
   const [name, size] = units.find(([, size]) => seconds >= size && (seconds % size === 0 || seconds >= 2 * size)) ??
     ["second", 1];

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { holdTimers, longestTimerMs, systemTimers } from "../../src/lib/time.ts";
+import { longestTimerMs, systemTimers } from "../../src/lib/time.ts";
 
 Deno.test("a timer longer than 2^31 milliseconds does not fire at once, and can be stopped", async () => {
   const fired: string[] = [];
@@ -23,25 +23,4 @@ Deno.test("a timer fires once, a repeated one until it is stopped, and neither a
   await new Promise<void>((resolve) => void systemTimers.after(-5, resolve));
   await new Promise<void>((resolve) => void systemTimers.after(100, resolve));
   assert.deepEqual(fired, ["every", "every", "every"]);
-});
-
-Deno.test("timers that are held begin later, in their order, and not where they were stopped", async () => {
-  const run: string[] = [];
-  holdTimers(1);
-  const stopFirst = systemTimers.after(0, () => run.push("stopped"));
-  const stopSecond = systemTimers.every(1, () => run.push("stopped"));
-  stopFirst();
-  stopSecond();
-  await new Promise<void>((resolve) => {
-    systemTimers.after(0, () => run.push("first"));
-    systemTimers.after(0, resolve);
-    assert.deepEqual(run, []);
-  });
-  assert.deepEqual(run, ["first"]);
-  await new Promise<void>((resolve) => {
-    const stop = systemTimers.every(1, () => {
-      stop();
-      resolve();
-    });
-  });
 });
