@@ -3,8 +3,7 @@
  * clients get tokens for the MCP endpoint. `app` builds it and mounts its routes, `http`'s guard gets the verifier, the
  * console the visits and the administration, the command line the functions on clients, users, tokens and keys.
  *
- * Every change of state is one commit, so that a code, a link and a refresh token work once, in all instances together.
- * What was revoked is refused from the next request on. Secrets are stored as hashes, or sealed under the master key.
+ * A code, a link and a refresh token work once, in all instances together. What was revoked is refused from the next request on. Secrets are stored as hashes, or sealed under the master key.
  */
 export type { Administration, UserChange } from "./for_console.ts";
 export {

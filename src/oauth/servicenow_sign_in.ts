@@ -28,8 +28,9 @@ import {
 import { randomId } from "../lib/secrets.ts";
 import { logStep } from "./refusal.ts";
 import { maxQueryCharacters } from "./request_body.ts";
+import type { Account } from "./manage_users.ts";
 import { noPassphrase, users } from "./records.ts";
-import { csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
+import { type Browser, csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
 interface InstanceOptions extends InteractionOptions {
@@ -127,11 +128,10 @@ async function addUser(
   await storage.commit({ checks: [{ key: users.key(id), version: null }], puts: [users.put(id, user)] });
 }
 
-// `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it.
-
+/** `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it. */
 export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint {
   const { instance, browsers, secrets, limits, log, issuer } = options;
-  const { servicenowLink, grants } = pathsOf(issuer);
+  const { servicenowLink } = pathsOf(issuer);
   return async (request, peer) => {
     if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const browser = browsers.identify(request);
@@ -144,15 +144,7 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
     }
     const { account } = signedIn;
     if (request.method === "GET") {
-      return servicenowLinkPage({
-        action: servicenowLink,
-        grantsPath: grants,
-        csrf: csrfToken(secrets, browser),
-        userName: account.displayName,
-        instanceOrigin: instance.origin,
-        health: (await instance.health(account.id))[0] ?? null,
-        cookies: browser.cookies,
-      });
+      return linkPage(options, account, { browser, health: (await instance.health(account.id))[0] ?? null });
     }
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
@@ -168,32 +160,27 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
   };
 }
 
-interface ServicenowLinkPage {
-  readonly action: string;
-  readonly grantsPath: string;
-  readonly csrf: string;
-  readonly userName: string;
-  readonly instanceOrigin: string;
-  readonly health: LinkHealth | null;
-  readonly cookies: readonly string[];
-}
-
-function servicenowLinkPage(page: ServicenowLinkPage): Response {
-  const { health, instanceOrigin } = page;
+/** The page about a user's ServiceNow account. */
+function linkPage(
+  { issuer, secrets, instance }: InstanceOptions,
+  account: Account,
+  { browser, health }: { readonly browser: Browser; readonly health: LinkHealth | null },
+): Response {
+  const paths = pathsOf(issuer);
   const isLinked = health?.state === "linked";
   const title = isLinked ? "Your ServiceNow account" : "Link your ServiceNow account";
   return pageResponse({
     title,
-    cookies: page.cookies,
+    cookies: browser.cookies,
     body: html`
       <h1>${title}</h1>
-      <p class="quiet">Signed in here as <strong>${page
-        .userName}</strong>. Applications that you allow to use ServiceNow
+      <p class="quiet">Signed in here as <strong>${account
+        .displayName}</strong>. Applications that you allow to use ServiceNow
         act there as you, with your own rights only.</p>
       <dl class="facts">
         <div>
           <dt>Instance</dt>
-          <dd class="mono">${new URL(instanceOrigin).host}</dd>
+          <dd class="mono">${new URL(instance.origin).host}</dd>
         </div>
         <div>
           <dt>Account</dt>
@@ -202,8 +189,8 @@ function servicenowLinkPage(page: ServicenowLinkPage): Response {
         ${health && healthFacts(health)}
       </dl>
       ${isLinked && html`<p class="note good">You can go back to your application.</p>`}
-      <form method="post" action="${page.action}">
-        <input type="hidden" name="csrf" value="${page.csrf}">
+      <form method="post" action="${paths.servicenowLink}">
+        <input type="hidden" name="csrf" value="${csrfToken(secrets, browser)}">
         <div class="actions">
           <button type="submit" name="action" value="link">${health === null
             ? "Link your ServiceNow account"
@@ -213,7 +200,7 @@ function servicenowLinkPage(page: ServicenowLinkPage): Response {
             : html`<button type="submit" name="action" value="unlink" class="plain">Unlink</button>`}
         </div>
       </form>
-      <p class="hint">See also your <a href="${page.grantsPath}">Access page</a>.</p>
+      <p class="hint">See also your <a href="${paths.grants}">Access page</a>.</p>
     `,
   });
 }
