@@ -14,7 +14,7 @@ import {
   type RpcId,
   type RpcRequest,
 } from "./jsonrpc.ts";
-import type { AuditEntry, Exchange, PublicCall, PublicExchange, Runtime, TakeAudit } from "./call.ts";
+import type { AuditEntry, Exchange, PublicCall, PublicExchange, Runtime } from "./call.ts";
 import { decodeHeaderValue, type ToolRegistry } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
@@ -30,30 +30,18 @@ import { nextTurn } from "../lib/turns.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { insufficientScope, missingScopes } from "./tool_call.ts";
-import type { Clock } from "../lib/time.ts";
 import type { MessageHandler, ObserveRequest } from "./message_handler.ts";
-import type { McpLimits } from "./limits.ts";
-import type { Sessions } from "./session.ts";
-import { type ScopeNotices, sessionNotFound } from "./session_streams.ts";
-import { answerPublicInitialize, noteInitialized, type OpeningOptions } from "./initialize.ts";
-
-interface BodyHandlerOptions {
-  readonly tools: ToolRegistry;
-  readonly limits: McpLimits;
-  readonly clock: Clock;
-  readonly sessions: Sessions;
-  readonly modern: Revision;
-  readonly scopeNotices: ScopeNotices;
-  readonly answerMessage: MessageHandler;
-  readonly audit: TakeAudit;
-}
+import { sessionNotFound } from "./session_streams.ts";
+import { answerPublicInitialize, noteInitialized } from "./initialize.ts";
 
 /** Answers one parsed body. Rejects only when the storage is lost. */
 export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
 
-export function createBodyHandler(options: BodyHandlerOptions): BodyHandler {
-  const { tools, limits, clock, sessions, modern, scopeNotices, answerMessage, audit } = options;
-
+export function createBodyHandler(
+  { tools, limits, clock, sessions, scopeNotices, audit }: Runtime,
+  modern: Revision,
+  answerMessage: MessageHandler,
+): BodyHandler {
   const answerBatch = async (
     batch: readonly unknown[],
     context: Omit<Parameters<MessageHandler>[1], "isSingle">,
@@ -122,17 +110,10 @@ function idOf(body: unknown): RpcId | null {
 
 // The part of the legacy handshake that needs no token. The transport decides which callers may have it.
 
-interface PublicHandshakeOptions extends OpeningOptions {
-  readonly runtime: Runtime;
-  readonly modern: Revision;
-  readonly observe: ObserveRequest;
-}
-
 /** Answers one parsed body of a caller without a token: `initialize`, `notifications/initialized`, and nothing else. */
 export type PublicHandshake = (body: unknown, exchange: PublicExchange) => Promise<McpAnswer>;
 
-export function createPublicHandshake(options: PublicHandshakeOptions): PublicHandshake {
-  const { runtime, modern, observe } = options;
+export function createPublicHandshake(runtime: Runtime, modern: Revision, observe: ObserveRequest): PublicHandshake {
   return async (body, exchange) => {
     dropNulls(body);
     const classified = classifyMessage(body, exchange, modern);
@@ -156,7 +137,7 @@ export function createPublicHandshake(options: PublicHandshakeOptions): PublicHa
       code: null,
       change: null,
     };
-    return await observe(call, null, () => answerPublicInitialize(options, call));
+    return await observe(call, null, () => answerPublicInitialize(call));
   };
 }
 

@@ -14,8 +14,12 @@ import type { Tasks } from "./tasks.ts";
 import type { Unavailability } from "../lib/system_fault.ts";
 import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
 import { errorText, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
-import type { ResultType, Revision } from "./revision.ts";
-import type { Session } from "./session.ts";
+import type { ResultType, Revision, ServerInfo } from "./revision.ts";
+import type { ChangeHub, ScopeNotices } from "./notices.ts";
+import type { PromptRegistry } from "./prompt.ts";
+import type { ToolRegistry } from "./registry.ts";
+import type { ResourceRegistry } from "./resource.ts";
+import type { Session, Sessions } from "./session.ts";
 
 // The audit record: who called what, with which outcome, and for how long. No contents, no secrets.
 
@@ -87,7 +91,30 @@ export interface Exchange extends PublicExchange {
 /** Takes a call, or another message that causes a write, from the principal's rate limit. */
 export type Admit = (principal: Principal) => Admission | Promise<Admission>;
 
+/** What this server offers and can tell of. */
+interface ServerFeatures {
+  readonly prompts: boolean;
+  readonly resources: boolean;
+  /** Extensions (SEP-2133) beside those of the protocol layer itself, by identifier. */
+  readonly extensions: readonly string[];
+}
+
 export interface Runtime {
+  readonly serverInfo: ServerInfo;
+  /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
+  readonly instructions: (principal: Principal | null) => string;
+  readonly features: ServerFeatures;
+  readonly tools: ToolRegistry;
+  readonly prompts: PromptRegistry;
+  readonly resources: ResourceRegistry;
+  readonly sessions: Sessions;
+  readonly changes: ChangeHub;
+  readonly scopeNotices: ScopeNotices;
+  /** The ways to end the open subscriptions well, for shutdown. */
+  readonly enders: Set<() => void>;
+  /** Takes note of a client's name and returns the profile to use from here on. */
+  readonly noteClient: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile | undefined;
+  readonly audit: TakeAudit;
   readonly log: Log;
   readonly tracer: Tracer;
   readonly clock: Clock;

@@ -5,28 +5,17 @@ import type { McpAnswer } from "./message_stream.ts";
 import { answerError, answerResult, type Call, logCrash } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
-import {
-  canonicalUri,
-  familyOf,
-  noticesOf,
-  type ResourceFamily,
-  type ResourceOutcome,
-  type ResourceRegistry,
-} from "./resource.ts";
+import { canonicalUri, familyOf, noticesOf, type ResourceFamily, type ResourceOutcome } from "./resource.ts";
 import { runInContext } from "./run_in_context.ts";
 import { encodeBlock, refuseRate, refuseScopes, refuseStopped } from "./tool_call.ts";
-import type { Sessions } from "./session.ts";
-import type { SessionStreams } from "./session_streams.ts";
-import type { Prompt, PromptOutcome, PromptRegistry } from "./prompt.ts";
+import type { Session } from "./session.ts";
+import type { Prompt, PromptOutcome } from "./prompt.ts";
 
 /** Reads a resource. An address of no family, or of none of its resources, is an error of the protocol. */
-export async function readResource(
-  { resources }: { readonly resources: ResourceRegistry },
-  call: Call,
-): Promise<McpAnswer> {
+export async function readResource(call: Call): Promise<McpAnswer> {
   const uri = uriOf(call);
   if (uri === null) return answerError(call, rpcErrorCode.invalidParams, "params.uri must be a string");
-  const family = familyOf(resources, uri);
+  const family = familyOf(call.runtime.resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
   return await refuseRate(call) ?? await readAdmitted(family, uri, call);
@@ -49,21 +38,18 @@ function readAdmitted(family: ResourceFamily, uri: string, call: Call): Promise<
   });
 }
 
-export interface ResourceWatchOptions {
-  readonly resources: ResourceRegistry;
-  readonly sessions: Sessions;
-  readonly sessionStreams: Pick<SessionStreams, "follow">;
-}
-
-/** Begins or ends a legacy session's watch over a resource. That is a write, so it counts like a call. */
+/**
+ * Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. That is a write, so
+ * it counts like a call.
+ */
 export async function watchResource(
-  options: ResourceWatchOptions,
   call: Call,
   wanted: boolean,
+  follow: (session: Session) => void,
 ): Promise<McpAnswer> {
   const uri = uriOf(call);
   if (uri === null) return answerError(call, rpcErrorCode.invalidParams, "params.uri must be a string");
-  const { session, runtime: { limits } } = call;
+  const { session, runtime: { limits, resources, sessions } } = call;
   if (session === null) {
     return answerError(
       call,
@@ -71,18 +57,18 @@ export async function watchResource(
       "Subscriptions need a session: send initialize, and its Mcp-Session-Id with this request",
     );
   }
-  const family = familyOf(options.resources, uri);
+  const family = familyOf(resources, uri);
   if (family === undefined) return notFound(call, uri);
   if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);
-  if (wanted && !noticesOf(options.resources).ofResources) {
+  if (wanted && !noticesOf(resources).ofResources) {
     // Told so at the opening: `subscribe` is not among the capabilities (MCP 2025-11-25, server/resources).
     return answerError(call, rpcErrorCode.methodNotFound, "This server gives no notices of changes to resources");
   }
   if (wanted && family.watch === undefined) {
     return answerError(call, rpcErrorCode.invalidParams, "There are no notices of changes to this resource", { uri });
   }
-  const own = canonicalUri(options.resources, uri);
-  const isSame = (other: string): boolean => canonicalUri(options.resources, other) === own;
+  const own = canonicalUri(resources, uri);
+  const isSame = (other: string): boolean => canonicalUri(resources, other) === own;
   const refusal = await refuseRate(call);
   if (refusal !== null) return refusal;
   const stopped = wanted ? call.runtime.callWatch.refusal(call.principal) : null;
@@ -91,11 +77,11 @@ export async function watchResource(
   if (wanted && await family.mayWatch?.(uri, call.principal) === false) {
     return answerError(call, rpcErrorCode.invalidParams, "The owner of this server does not allow this.", { uri });
   }
-  if (!await options.sessions.setSubscription(session, uri, wanted, isSame)) {
+  if (!await sessions.setSubscription(session, uri, wanted, isSame)) {
     const words = `At most ${limits.maxSubscriptions} resources can be watched, and fewer with long addresses`;
     return answerError(call, rpcErrorCode.invalidRequest, words);
   }
-  options.sessionStreams.follow(session);
+  follow(session);
   return answerResult(call, "{}");
 }
 
@@ -109,14 +95,11 @@ function uriOf({ request: { params } }: Call): string | null {
 
 // `prompts/get`.
 
-export async function getPrompt(
-  { prompts }: { readonly prompts: PromptRegistry },
-  call: Call,
-): Promise<McpAnswer> {
+export async function getPrompt(call: Call): Promise<McpAnswer> {
   const { params } = call.request;
   if (!isObject(params) || typeof params["name"] !== "string") return invalid(call, "params.name must be a string");
-  const prompt = prompts.get(params["name"]);
-  if (prompt === undefined) return unknownPrompt(prompts, call, params["name"]);
+  const prompt = call.runtime.prompts.get(params["name"]);
+  if (prompt === undefined) return unknownPrompt(call, params["name"]);
   if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
   return await refuseRate(call) ?? await renderPrompt(prompt, withoutNulls(params["arguments"]), call);
 }
@@ -150,8 +133,8 @@ async function renderPrompt(prompt: Prompt, given: unknown, call: Call): Promise
   });
 }
 
-function unknownPrompt(prompts: PromptRegistry, call: Call, name: string): McpAnswer {
-  const offered = prompts.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
+function unknownPrompt(call: Call, name: string): McpAnswer {
+  const offered = call.runtime.prompts.all().filter(({ scopes }) => hasScopes(call.principal, scopes));
   return invalid(call, `Unknown prompt: ${name}${didYouMean(name, offered.map((each) => each.name))}`);
 }
 
@@ -164,10 +147,8 @@ function invalid(call: Call, message: string): McpAnswer {
 const maxValues = 100; // MCP schema, CompleteResult
 
 /** Answers with the suggestions of the prompt or the family that is asked about. */
-export async function complete(
-  options: { readonly prompts: PromptRegistry; readonly resources: ResourceRegistry },
-  call: Call,
-): Promise<McpAnswer> {
+export async function complete(call: Call): Promise<McpAnswer> {
+  const { prompts, resources } = call.runtime;
   const { params } = call.request;
   const { ref, argument, context } = isObject(params) ? params : {};
   if (!isObject(argument) || typeof argument["name"] !== "string" || typeof argument["value"] !== "string") {
@@ -178,16 +159,16 @@ export async function complete(
     ? context["arguments"] as Record<string, string>
     : {};
   if (isObject(ref) && ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
-    const prompt = options.prompts.get(ref["name"]);
-    if (prompt === undefined) return unknownPrompt(options.prompts, call, ref["name"]);
+    const prompt = prompts.get(ref["name"]);
+    if (prompt === undefined) return unknownPrompt(call, ref["name"]);
     if (!hasScopes(call.principal, prompt.scopes)) return refuseScopes(call, prompt.scopes);
     return answerValues(call, await prompt.complete?.(name, value, others) ?? []);
   }
   if (isObject(ref) && ref["type"] === "ref/resource" && typeof ref["uri"] === "string") {
     const { uri } = ref;
-    const family = options.resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
+    const family = resources.all().find(({ templates }) => templates.some((each) => each.uriTemplate === uri));
     if (family === undefined) {
-      const known = options.resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
+      const known = resources.all().flatMap(({ templates }) => templates.map((each) => each.uriTemplate));
       return invalid(call, `Unknown resource template: ${uri}${didYouMean(uri, known)}`);
     }
     if (!hasScopes(call.principal, family.scopes)) return refuseScopes(call, family.scopes);

@@ -3,24 +3,13 @@ import type { Principal } from "../lib/principal.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import { answerError, type Call } from "./call.ts";
 import { tooManyStreams } from "./tool_call.ts";
-import { type ChangeHub, listNames, type OfferChange } from "./tasks.ts";
+import { listNames, type OfferChange } from "./notices.ts";
 import { isObject } from "../lib/json.ts";
 import { notificationText, resultText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import { canonicalUri, mayWatch, type ResourceRegistry, watchFamilies } from "./resource.ts";
-import type { ServerFeatures } from "./initialize.ts";
-import type { ScopeNotices } from "./session_streams.ts";
+import { canonicalUri, mayWatch, noticesOf, watchFamilies } from "./resource.ts";
 import { endWithToken } from "./stream_table.ts";
 import { requireTasks } from "./task_methods.ts";
 import type { TaskView } from "./task_store.ts";
-
-export interface ListenOptions {
-  readonly features: ServerFeatures;
-  readonly resources: ResourceRegistry;
-  readonly changes: ChangeHub;
-  readonly scopeNotices: ScopeNotices;
-  /** The ways to end the open subscriptions well, for shutdown. */
-  readonly enders: Set<() => void>;
-}
 
 /** The notices that a client asked for. */
 interface Filter {
@@ -32,7 +21,7 @@ interface Filter {
 }
 
 /** Opens the stream: first the acknowledgement of what will be told, then the notices, at the end a result. */
-export async function listen(options: ListenOptions, call: Call): Promise<McpAnswer> {
+export async function listen(call: Call): Promise<McpAnswer> {
   const { request: { id, params }, exchange, principal, runtime } = call;
   const wanted = isObject(params) ? params["notifications"] : undefined;
   if (!isObject(wanted)) return answerError(call, rpcErrorCode.invalidParams, "params.notifications must be an object");
@@ -47,7 +36,7 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
   const refusal = taskIds.length > 0 ? requireTasks(call) : null;
   if (refusal !== null) return refusal;
   const tasks = await ownTasks(call, taskIds);
-  const filter = await honouredFilter(options, call, wanted, tasks);
+  const filter = await honouredFilter(call, wanted, tasks);
 
   const stream = runtime.streams.open({
     principal,
@@ -61,7 +50,7 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
       stopWatching();
       stopFollowing();
       keepOpen();
-      options.enders.delete(end);
+      runtime.enders.delete(end);
     },
   });
   if (stream === null) {
@@ -83,17 +72,17 @@ export async function listen(options: ListenOptions, call: Call): Promise<McpAns
     const notice = noticeOf(change, filter, principal, id);
     if (notice !== null) tell(notice);
   };
-  const stopListening = options.changes.subscribe(hear);
-  const stopNotices = options.scopeNotices.listen(principal, () => listNames.forEach((kind) => hear({ kind })));
+  const stopListening = runtime.changes.subscribe(hear);
+  const stopNotices = runtime.scopeNotices.listen(principal, () => listNames.forEach((kind) => hear({ kind })));
   const wantedChanges = { uris: filter.resourceSubscriptions ?? [], lists: filter.resourcesListChanged === true };
   const _meta = subscriptionMeta(id);
-  const stopWatching = watchFamilies(options.resources, principal, wantedChanges, {
+  const stopWatching = watchFamilies(runtime.resources, principal, wantedChanges, {
     onChange: (uri) => tellOfResource(notificationText("notifications/resources/updated", { _meta, uri })),
     onList: () => tellOfResource(notificationText("notifications/resources/list_changed", { _meta })),
   });
   const stopFollowing = runtime.tasks.follow(tasks);
   const keepOpen = endWithToken(principal, runtime, end);
-  options.enders.add(end);
+  runtime.enders.add(end);
   stream.push(
     notificationText("notifications/subscriptions/acknowledged", {
       _meta: subscriptionMeta(id),
@@ -111,24 +100,23 @@ async function ownTasks(call: Call, taskIds: readonly string[]): Promise<readonl
 }
 
 async function honouredFilter(
-  { features, resources }: ListenOptions,
-  call: Call,
+  { principal, runtime: { features, resources, limits } }: Call,
   wanted: Readonly<Record<string, unknown>>,
   tasks: readonly TaskView[],
 ): Promise<Filter> {
   const filter: Filter = {};
   if (wanted["toolsListChanged"] === true) filter.toolsListChanged = true;
   if (wanted["promptsListChanged"] === true && features.prompts) filter.promptsListChanged = true;
-  if (wanted["resourcesListChanged"] === true && features.resources && features.resourceNotices().ofLists) {
+  if (wanted["resourcesListChanged"] === true && features.resources && noticesOf(resources).ofLists) {
     filter.resourcesListChanged = true;
   }
-  const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, call.runtime.limits.maxSubscriptions);
+  const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, limits.maxSubscriptions);
   // equivalent addresses are one resource, of which the client is told by the first of its own spellings
   const spelled = new Map(uris.toReversed().map((uri) => [canonicalUri(resources, uri), uri]));
   const watchable: string[] = [];
   for (const uri of uris) {
     if (spelled.get(canonicalUri(resources, uri)) !== uri) continue;
-    if (await mayWatch(resources, call.principal, uri)) watchable.push(uri);
+    if (await mayWatch(resources, principal, uri)) watchable.push(uri);
   }
   if (watchable.length > 0) filter.resourceSubscriptions = watchable;
   if (tasks.length > 0) filter.taskIds = tasks.map(({ taskId }) => taskId);

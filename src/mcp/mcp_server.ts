@@ -7,7 +7,8 @@ import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { McpAnswer } from "./message_stream.ts";
 import type { Admit, Exchange, Runtime, StructuredResults, TakeAudit } from "./call.ts";
 import { type BodyHandler, createBodyHandler, createPublicHandshake, type PublicHandshake } from "./body_handler.ts";
-import { createChangeHub, createTasks } from "./tasks.ts";
+import { createChangeHub, createScopeNotices } from "./notices.ts";
+import { createTasks } from "./tasks.ts";
 import { type CallWatch, createInFlight, noCallWatch } from "./in_flight.ts";
 import type { Storage } from "../storage/mod.ts";
 import { type McpLimits, mcpLimits } from "./limits.ts";
@@ -15,9 +16,9 @@ import { createMessageHandler, createMethodTable, createRequestObserver } from "
 import { createPendingQuestions } from "./pending_questions.ts";
 import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
-import { createResourceRegistry, noticesOf, type ResourceRegistry } from "./resource.ts";
+import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
 import { createModernRevision, type ServerInfo } from "./revision.ts";
-import { createScopeNotices, createSessionStreams } from "./session_streams.ts";
+import { createSessionStreams } from "./session_streams.ts";
 import { createSessions } from "./session.ts";
 import { createStreamIds, createStreamTable } from "./stream_table.ts";
 import type { ToolRegistry } from "./registry.ts";
@@ -80,20 +81,10 @@ export interface McpServer {
  * Makes the server. It opens nothing and begins no timer before the first request; `close` ends what is open by then.
  */
 export function createMcpServer(options: McpServerOptions): McpServer {
-  const { tools, log, secretBox, storage, toolTimeoutMs, clock = systemClock, timers = systemTimers } = options;
+  const { tools, log, secretBox, storage, clock = systemClock, timers = systemTimers } = options;
+  const { prompts = createPromptRegistry([]), resources = createResourceRegistry([]) } = options;
   const limits: McpLimits = { ...mcpLimits, ...options.limits };
-  const prompts = options.prompts ?? createPromptRegistry([]);
-  const resources = options.resources ?? createResourceRegistry([]);
-  const features = {
-    tools: true as const,
-    prompts: options.prompts !== undefined,
-    resources: options.resources !== undefined,
-    resourceNotices: () => noticesOf(resources),
-    extensions: options.extensions ?? [],
-  };
-
   const changes = createChangeHub();
-  const scopeNotices = createScopeNotices();
   const sessions = createSessions({ secretBox, storage, clock, timers, log, ...limits });
   const ids = createStreamIds(secretBox);
   const streams = createStreamTable({
@@ -112,42 +103,38 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     },
   });
   const tasks = createTasks({ storage, clock, timers, log, changes, limits });
-  const sessionStreams = createSessionStreams({
-    ...options,
-    sessions,
-    streams,
-    changes,
-    scopeNotices,
-    features,
-    clock,
-    timers,
-    resources,
-    ids,
-  });
   const enders = new Set<() => void>();
   const stopping = new AbortController();
   const hurry = (): void => stopping.abort(new DOMException("the server stops", "AbortError"));
   const runtime: Runtime = {
-    log,
+    ...options,
+    features: {
+      prompts: options.prompts !== undefined,
+      resources: options.resources !== undefined,
+      extensions: options.extensions ?? [],
+    },
+    prompts,
+    resources,
+    sessions,
+    changes,
+    scopeNotices: createScopeNotices(),
+    enders,
+    noteClient: options.noteClient ?? (() => undefined),
     tracer: options.tracer ?? noTracer,
     clock,
     timers,
-    secretBox,
     limits,
-    toolTimeoutMs,
     streams,
     tasks,
-    admit: options.admit,
     structuredResults: options.structuredResults ?? "auto",
     questions: createPendingQuestions({ storage, secretBox, clock, timers, log, ...limits }),
     callWatch: options.callWatch ?? noCallWatch,
     inFlight: createInFlight({ storage, clock, timers, log }),
     stopping: stopping.signal,
   };
-  const parts = { ...options, prompts, resources, features, sessions, sessionStreams, changes, scopeNotices, enders };
-  const methods = createMethodTable(parts);
-  const observe = createRequestObserver({ runtime, isKnownMethod: (name) => methods.has(name), audit: options.audit });
-  const answerMessage = createMessageHandler({ runtime, methods, observe });
+  const sessionStreams = createSessionStreams(runtime, ids);
+  const methods = createMethodTable(runtime, sessionStreams.follow);
+  const observe = createRequestObserver(runtime, (name) => methods.has(name));
   const modern = createModernRevision(options.serverInfo);
   const stopListening = [
     tools.onChange(() => changes.publish({ kind: "tools" })),
@@ -155,11 +142,9 @@ export function createMcpServer(options: McpServerOptions): McpServer {
     resources.onChange(() => changes.publish({ kind: "resources" })),
   ];
 
-  const handle = createBodyHandler({ ...options, limits, clock, sessions, modern, scopeNotices, answerMessage });
-
   return {
-    handle,
-    handlePublic: createPublicHandshake({ ...parts, runtime, modern, observe }),
+    handle: createBodyHandler(runtime, modern, createMessageHandler(runtime, methods, observe)),
+    handlePublic: createPublicHandshake(runtime, modern, observe),
     openStream: sessionStreams.open,
     endSession: sessionStreams.end,
     get openStreams() {

@@ -8,17 +8,14 @@ import {
   type PublicCall,
   resultFormOf,
   type Runtime,
-  type TakeAudit,
 } from "./call.ts";
-import { complete, getPrompt, readResource, type ResourceWatchOptions, watchResource } from "./content_methods.ts";
-import { answerDiscover, answerInitialize, noteInitialized, type OpeningOptions, setLogLevel } from "./initialize.ts";
-import { listen, type ListenOptions } from "./listen.ts";
+import { complete, getPrompt, readResource, watchResource } from "./content_methods.ts";
+import { answerDiscover, answerInitialize, noteInitialized, setLogLevel } from "./initialize.ts";
+import { listen } from "./listen.ts";
 import { createLists } from "./lists.ts";
-import type { PromptRegistry } from "./prompt.ts";
-import type { ResourceRegistry } from "./resource.ts";
 import { cancelTask, getTask, updateTask } from "./task_methods.ts";
 import { callTool, refuseRate, refuseStopped, tooManyCalls } from "./tool_call.ts";
-import type { ToolRegistry } from "./registry.ts";
+import type { Session } from "./session.ts";
 import type { Principal } from "../lib/principal.ts";
 import { unavailability } from "../lib/system_fault.ts";
 import {
@@ -38,12 +35,6 @@ import type { Revision } from "./revision.ts";
 
 // The methods of the protocol, of both eras, and what serves them. A revision's own list says which of them it has.
 
-interface MethodTableOptions extends OpeningOptions, ListenOptions, ResourceWatchOptions {
-  readonly tools: ToolRegistry;
-  readonly prompts: PromptRegistry;
-  readonly resources: ResourceRegistry;
-}
-
 /** One that only looks into memory answers without a promise. */
 type Handler = (call: Call) => McpAnswer | Promise<McpAnswer>;
 
@@ -60,36 +51,39 @@ const stoppable = (serve: Handler): Handler =>
     return refusal === null ? serve(call) : refuseStopped(call, refusal);
   });
 
-/** Builds the table. Methods of features that the server does not have are left out. */
-export function createMethodTable(options: MethodTableOptions): ReadonlyMap<string, Handler> {
-  const { features } = options;
-  const lists = createLists(options);
+/**
+ * Builds the table. Methods of features that the server does not have are left out. `follow` tells a session's own stream
+ * what the session watches.
+ */
+export function createMethodTable(
+  { features, ...offered }: Runtime,
+  follow: (session: Session) => void,
+): ReadonlyMap<string, Handler> {
+  const lists = createLists(offered);
   const table = new Map<string, Handler>([
-    ["initialize", (call) => answerInitialize(options, call)],
-    ["server/discover", (call) => answerDiscover(options, call)],
+    ["initialize", answerInitialize],
+    ["server/discover", answerDiscover],
     ["ping", (call) => answerResult(call, "{}")],
     ["tools/list", counted(lists.tools)],
-    ["tools/call", (call) => callTool(options, call)],
-    ["logging/setLevel", counted((call) => setLogLevel(options, call))],
-    ["subscriptions/listen", stoppable((call) => listen(options, call))],
+    ["tools/call", callTool],
+    ["logging/setLevel", counted(setLogLevel)],
+    ["subscriptions/listen", stoppable(listen)],
     ["tasks/get", counted(getTask)],
     ["tasks/update", stoppable(updateTask)],
     ["tasks/cancel", counted(cancelTask)],
   ]);
   if (features.prompts) {
     table.set("prompts/list", counted(lists.prompts));
-    table.set("prompts/get", (call) => getPrompt(options, call));
+    table.set("prompts/get", getPrompt);
   }
   if (features.resources) {
     table.set("resources/list", stoppable(lists.resources));
     table.set("resources/templates/list", counted(lists.templates));
-    table.set("resources/read", (call) => readResource(options, call));
-    table.set("resources/subscribe", (call) => watchResource(options, call, true));
-    table.set("resources/unsubscribe", (call) => watchResource(options, call, false));
+    table.set("resources/read", readResource);
+    table.set("resources/subscribe", (call) => watchResource(call, true, follow));
+    table.set("resources/unsubscribe", (call) => watchResource(call, false, follow));
   }
-  if (features.prompts || features.resources) {
-    table.set("completion/complete", stoppable((call) => complete(options, call)));
-  }
+  if (features.prompts || features.resources) table.set("completion/complete", stoppable(complete));
   return table;
 }
 
@@ -104,12 +98,10 @@ export type ObserveRequest = (
   serve: () => McpAnswer | Promise<McpAnswer>,
 ) => Promise<McpAnswer>;
 
-export function createRequestObserver({ runtime, isKnownMethod, audit }: {
-  readonly runtime: Runtime;
-  readonly isKnownMethod: (method: string) => boolean;
-  readonly audit: TakeAudit;
-}): ObserveRequest {
-  const { tracer, timers, clock } = runtime;
+export function createRequestObserver(
+  { tracer, timers, clock, audit }: Runtime,
+  isKnownMethod: (method: string) => boolean,
+): ObserveRequest {
   return async (call, principal, serve) => {
     const started = timers.elapsed();
     const { request, exchange } = call;
@@ -203,11 +195,11 @@ type MessageContext = Pick<Call, "exchange" | "revision" | "session" | "isSingle
 
 export type MessageHandler = (message: unknown, context: MessageContext) => Promise<McpAnswer>;
 
-export function createMessageHandler({ runtime, methods, observe }: {
-  readonly runtime: Runtime;
-  readonly methods: ReadonlyMap<string, Handler>;
-  readonly observe: ObserveRequest;
-}): MessageHandler {
+export function createMessageHandler(
+  runtime: Runtime,
+  methods: ReadonlyMap<string, Handler>,
+  observe: ObserveRequest,
+): MessageHandler {
   const dispatch = (call: Call): McpAnswer | Promise<McpAnswer> => {
     const { method } = call.request;
     const handler = call.revision.methods.has(method) ? methods.get(method) : undefined;

@@ -3,7 +3,6 @@ import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { CacheHint } from "./revision.ts";
 import type { ToolContext } from "./tool.ts";
 import { createRegistry, type Registry } from "./registry.ts";
-import type { ResourceNotices } from "./initialize.ts";
 
 /** A resource with a fixed address (MCP schema `Resource`). */
 export interface Resource {
@@ -124,7 +123,7 @@ export async function mayWatch(resources: ResourceRegistry, principal: Principal
 }
 
 /** Of what the families that there are now can give notice: a list only if all that may change it tell so. */
-export function noticesOf(resources: ResourceRegistry): ResourceNotices {
+export function noticesOf(resources: ResourceRegistry): { readonly ofResources: boolean; readonly ofLists: boolean } {
   const families = resources.all();
   return {
     ofResources: families.some(({ watch }) => watch !== undefined),

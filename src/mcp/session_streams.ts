@@ -1,88 +1,13 @@
 /** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
 import type { Principal } from "../lib/principal.ts";
-import { type CallWatch, noCallWatch } from "./in_flight.ts";
-import type { Clock, Timers } from "../lib/time.ts";
 import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
-import type { Admit, Exchange } from "./call.ts";
+import type { Exchange, Runtime } from "./call.ts";
 import type { McpAnswer, MessageStream } from "./message_stream.ts";
-import { type ChangeHub, listNames } from "./tasks.ts";
+import { listNames } from "./notices.ts";
 import { errorText, notificationText, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
-import { noticesOf, type ResourceRegistry, watchFamilies } from "./resource.ts";
-import type { Session, Sessions } from "./session.ts";
-import { endWithToken, type StreamIds, type StreamTable } from "./stream_table.ts";
-import type { ServerFeatures } from "./initialize.ts";
-
-// Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
-// opened with an earlier one are told that its lists changed.
-
-export type ScopeNotices = ReturnType<typeof createScopeNotices>;
-
-type Scopes = Principal["scopes"];
-
-interface Listener {
-  known: Scopes;
-  readonly tell: () => void;
-}
-
-interface Client {
-  readonly listeners: Set<Listener>;
-  /** Each token's scopes are one object for as long as the token is known: every further request with it is no news. */
-  noted: WeakSet<Scopes>;
-}
-
-export function createScopeNotices() {
-  const clients = new Map<string, Client>();
-  const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);
-
-  const note = (principal: Principal): void => {
-    if (clients.size === 0) return;
-    const client = clients.get(keyOf(principal));
-    const { scopes } = principal;
-    if (client === undefined || client.noted.has(scopes)) return;
-    client.noted.add(scopes);
-    for (const listener of [...client.listeners]) {
-      // A person's scripts are one client: a token of other scopes, not more, is no step-up.
-      if (listener.known.size >= scopes.size || !listener.known.isSubsetOf(scopes)) continue;
-      listener.known = scopes;
-      listener.tell();
-    }
-  };
-  return {
-    /** Looks at the scopes of a request. */
-    note,
-    /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
-    listen(principal: Principal, tell: () => void) {
-      note(principal);
-      const key = keyOf(principal);
-      const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
-      clients.set(key, client);
-      const listener = { known: principal.scopes, tell };
-      client.listeners.add(listener);
-      client.noted = new WeakSet();
-      return () => {
-        client.listeners.delete(listener);
-        if (client.listeners.size === 0) clients.delete(key);
-      };
-    },
-  };
-}
-
-interface SessionStreamsOptions {
-  readonly sessions: Sessions;
-  readonly streams: StreamTable;
-  readonly changes: ChangeHub;
-  readonly scopeNotices: ScopeNotices;
-  readonly features: ServerFeatures;
-  readonly clock: Clock;
-  readonly timers?: Timers | undefined;
-  readonly resources: ResourceRegistry;
-  readonly ids: StreamIds;
-  readonly admit: Admit;
-  readonly callWatch?: CallWatch;
-}
-
-/** Serves GET and DELETE. */
-export type SessionStreams = ReturnType<typeof createSessionStreams>;
+import { noticesOf, watchFamilies } from "./resource.ts";
+import type { Session } from "./session.ts";
+import { endWithToken, type StreamIds } from "./stream_table.ts";
 
 /** The answer for a session that is not there: the client begins a new one (MCP 2025-03-26, basic/transports). */
 export function sessionNotFound(id: RpcId | null): McpAnswer {
@@ -109,13 +34,13 @@ interface OpenStream {
   stopWatching: () => void;
 }
 
-export function createSessionStreams(options: SessionStreamsOptions) {
-  const { sessions, streams, changes, features, resources, ids, scopeNotices, admit, callWatch = noCallWatch } =
-    options;
+/** Serves GET and DELETE. */
+export function createSessionStreams(runtime: Runtime, ids: StreamIds) {
+  const { sessions, streams, changes, features, resources, scopeNotices, admit, callWatch } = runtime;
   const open = new Map<string, OpenStream>();
 
   const tellOfList = (stream: MessageStream, list: typeof listNames[number]): void => {
-    if (features[list]) tell(stream, notificationText(`notifications/${list}/list_changed`));
+    if (list === "tools" || features[list]) tell(stream, notificationText(`notifications/${list}/list_changed`));
   };
   const tellOfResource = ({ stream, principal }: OpenStream, notice: string): void => {
     if (callWatch.refusal(principal) === null) tell(stream, notice);
@@ -169,7 +94,7 @@ export function createSessionStreams(options: SessionStreamsOptions) {
       },
     });
     if (stream === null) return tooManyStreams(null);
-    const stopTimer = endWithToken(principal, options, () => stream.end());
+    const stopTimer = endWithToken(principal, runtime, () => stream.end());
     const entry: OpenStream = { stream, principal, stopWatching: () => {} };
     const stopNotices = scopeNotices.listen(principal, () => listNames.forEach((list) => tellOfList(stream, list)));
     open.set(session.key, entry);

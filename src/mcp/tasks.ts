@@ -21,6 +21,7 @@ import {
 } from "./task_store.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { McpLimits } from "./limits.ts";
+import type { ChangeHub } from "./notices.ts";
 import { createLiveTask, type LiveTask, type RunningTask } from "./live_task.ts";
 
 /** How long tasks may take to end by themselves when the server stops. */
@@ -271,30 +272,5 @@ function countKeptResults(clock: Clock): (subject: string, characters: number, u
     if (sum > maxKeptCharacters) return false;
     kept.set(subject, [...still, { characters, until }]);
     return true;
-  };
-}
-
-// Passes changes on to the open streams of this process.
-
-/** The lists that may change while the server runs. */
-export const listNames = ["tools", "prompts", "resources"] as const;
-
-export type OfferChange =
-  | { readonly kind: typeof listNames[number] }
-  | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
-
-export type ChangeHub = ReturnType<typeof createChangeHub>;
-
-export function createChangeHub() {
-  const listeners = new Set<(change: OfferChange) => void>();
-  return {
-    publish(change: OfferChange) {
-      for (const listener of [...listeners]) listener(change);
-    },
-    /** Calls `listener` for every change until the returned function is called. */
-    subscribe(listener: (change: OfferChange) => void) {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
   };
 }

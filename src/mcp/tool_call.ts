@@ -14,7 +14,8 @@ import { runToolInSpan } from "./trace_context.ts";
 import { runInContext } from "./run_in_context.ts";
 
 /** Answers `tools/call`. */
-export async function callTool({ tools }: { readonly tools: ToolRegistry }, call: Call): Promise<McpAnswer> {
+export async function callTool(call: Call): Promise<McpAnswer> {
+  const { tools } = call.runtime;
   const params = call.request.params;
   if (!isObject(params)) return answerError(call, rpcErrorCode.invalidParams, "params must be an object");
   const { name } = params;

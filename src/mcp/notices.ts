@@ -1,0 +1,81 @@
+/** What the open streams of this process are told: changes of lists and tasks, and that a token shows more of them. */
+import type { Principal } from "../lib/principal.ts";
+import type { TaskView } from "./task_store.ts";
+
+/** The lists that may change while the server runs. */
+export const listNames = ["tools", "prompts", "resources"] as const;
+
+export type OfferChange =
+  | { readonly kind: typeof listNames[number] }
+  | { readonly kind: "task"; readonly task: TaskView; readonly subject: string; readonly clientId: string };
+
+export type ChangeHub = ReturnType<typeof createChangeHub>;
+
+export function createChangeHub() {
+  const listeners = new Set<(change: OfferChange) => void>();
+  return {
+    publish(change: OfferChange) {
+      for (const listener of [...listeners]) listener(change);
+    },
+    /** Calls `listener` for every change until the returned function is called. */
+    subscribe(listener: (change: OfferChange) => void) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}
+
+// Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
+// opened with an earlier one are told that its lists changed.
+
+export type ScopeNotices = ReturnType<typeof createScopeNotices>;
+
+type Scopes = Principal["scopes"];
+
+interface Listener {
+  known: Scopes;
+  readonly tell: () => void;
+}
+
+interface Client {
+  readonly listeners: Set<Listener>;
+  /** Each token's scopes are one object for as long as the token is known: every further request with it is no news. */
+  noted: WeakSet<Scopes>;
+}
+
+export function createScopeNotices() {
+  const clients = new Map<string, Client>();
+  const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);
+
+  const note = (principal: Principal): void => {
+    if (clients.size === 0) return;
+    const client = clients.get(keyOf(principal));
+    const { scopes } = principal;
+    if (client === undefined || client.noted.has(scopes)) return;
+    client.noted.add(scopes);
+    for (const listener of [...client.listeners]) {
+      // A person's scripts are one client: a token of other scopes, not more, is no step-up.
+      if (listener.known.size >= scopes.size || !listener.known.isSubsetOf(scopes)) continue;
+      listener.known = scopes;
+      listener.tell();
+    }
+  };
+  return {
+    /** Looks at the scopes of a request. */
+    note,
+    /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
+    listen(principal: Principal, tell: () => void) {
+      note(principal);
+      const key = keyOf(principal);
+      const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
+      clients.set(key, client);
+      const listener = { known: principal.scopes, tell };
+      client.listeners.add(listener);
+      client.noted = new WeakSet();
+      return () => {
+        client.listeners.delete(listener);
+        if (client.listeners.size === 0) clients.delete(key);
+      };
+    },
+  };
+}
