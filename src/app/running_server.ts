@@ -1,5 +1,5 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
-import { loadMetrics, loadObservedStorage, startTelemetry, type Telemetry } from "../audit/mod.ts";
+import { loadMetrics, observeStorage, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config, TlsConfig } from "./config/config.ts";
 import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/mod.ts";
 import { askHealth, type Endpoint, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
@@ -206,13 +206,11 @@ async function openServer(
   const metrics = metricsAddress === undefined
     ? undefined
     : (await loadMetrics()).createMetrics({ methods: methodNames });
-  const observed = metrics === undefined && !telemetry.tracer.exports
-    ? storage
-    : (await loadObservedStorage()).observeStorage(storage, {
-      ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
-      tracer: telemetry.tracer,
-      location: config.storage.database,
-    });
+  const observed = metrics === undefined && !telemetry.tracer.exports ? storage : observeStorage(storage, {
+    ...(metrics === undefined ? {} : { onError: metrics.countStorageError }),
+    tracer: telemetry.tracer,
+    location: config.storage.database,
+  });
   const app = await buildApp(config, {
     ...options,
     storage: observed,

@@ -155,7 +155,7 @@ export function createAuditRecorder(options: RecorderOptions) {
   };
 }
 
-// * Keeps strangers from pushing everything else out of the stored audit: of lines that anyone can cause, only a few a
+// Keeps strangers from pushing everything else out of the stored audit: of lines that anyone can cause, only a few a
 // minute are stored, and the others are counted. The log has more of them.
 
 /** A month of them takes about half of what AUDIT_MAX_BYTES is by default. */

@@ -69,12 +69,12 @@ export async function backupDataDirectory(
   }
 }
 
-/** Errors here are ignored, so that the first one is reported. */
-function removeUnfinished(aside: string): void {
+/** Errors here are ignored, so that the first one is reported: a place that cannot be used holds nothing of ours. */
+function removeUnfinished(...paths: readonly string[]): void {
   try {
-    rmSync(aside, { recursive: true, force: true });
+    for (const path of paths) rmSync(path, { recursive: true, force: true });
   } catch {
-    // a place that cannot be used holds nothing of ours
+    // as said above
   }
 }
 
@@ -92,18 +92,14 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   } finally {
     database.close();
   }
-  leaveWriteAheadLog(to);
-  syncFile(to);
-}
-
-/** The copy's journal mode is the original's: a write-ahead log beside the copy would be left by its first reader. */
-function leaveWriteAheadLog(path: string): void {
-  const database = new DatabaseSync(path);
+  // The copy's journal mode is the original's: a write-ahead log beside the copy would be left by its first reader.
+  const copy = new DatabaseSync(to);
   try {
-    database.prepare("PRAGMA journal_mode = DELETE").get();
+    copy.prepare("PRAGMA journal_mode = DELETE").get();
   } finally {
-    database.close();
+    copy.close();
   }
+  syncFile(to);
 }
 
 // Restores such a copy.
@@ -133,19 +129,10 @@ export function restoreDataDirectory(
     for (const name of files) renameDurably(join(to, `${name}.restoring`), join(to, name));
     return success(files);
   } catch (error) {
-    restoreRemoveUnfinished(to, files);
+    removeUnfinished(...files.map((name) => join(to, `${name}.restoring`)));
     const path = faultyPath(error) ?? to;
     const remedy = pathRemedy(error, "name the directory of a backup, and choose the data directory with --data-dir");
     return failure({ path, problem: `could not be used: ${faultWords(error)}`, remedy });
-  }
-}
-
-/** Errors here are ignored, so that the first one is reported. */
-function restoreRemoveUnfinished(directory: string, files: readonly string[]): void {
-  try {
-    for (const name of files) rmSync(join(directory, `${name}.restoring`), { force: true });
-  } catch {
-    // a directory that cannot be used holds nothing of ours
   }
 }
 

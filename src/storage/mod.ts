@@ -1,4 +1,12 @@
-/** The storage: open it by the settings, then read, commit and watch entries through its port. */
+/**
+ * What every other part keeps: an ordered key-value store with versions, on SQLite in the data directory or on
+ * PostgreSQL, behind one port (`Storage`). Only `app` opens it; the others receive the port.
+ *
+ * Promises: a batch takes effect whole, durably, or not at all; of several callers exactly one consumes an entry; every
+ * change that is watched is told, whichever process made it; a database that fails is refused fast and used again by
+ * itself; a write whose files were taken away is never acknowledged; a database of another format is left as it is.
+ * It also owns the data directory, the master key's file, and backups of both.
+ */
 export {
   adoptNextMasterKey,
   type DataDirectoryProblem,

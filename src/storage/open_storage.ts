@@ -8,13 +8,160 @@ import type { PostgresLocation } from "./database_url.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 
-// * A driver behind two circuits, one for reads and one for writes: a full disk is no reason to refuse what only reads.
-// Failed operations reject fast with `StorageUnavailableError`. The log says once that the database is unavailable, why,
-// and what to do, and once that it is back.
+export interface OpenStorageOptions {
+  /** From `parseDatabaseUrl`; without it the SQLite file is used. */
+  readonly location?: PostgresLocation;
+  /** Where the SQLite file lies, or is made. */
+  readonly sqlitePath: string;
+  readonly clock: Clock;
+  /** Notified when the database is lost and when it is back. */
+  readonly log?: Log | undefined;
+  readonly bounds?: StorageBounds;
+  /** Says whether a database's file is the one that was there: `WatchPlace` of files/kernel/kernel.ts. */
+  readonly watchPlace?: ((path: string) => () => boolean) | undefined;
+}
 
-// * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe
-// succeeds. The first call after a pause starts the probe and waits for it, so that the circuit closes with the first
-// caller after the recovery, and nothing runs without calls.
+/** Bounds of the drivers, each with a default. */
+export interface StorageBounds {
+  /** How long an operation waits for another process's lock. */
+  readonly busyTimeoutMs?: number;
+  readonly postgres?: Partial<PostgresLimits>;
+}
+
+/** A network database that has not answered for this long is probed. */
+const hangMs = 1_000;
+
+/** Loads a driver on demand: an installation needs one. */
+export async function openStorage(options: OpenStorageOptions): Promise<Result<Storage, Problem>> {
+  const { location, clock, log, bounds: { postgres = {} } = {} } = options;
+  try {
+    if (location === undefined) return success(await openGuardedSqlite(options));
+    const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
+    const onWait = (): void => log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
+    const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
+    const describe = (error: unknown): Problem => describePostgresFailure(error, location);
+    return success(guardStorage(storage, { describe, log, hangMs }));
+  } catch (error) {
+    if (!(error instanceof UnusableError)) throw error;
+    return failure(error);
+  }
+}
+
+/** With a log the caller is a server: the database is checked for damage, and its files are watched. */
+async function openGuardedSqlite(
+  { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
+): Promise<Storage> {
+  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }, { watchPresence }] = await Promise.all([
+    import("./sqlite_storage.ts"),
+    import("./sqlite_database.ts"),
+    import("./sqlite_database.ts"),
+  ]);
+  const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
+  const storage = openSqliteStorage({ path, clock, busyTimeoutMs, checks: log !== undefined });
+  if (log === undefined) return guardStorage(storage, { describe });
+  const presence = watchPresence(path, watchPlace);
+  const findLoss = (): Problem | null => {
+    const gone = presence.look();
+    if (gone === null) return null;
+    const problem = `${gone} was deleted, moved or replaced under the running server`;
+    return { problem, remedy: `put it back if you can; ${restoreRemedy}` };
+  };
+  const guarded = guardStorage(storage, { describe, findLoss, log });
+  const close = async (): Promise<void> => {
+    await guarded.close();
+    presence.close();
+  };
+  return { ...guarded, close };
+}
+
+/** The entry that a write probe writes. */
+const probeKey: StorageKey = ["health", "write"];
+/** Until an operator has repaired it. */
+const lostRetryAfterSeconds = 60;
+/** Between looks whether the database is lost, while nothing is written. */
+const lookEveryMs = 250;
+
+interface GuardOptions {
+  /** Describes a driver's error. */
+  readonly describe: (error: unknown) => Problem;
+  /** Says what makes writes vanish although the driver takes them. Asked before each write, and before it is acknowledged. */
+  readonly findLoss?: (() => Problem | null) | undefined;
+  readonly log?: Log | undefined;
+  readonly timers?: Timers;
+  /** See `CircuitOptions`. */
+  readonly hangMs?: number;
+}
+
+/**
+ * A driver behind two circuits, one for reads and one for writes: a full disk is no reason to refuse what only reads.
+ * Failed operations reject fast with `StorageUnavailableError`, and writes for good once they would be lost. The log says
+ * once that the database is unavailable, why, and what to do, and once that it is back.
+ */
+export function guardStorage(storage: Storage, options: GuardOptions): Storage {
+  const { describe, findLoss, log, timers = systemTimers, hangMs } = options;
+  const toFailure = (error: unknown): StorageUnavailableError => {
+    const { problem, remedy } = describe(error);
+    return new StorageUnavailableError(problem, { remedy, cause: error });
+  };
+  const circuit = (operations: "reads" | "writes", probe: () => Promise<unknown>) =>
+    createCircuit({
+      probe,
+      toFailure,
+      timers,
+      ...(hangMs === undefined ? {} : { hangMs }),
+      onOpen: ({ message, remedy }) =>
+        log?.write("error", "storage_unavailable", { operations, problem: message, remedy }),
+      onClose: () => log?.write("info", "storage_available", { operations }),
+    });
+  const reads = circuit("reads", () => storage.get(probeKey));
+  const writes = circuit("writes", () => storage.commit({ puts: [{ key: probeKey, value: true }] }));
+  /** Once found, every later write is refused. */
+  const lookForLoss = (): StorageUnavailableError | null => {
+    const loss = findLoss?.() ?? null;
+    if (loss === null) return null;
+    const failure = new StorageUnavailableError(loss.problem, {
+      remedy: loss.remedy,
+      retryAfterSeconds: lostRetryAfterSeconds,
+    });
+    writes.breakForGood(failure);
+    stopLooking();
+    return failure;
+  };
+  const requireKept = (): void => {
+    const failure = lookForLoss();
+    if (failure !== null) throw failure;
+  };
+  const write = <T>(step: () => Promise<T>): Promise<T> =>
+    writes.run(async () => {
+      requireKept();
+      const written = await step();
+      requireKept();
+      return written;
+    });
+  const stopLooking = findLoss === undefined ? () => {} : timers.every(lookEveryMs, () => void lookForLoss());
+  return {
+    get: (key) => reads.run(() => storage.get(key)),
+    list: (prefix, listOptions) => reads.run(() => storage.list(prefix, listOptions)),
+    commit: (batch) => write(() => storage.commit(batch)),
+    consume: (key) => write(() => storage.consume(key)),
+    changeCount() {
+      if (reads.isOpen) return reads.run(async () => await storage.changeCount());
+      try {
+        const counted = storage.changeCount();
+        return typeof counted === "number" ? counted : reads.run(() => counted);
+      } catch (error) {
+        if (isCallersMistake(error)) throw error;
+        return reads.run(() => Promise.reject(error));
+      }
+    },
+    watch: storage.watch,
+    sweep: (now) => write(() => storage.sweep(now)),
+    close() {
+      stopLooking();
+      return storage.close();
+    },
+  };
+}
 
 /** Pause between a failed probe and the next. */
 const probePauseMs = 200;
@@ -33,16 +180,11 @@ interface CircuitOptions {
   readonly onClose: () => void;
 }
 
-/** Whether an error says that the call was wrong, not the database. */
-function isCallersMistake(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError;
-}
-
-/** One unreadable record does not mean that the others are. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
-}
-
+/**
+ * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe succeeds. The
+ * first call after a pause starts the probe and waits for it, so that the circuit closes with the first caller after the
+ * recovery, and nothing runs without calls.
+ */
 function createCircuit(options: CircuitOptions) {
   const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
   const now = timers.elapsed;
@@ -130,158 +272,17 @@ function createCircuit(options: CircuitOptions) {
   };
 }
 
-/** The entry that a write probe writes. */
-const probeKey: StorageKey = ["health", "write"];
-/** Until an operator has repaired it. */
-const lostRetryAfterSeconds = 60;
-/** Between looks whether the database is lost, while nothing is written. */
-const lookEveryMs = 250;
-
-interface GuardOptions {
-  /** Describes a driver's error. */
-  readonly describe: (error: unknown) => Problem;
-  /** Says what makes writes vanish although the driver takes them. Asked before each write, and before it is acknowledged. */
-  readonly findLoss?: (() => Problem | null) | undefined;
-  readonly log?: Log | undefined;
-  readonly timers?: Timers;
-  /** See `CircuitOptions`. */
-  readonly hangMs?: number;
+/** Whether an error says that the call was wrong, not the database. */
+function isCallersMistake(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** A storage that fails fast, and that refuses writes once they would be lost. */
-export function guardStorage(storage: Storage, options: GuardOptions): Storage {
-  const { describe, findLoss, log, timers = systemTimers, hangMs } = options;
-  const toFailure = (error: unknown): StorageUnavailableError => {
-    const { problem, remedy } = describe(error);
-    return new StorageUnavailableError(problem, { remedy, cause: error });
-  };
-  const circuit = (operations: "reads" | "writes", probe: () => Promise<unknown>) =>
-    createCircuit({
-      probe,
-      toFailure,
-      timers,
-      ...(hangMs === undefined ? {} : { hangMs }),
-      onOpen: ({ message, remedy }) =>
-        log?.write("error", "storage_unavailable", { operations, problem: message, remedy }),
-      onClose: () => log?.write("info", "storage_available", { operations }),
-    });
-  const reads = circuit("reads", () => storage.get(probeKey));
-  const writes = circuit("writes", () => storage.commit({ puts: [{ key: probeKey, value: true }] }));
-  /** Once found, every later write is refused. */
-  const lookForLoss = (): StorageUnavailableError | null => {
-    const loss = findLoss?.() ?? null;
-    if (loss === null) return null;
-    const failure = new StorageUnavailableError(loss.problem, {
-      remedy: loss.remedy,
-      retryAfterSeconds: lostRetryAfterSeconds,
-    });
-    writes.breakForGood(failure);
-    stopLooking();
-    return failure;
-  };
-  const requireKept = (): void => {
-    const failure = lookForLoss();
-    if (failure !== null) throw failure;
-  };
-  const write = <T>(step: () => Promise<T>): Promise<T> =>
-    writes.run(async () => {
-      requireKept();
-      const written = await step();
-      requireKept();
-      return written;
-    });
-  const stopLooking = findLoss === undefined ? () => {} : timers.every(lookEveryMs, () => void lookForLoss());
-  return {
-    get: (key) => reads.run(() => storage.get(key)),
-    list: (prefix, listOptions) => reads.run(() => storage.list(prefix, listOptions)),
-    commit: (batch) => write(() => storage.commit(batch)),
-    consume: (key) => write(() => storage.consume(key)),
-    changeCount() {
-      if (reads.isOpen) return reads.run(async () => await storage.changeCount());
-      try {
-        const counted = storage.changeCount();
-        return typeof counted === "number" ? counted : reads.run(() => counted);
-      } catch (error) {
-        if (isCallersMistake(error)) throw error;
-        return reads.run(() => Promise.reject(error));
-      }
-    },
-    watch: storage.watch,
-    sweep: (now) => write(() => storage.sweep(now)),
-    close() {
-      stopLooking();
-      return storage.close();
-    },
-  };
+/** One unreadable record does not mean that the others are. */
+function isUnreadable(error: unknown): boolean {
+  return error instanceof StorageFault && !(error instanceof StorageUnavailableError);
 }
 
-export interface OpenStorageOptions {
-  /** From `parseDatabaseUrl`; without it the SQLite file is used. */
-  readonly location?: PostgresLocation;
-  /** Where the SQLite file lies, or is made. */
-  readonly sqlitePath: string;
-  readonly clock: Clock;
-  /** Notified when the database is lost and when it is back. */
-  readonly log?: Log | undefined;
-  readonly bounds?: StorageBounds;
-  /** Says whether a database's file is the one that was there: `WatchPlace` of files/kernel/kernel.ts. */
-  readonly watchPlace?: ((path: string) => () => boolean) | undefined;
-}
-
-/** Bounds of the drivers, each with a default. */
-export interface StorageBounds {
-  /** How long an operation waits for another process's lock. */
-  readonly busyTimeoutMs?: number;
-  readonly postgres?: Partial<PostgresLimits>;
-}
-
-/** A network database that has not answered for this long is probed. */
-const hangMs = 1_000;
-
-/** Loads a driver on demand: an installation needs one. */
-export async function openStorage(options: OpenStorageOptions): Promise<Result<Storage, Problem>> {
-  const { location, clock, log, bounds: { postgres = {} } = {} } = options;
-  try {
-    if (location === undefined) return success(await openGuardedSqlite(options));
-    const { describePostgresFailure, openPostgresStorage } = await import("./postgres_storage.ts");
-    const onWait = (): void => log?.write("warn", "waiting_for_database", { host: location.host, port: location.port });
-    const storage = await openPostgresStorage({ location, clock, limits: postgres, onWait });
-    const describe = (error: unknown): Problem => describePostgresFailure(error, location);
-    return success(guardStorage(storage, { describe, log, hangMs }));
-  } catch (error) {
-    if (!(error instanceof UnusableError)) throw error;
-    return failure(error);
-  }
-}
-
-/** With a log the caller is a server: the database is checked for damage, and its files are watched. */
-async function openGuardedSqlite(
-  { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
-): Promise<Storage> {
-  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }, { watchPresence }] = await Promise.all([
-    import("./sqlite_storage.ts"),
-    import("./sqlite_database.ts"),
-    import("./sqlite_database.ts"),
-  ]);
-  const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
-  const storage = openSqliteStorage({ path, clock, busyTimeoutMs, checks: log !== undefined });
-  if (log === undefined) return guardStorage(storage, { describe });
-  const presence = watchPresence(path, watchPlace);
-  const findLoss = (): Problem | null => {
-    const gone = presence.look();
-    if (gone === null) return null;
-    const problem = `${gone} was deleted, moved or replaced under the running server`;
-    return { problem, remedy: `put it back if you can; ${restoreRemedy}` };
-  };
-  const guarded = guardStorage(storage, { describe, findLoss, log });
-  const close = async (): Promise<void> => {
-    await guarded.close();
-    presence.close();
-  };
-  return { ...guarded, close };
-}
-
-// * Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
+// Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
 // database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
 
 export const markKey: StorageKey = ["installation", "master_key_mark"];

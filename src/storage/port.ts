@@ -137,7 +137,7 @@ function isOver(text: string, bytes: number): boolean {
 /** Of UTF-8, for one unit of UTF-16. */
 const maxBytesOfUnit = 3;
 
-// * How a {@link StorageKey} becomes one text whose order, byte by byte in UTF-8, is the order the port promises: part by
+// How a {@link StorageKey} becomes one text whose order, byte by byte in UTF-8, is the order the port promises: part by
 // part, a key before the keys below it. Each part ends with `!`; every character up to and including `%` is written as
 // `%XX`, so nothing inside a part sorts below the end of a part, and no text holds a NUL.
 
@@ -200,7 +200,8 @@ export function listRange(
   const below = encodeKeyToRead(prefix);
   if (below === null) return null;
   const end = endOfRange(below);
-  const start = after === undefined ? below : encodeKey(after);
+  if (after === undefined) return { start: below, end };
+  const start = encodeKey(after);
   // A key before the prefix must not open the range to what lies between the two.
   if (compareBytes(start, below) < 0) return { start: below, end };
   return compareBytes(start, end) < 0 ? { start, end } : null;

@@ -18,7 +18,7 @@ import {
 import { parseStoredJson } from "../lib/system_fault.ts";
 import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
 
-// * Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
+// Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
 // reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
 // as new ones come, and who missed them is told that anything may have changed.
 
