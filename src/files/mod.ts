@@ -1,4 +1,14 @@
-/** What other parts use of files. */
+/**
+ * The directory that agents work in, and the tools that read and change it.
+ *
+ * - A workspace (`Workspace`, workspace/port.ts) is one tree of files that no path leaves, on a disk
+ *   (`openDiskWorkspace`) or in a database (`loadStoreWorkspace`). Refusals are values; exceptions are bugs and lost
+ *   infrastructure. On Linux the kernel resolves every name below the directory (`loadKernel`).
+ * - `app` opens one for all users or one for each (`createUserWorkspaces`), and registers the tools, the resource and
+ *   the links for files past the model (`loadTransfers`).
+ * - Every change through `beginChange` is one that `file_undo` and the console can take back, as long as the trash keeps
+ *   it. Watches (`createWorkspaceWatches`) say which paths changed, a short time after they did.
+ */
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDiskWatch } from "./disk/watch.ts";
 export type { KernelRoots } from "./kernel/descriptor.ts";
@@ -50,7 +60,10 @@ export {
 } from "./workspace/port.ts";
 export { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 export { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "./workspace/watch.ts";
+/** Links for files past the model: loaded when the first is asked for. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
+/** The workspace in a database: loaded where files are kept there. */
 export const loadStoreWorkspace = (): Promise<typeof import("./store/store_workspace.ts")> =>
   import("./store/store_workspace.ts");
+/** How changes of that are noticed. */
 export const loadWatch = (): Promise<typeof import("./store/watch.ts")> => import("./store/watch.ts");

@@ -240,8 +240,6 @@ class CheckedDirectory implements DiskDirectory {
 }
 const { pathIn } = CheckedDirectory;
 
-// An open file, or what is locked, by node:fs.
-
 /** O_NONBLOCK: should a pipe have taken the file's place by now, opening it returns instead of waiting for a writer. */
 function openToRead(path: string): number {
   const { openSync, constants: { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } } = nodeFs();
@@ -294,8 +292,6 @@ function toInfo(stats: Stats): DiskInfo {
   const kind = { isFile: stats.isFile(), isDirectory: stats.isDirectory(), isSymlink: stats.isSymbolicLink() };
   return { ...kind, dev, ino, mode, nlink, uid, gid, size, mtime, ctime, birthtime };
 }
-
-// What Deno says of paths and names, made plain: names that are not UTF-8, what is not there, Windows' backslashes.
 
 /** More of them in one directory look alike: the halves that come first in a pair. */
 const maxUnknownNames = 999;

@@ -1,6 +1,9 @@
 /**
  * Puts a staged file in its place. From the last check to the rename nothing gives up control, so callers in this
  * process cannot come between; the rename itself shows other processes the old file or the new.
+ *
+ * What was there is kept. Each step is recorded first; then the old entry and the new one take each other's place, where
+ * the system can do that. Elsewhere the old one gets a second name in the trash before the new one takes its first.
  */
 import { failure, success } from "../../lib/result.ts";
 import type { ChangeStep, Kept, Left, Passage, PutStep } from "../workspace/change.ts";
@@ -23,10 +26,6 @@ import type { DiskChange } from "./disk_trash.ts";
 import { itemName } from "./trash_directory.ts";
 import { checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
-
-// * Puts entries in their places and keeps what was there. Each step is recorded first; then the old entry and the new one
-// take each other's place, where the system can do that. Elsewhere the old one gets a second name in the trash before the
-// new one takes its first, so that readers see one or the other at any time.
 
 /** The place of a file that is to be written. */
 export interface Target {

@@ -1,5 +1,4 @@
 /** What every operation of a disk workspace works with. */
-import type { Clock } from "../../lib/time.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";
 import type { DiskAccess } from "./directory.ts";
 import type { createDirectoryNames, createDirectoryScans } from "./scan.ts";
@@ -15,7 +14,6 @@ export interface Disk {
   readonly access: DiskAccess;
   readonly rules: AccessRules;
   readonly limits: WorkspaceLimits;
-  readonly clock: Clock;
   readonly innerLinks: ReturnType<typeof createInnerLinks>;
   readonly scans: ReturnType<typeof createDirectoryScans>;
   readonly names: ReturnType<typeof createDirectoryNames>;

@@ -159,9 +159,10 @@ export function identityOf({ isDirectory, ino, birthtime, size, mtime }: DiskInf
   return [ino || 0, ...numbers.map((number) => Math.trunc(number || 0))].join("-"); // NaN where the system does not tell
 }
 
-// Errors of the file system as refusals: the code decides, the text (which holds paths) is dropped.
-
-/** The refusal for an error that Deno or node:fs threw; throws everything else on. */
+/**
+ * The refusal for an error that Deno or node:fs threw: its code decides, its text (which holds paths) is dropped. Throws
+ * everything else on.
+ */
 export function toRefusal(error: unknown): WorkspaceRefusal {
   if (error instanceof Deno.errors.NotCapable) return { reason: "denied", because: "permission" };
   const code = errorCode(error);

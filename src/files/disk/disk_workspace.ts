@@ -66,7 +66,6 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     path,
     access,
     limits,
-    clock,
     rules,
     innerLinks: createInnerLinks(access, limits, systemTimers.elapsed, options.recountLinksAfter),
     scans: createDirectoryScans(clock),

@@ -122,8 +122,6 @@ function checkReplaceable(disk: Disk, source: Found, { segments, info }: Found, 
   return checkChangeable(disk, segments, info);
 }
 
-// Makes directories of the disk workspace.
-
 /** Makes the directory at `path` and its missing parents; `isReturning`: again, whatever new names may not hold. */
 export async function makeDiskDirectory(
   disk: Disk,

@@ -188,9 +188,6 @@ export async function judgeTree(
   return success({ entries, sizeBytes });
 }
 
-// Takes entries out of sight, into the trash or the staging directory. What was taken is looked at there, so that a
-// version that another process has put in its place meanwhile is found, and put back.
-
 /** How many names are tried for a version whose own name is taken again. */
 const maxNamesTried = 100;
 
@@ -204,7 +201,10 @@ interface Taken {
   readonly number: number;
 }
 
-/** Takes what was found out of sight; puts back what had taken its place. */
+/**
+ * Takes what was found out of sight, into the trash or the staging directory, and looks at it there: a version that
+ * another process has put in its place meanwhile is put back.
+ */
 function takeOut(disk: Disk, found: Found, size: TreeSize): Outcome<Taken> {
   const { change, staging, trash } = disk;
   const number = change?.next() ?? 0;

@@ -214,8 +214,6 @@ function ensureDirectory(access: DiskAccess): DiskDirectory | null {
   return existingDirectory(access);
 }
 
-// Cleans up in the staging directory after processes that are gone.
-
 /** An unfinished write, or a lock: its owner, and an id. */
 const stagedName = /^([0-9A-Za-z-]+)\.([0-9A-Za-z-]+)$/;
 /** An entry to be deleted: its owner, an id, and the identity of what the deletion is about. */

@@ -16,8 +16,6 @@ import { itemName, recordName, toRecordLine, trashDirectoryName } from "./trash_
 import { makeDiskDirectory, moveDiskEntry } from "./move.ts";
 import type { DiskTrash } from "./disk_trash.ts";
 
-// Undoes an append: what was there is the beginning of what is there.
-
 /** Leaves only the beginning of the file at `path`, if that is as it was left. */
 async function cutDiskFile(
   disk: Disk,

@@ -164,11 +164,9 @@ export function maxArriving(
   return maxTotalBytes === null ? maxArrivingBytes : Infinity;
 }
 
-// Lets one task at a time run for each key, in the order in which they came.
-
 export type KeyedMutex = ReturnType<typeof createKeyedMutex>;
 
-/** Runs tasks one after the other for each key. */
+/** Lets one task at a time run for each key, in the order in which they came. */
 export function createKeyedMutex() {
   const tails = new Map<string, Promise<unknown>>();
   return {

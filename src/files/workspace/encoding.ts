@@ -2,8 +2,7 @@
 import { toFileUri, type WorkspacePath } from "./path.ts";
 import { escapeText, mediaTypeOf, sniffMedia } from "./file_display.ts";
 
-// Encodings of one or two bytes a character, by the runtime's own tables (WHATWG Encoding §9 to §14).
-
+/** Encodings of one or two bytes a character, by the runtime's own tables (WHATWG Encoding §9 to §14). */
 const singleByte = [
   ...["windows-1250", "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255"] as const,
   ...["windows-1256", "windows-1257", "windows-1258", "windows-874", "koi8-r", "koi8-u", "ibm866"] as const,
@@ -13,121 +12,6 @@ const multiByte = ["shift_jis", "euc-jp", "gbk", "big5", "euc-kr"] as const;
 
 const legacyEncodings = [...singleByte, ...multiByte] as const;
 export type LegacyEncoding = typeof legacyEncodings[number];
-
-/** Whether characters may take two bytes, of which the second may be that of an ASCII character. */
-export function isMultiByte(encoding: string): boolean {
-  return (multiByte as readonly string[]).includes(encoding);
-}
-
-/** The text of these bytes; `null` where they are none in the encoding. */
-export function decodeLegacy(bytes: Uint8Array, encoding: LegacyEncoding): string | null {
-  try {
-    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
-
-/** The bytes of the text; `null` where it has a character that the encoding lacks. */
-function encodeLegacy(text: string, encoding: LegacyEncoding): Uint8Array<ArrayBuffer> | null {
-  const table = tableOf(encoding);
-  const bytes = new Uint8Array(2 * text.length);
-  let length = 0;
-  for (const character of text) {
-    const code = character < "\x80" ? [character.charCodeAt(0)] : table.get(character);
-    if (code === undefined) return null;
-    bytes.set(code, length);
-    length += code.length;
-  }
-  return bytes.slice(0, length);
-}
-
-type Table = ReadonlyMap<string, readonly number[]>;
-const tables = new Map<LegacyEncoding, Table>();
-
-function tableOf(encoding: LegacyEncoding): Table {
-  const known = tables.get(encoding) ?? makeTable(encoding);
-  tables.set(encoding, known);
-  return known;
-}
-
-/** Turns the decoder's table round: of several codes of a character the first. */
-function makeTable(encoding: LegacyEncoding): Table {
-  const codes = range(0x80, 0xff).map((byte) => [byte]);
-  if (isMultiByte(encoding)) {
-    for (const lead of range(encoding === "big5" ? 0xa1 : 0x81, 0xfe)) { // WHATWG Encoding §5: not those below
-      if (encoding === "shift_jis" && (lead === 0xed || lead === 0xee)) continue; // nor these, which 0xfa to 0xfc repeat
-      codes.push(...range(0x40, 0xfe).map((trail) => [lead, trail]));
-    }
-  }
-  const newline = 0x0a; // begins a new character in each of these encodings
-  const characters = new TextDecoder(encoding).decode(Uint8Array.from(codes.flatMap((code) => [...code, newline])));
-  const table = new Map<string, readonly number[]>();
-  for (const [index, character] of characters.split("\n").entries()) {
-    const isOne = [...character].length === 1 && character !== "\ufffd";
-    if (isOne && !table.has(character)) table.set(character, codes[index] ?? []);
-  }
-  return table;
-}
-
-function range(first: number, last: number): readonly number[] {
-  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
-}
-
-// UTF-16, by its byte order mark or by what its bytes show without one.
-
-/** The two orders of bytes. */
-export type WideEncoding = "utf-16le" | "utf-16be";
-
-/** How much of a file without a mark is looked at. */
-const sampleBytes = 4_096;
-/** How many bytes of what reads as UTF-8, too, have to be 0. */
-const leastZeroShare = 0.25;
-/** Less is as likely to be anything else. */
-const leastBytes = 8;
-/** How many of its characters have to be of the commonest scripts. */
-const leastCommonShare = 0.5;
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
-const common = /[\t\n\r -~\xa0-\u02ff\u0370-\u06ff\u3000-\u30ff\uac00-\ud7a3]/gu;
-const impossible = /[^\P{Cc}\t\n\r\f]|\p{Cn}|\p{Co}|\p{Cs}/u;
-
-/** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
-export function markedEncoding(start: Uint8Array): WideEncoding | null {
-  if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
-  return start[0] === 0xfe && start[1] === 0xff ? "utf-16be" : null;
-}
-
-/** The same also without a mark, where the start of a file holds bytes of 0 and reads as text in UTF-16 alone. */
-export function wideEncoding(start: Uint8Array): WideEncoding | null {
-  const marked = markedEncoding(start);
-  const sample = start.subarray(0, sampleBytes);
-  if (marked !== null || start.length % 2 !== 0 || start.length < leastBytes || !sample.includes(0)) return marked;
-  const zeros = [0, 0];
-  for (const [index, byte] of sample.entries()) if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1;
-  // a byte of 0 in a text of UTF-8 is a stray one, unless many characters have one
-  const isStray = isUtf8(sample) && !sample.some((byte) => byte > 0 && byte < 0x09);
-  if (isStray && Math.max(...zeros) < sample.length * leastZeroShare) return null;
-  const encoding = (zeros[1] ?? 0) > (zeros[0] ?? 0) ? "utf-16le" : "utf-16be";
-  const text = decodeWide(sample, encoding).replace(/[\ud800-\udbff]$/, "");
-  const isText = !impossible.test(text) && (text.match(common)?.length ?? 0) >= text.length * leastCommonShare;
-  return isText ? encoding : null;
-}
-
-/** Node's function of that name would bring Node's errors and buffers to each start. */
-function isUtf8(bytes: Uint8Array): boolean {
-  try {
-    strictUtf8.decode(bytes);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** An even number of bytes as text, which may hold halves of pairs. */
-export function decodeWide(bytes: Uint8Array, encoding: WideEncoding): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return (encoding === "utf-16le" ? buffer : Buffer.from(buffer).swap16()).toString("utf16le");
-}
 
 /** What a text file is encoded in. `latin1` is what is the same in Windows-1252. */
 export const textEncodings = ["utf-8", "utf-16le", "utf-16be", "latin1", ...legacyEncodings] as const;
@@ -251,8 +135,6 @@ export function looksLikeText(bytes: Uint8Array): boolean {
   return controls <= bytes.length * maxControlShare;
 }
 
-// A file of the workspace as the contents of a resource: text where it is text, bytes otherwise.
-
 /** MCP schema `TextResourceContents` or `BlobResourceContents`. */
 type FileContents =
   & { readonly uri: string; readonly mimeType: string }
@@ -272,4 +154,106 @@ export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): File
   }
   const mimeType = sniffMedia(bytes)?.mimeType ?? (promised.startsWith("text/") ? unknownMediaType : promised);
   return { uri, mimeType, blob: Buffer.from(bytes).toString("base64") };
+}
+
+/** The two orders of bytes. */
+export type WideEncoding = "utf-16le" | "utf-16be";
+
+/** How much of a file without a mark is looked at. */
+const sampleBytes = 4_096;
+/** How many bytes of what reads as UTF-8, too, have to be 0. */
+const leastZeroShare = 0.25;
+/** Less is as likely to be anything else. */
+const leastBytes = 8;
+/** How many of its characters have to be of the commonest scripts. */
+const leastCommonShare = 0.5;
+const common = /[\t\n\r -~\xa0-\u02ff\u0370-\u06ff\u3000-\u30ff\uac00-\ud7a3]/gu;
+const impossible = /[^\P{Cc}\t\n\r\f]|\p{Cn}|\p{Co}|\p{Cs}/u;
+
+/** The encoding that a byte order mark at the start names; `null` without one, and for that of UTF-8. */
+export function markedEncoding(start: Uint8Array): WideEncoding | null {
+  if (start[0] === 0xff && start[1] === 0xfe) return "utf-16le";
+  return start[0] === 0xfe && start[1] === 0xff ? "utf-16be" : null;
+}
+
+/** The same also without a mark, where the start of a file holds bytes of 0 and reads as text in UTF-16 alone. */
+export function wideEncoding(start: Uint8Array): WideEncoding | null {
+  const marked = markedEncoding(start);
+  const sample = start.subarray(0, sampleBytes);
+  if (marked !== null || start.length % 2 !== 0 || start.length < leastBytes || !sample.includes(0)) return marked;
+  const zeros = [0, 0];
+  for (const [index, byte] of sample.entries()) if (byte === 0) zeros[index % 2] = (zeros[index % 2] ?? 0) + 1;
+  // a byte of 0 in a text of UTF-8 is a stray one, unless many characters have one
+  const isStray = utf8Text(sample) !== null && !sample.some((byte) => byte > 0 && byte < 0x09);
+  if (isStray && Math.max(...zeros) < sample.length * leastZeroShare) return null;
+  const encoding = (zeros[1] ?? 0) > (zeros[0] ?? 0) ? "utf-16le" : "utf-16be";
+  const text = decodeWide(sample, encoding).replace(/[\ud800-\udbff]$/, "");
+  const isText = !impossible.test(text) && (text.match(common)?.length ?? 0) >= text.length * leastCommonShare;
+  return isText ? encoding : null;
+}
+
+/** An even number of bytes as text, which may hold halves of pairs. */
+export function decodeWide(bytes: Uint8Array, encoding: WideEncoding): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return (encoding === "utf-16le" ? buffer : Buffer.from(buffer).swap16()).toString("utf16le");
+}
+
+/** Whether characters may take two bytes, of which the second may be that of an ASCII character. */
+export function isMultiByte(encoding: string): boolean {
+  return (multiByte as readonly string[]).includes(encoding);
+}
+
+/** The text of these bytes; `null` where they are none in the encoding. */
+export function decodeLegacy(bytes: Uint8Array, encoding: LegacyEncoding): string | null {
+  try {
+    return new TextDecoder(encoding, { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+/** The bytes of the text; `null` where it has a character that the encoding lacks. */
+function encodeLegacy(text: string, encoding: LegacyEncoding): Uint8Array<ArrayBuffer> | null {
+  const table = tableOf(encoding);
+  const bytes = new Uint8Array(2 * text.length);
+  let length = 0;
+  for (const character of text) {
+    const code = character < "\x80" ? [character.charCodeAt(0)] : table.get(character);
+    if (code === undefined) return null;
+    bytes.set(code, length);
+    length += code.length;
+  }
+  return bytes.slice(0, length);
+}
+
+type Table = ReadonlyMap<string, readonly number[]>;
+const tables = new Map<LegacyEncoding, Table>();
+
+function tableOf(encoding: LegacyEncoding): Table {
+  const known = tables.get(encoding) ?? makeTable(encoding);
+  tables.set(encoding, known);
+  return known;
+}
+
+/** Turns the decoder's table round: of several codes of a character the first. */
+function makeTable(encoding: LegacyEncoding): Table {
+  const codes = range(0x80, 0xff).map((byte) => [byte]);
+  if (isMultiByte(encoding)) {
+    for (const lead of range(encoding === "big5" ? 0xa1 : 0x81, 0xfe)) { // WHATWG Encoding §5: not those below
+      if (encoding === "shift_jis" && (lead === 0xed || lead === 0xee)) continue; // nor these, which 0xfa to 0xfc repeat
+      codes.push(...range(0x40, 0xfe).map((trail) => [lead, trail]));
+    }
+  }
+  const newline = 0x0a; // begins a new character in each of these encodings
+  const characters = new TextDecoder(encoding).decode(Uint8Array.from(codes.flatMap((code) => [...code, newline])));
+  const table = new Map<string, readonly number[]>();
+  for (const [index, character] of characters.split("\n").entries()) {
+    const isOne = [...character].length === 1 && character !== "\ufffd";
+    if (isOne && !table.has(character)) table.set(character, codes[index] ?? []);
+  }
+  return table;
+}
+
+function range(first: number, last: number): readonly number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }

@@ -1,10 +1,11 @@
 /** How text from the workspace is shown, so that it cannot pass for something else on a terminal or a page. */
-// everything that moves the cursor, ends a line or reorders what is read (Trojan Source, CVE-2021-42574)
+
 /** Halves of surrogate pairs in a name: a byte that is not UTF-8 (files/kernel/stored_name.ts), or one that cannot be told. */
 const firstByte = 0xdc00;
 export const firstUnknown = 0xd800;
 
 const plainName = /^[ -[\]-~]*$/; // printable ASCII without the backslash: nearly every name
+// everything that moves the cursor, ends a line or reorders what is read (Trojan Source, CVE-2021-42574),
 // and what shows as nothing, as another blank, or is no character at all (a byte that is not UTF-8)
 const misleadingInName =
   /(?! )[\p{Cc}\p{Cf}\p{Cs}\p{Zs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\\]|(?<=^[A-Za-z]):/gu;

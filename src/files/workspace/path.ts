@@ -142,8 +142,6 @@ function isLongerThan(text: string, bytes: number): boolean {
   return text.length > bytes || encoder.encode(text.replace(/\p{Cs}/gu, "?")).byteLength > bytes;
 }
 
-// Free names: `report (2).txt` where there is a `report.txt`.
-
 const longestExtension = 20; // bytes; what follows a dot further ahead is a part of the name
 
 /** The name with the number before its extension, and without one for 1; shortened where it would be too long. */

@@ -7,8 +7,6 @@ import type { ArrivingContent, Change, ChangeAuthor, KeptItem, Left, Passage, Re
 import { failure, type Result } from "../../lib/result.ts";
 import type { NewNameRule, WorkspacePath } from "./path.ts";
 
-// The limits of a workspace, the same for every backend.
-
 /** How long changes are kept, and how many bytes of files. */
 export interface TrashLimits {
   readonly keepMs: number;
@@ -49,8 +47,6 @@ export const defaultWorkspaceLimits: WorkspaceLimits = {
   maxTotalBytes: null,
   maxFiles: null,
 };
-
-// What a directory holds, and how it is listed.
 
 /** What an entry of a directory is. Where a `link` leads is never told; `other` is a pipe, a socket or a device. */
 export type EntryKind = "file" | "directory" | "link" | "other";

@@ -20,8 +20,6 @@ interface WorkspaceWatch {
 /** Starts to watch a workspace. */
 export type WatchWorkspace = (onChange: (change: WorkspaceChange) => void) => WorkspaceWatch;
 
-// Changes of a workspace, gathered for a short time and told together.
-
 /** Changes within this time are told together. */
 export const changeDelayMilliseconds = 200;
 /** More changed paths than this at once are told as partial. */
@@ -38,6 +36,7 @@ interface ChangeNoticesOptions {
   readonly onChange: (change: WorkspaceChange) => void;
 }
 
+/** Gathers changes for a short time and tells them together. */
 export function createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange }: ChangeNoticesOptions) {
   let pending = new Map<string, WorkspacePath>();
   let isPartial = false;
