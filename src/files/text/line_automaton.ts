@@ -176,14 +176,7 @@ function follow({ inst }: Program, indexes: readonly number[]): number[] {
   return indexes.map((index) => inst[index]?.out ?? 0);
 }
 
-export interface LineAutomaton {
-  /** The offset, from a line's start to a line's end, of a byte in the first line that matches, or -1. */
-  find(characters: string, from: number, to: number): number;
-  /** Begins a line that comes in pieces, each of whole characters. */
-  begin(): LineWalk;
-  /** Once there are too many states it cannot tell any more, and answers with the first line, or the first byte. */
-  readonly isLost: boolean;
-}
+export type LineAutomaton = ReturnType<typeof createLineAutomaton>;
 
 /** The offset of the byte by which the line is known to match, or -1; with `isEnd` the line ends at `to`. */
 type LineWalk = (characters: string, from: number, to: number, isEnd: boolean) => number;
@@ -208,7 +201,7 @@ interface State {
 }
 
 /** Prepares the automaton; it remembers the states that it has met. */
-export function createLineAutomaton(program: Program): LineAutomaton {
+export function createLineAutomaton(program: Program) {
   const hasWords = asserts(program, wordBoundary | noWordBoundary);
   const firstByteDecides = takesBeyondAsOne(program);
   const classOf = classifyBytes(program, hasWords);
@@ -280,17 +273,20 @@ export function createLineAutomaton(program: Program): LineAutomaton {
   };
 
   return {
-    get isLost() {
+    /** Once there are too many states it cannot tell any more, and answers with the first line, or the first byte. */
+    get isLost(): boolean {
       return isLost;
     },
-    find(characters, from, to) {
+    /** The offset, from a line's start to a line's end, of a byte in the first line that matches, or -1. */
+    find(characters: string, from: number, to: number): number {
       if (isAlwaysMatch || isLost) return from < to ? from : -1;
       const found = runAutomaton(characters, from, to, first, next, advance);
       if (found >= 0) return found;
       const isUnfinished = to > from && characters.charCodeAt(to - 1) !== newline;
       return isUnfinished && advance(toState(found), "", 0) === isMatch ? to - 1 : -1;
     },
-    begin() {
+    /** Begins a line that comes in pieces, each of whole characters. */
+    begin(): LineWalk {
       let state = first;
       return (characters, from, to, isEnd) => {
         if (isAlwaysMatch || isLost) return from;

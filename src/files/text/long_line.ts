@@ -123,37 +123,33 @@ function skippedAtStart(part: string, isLineStart: boolean): number {
   return isLineStart ? 0 : (part.codePointAt(0) ?? 0) > 0xffff ? 2 : 1;
 }
 
-interface Line {
-  /** Of what is in memory. */
-  readonly length: number;
-  /** What was kept and a further piece. */
-  add(piece: string): string;
-  /** Drops all but the last bytes. */
-  keep(bytes: number): void;
-  isStart(offset: number): boolean;
-  /** The match at a character of the text from one offset to another. */
-  matchAt(
-    match: { readonly from: number; readonly to: number; readonly at: number; readonly isEnd: boolean },
-  ): LongLineMatch;
-}
-
 /** A line that comes in pieces, of which the end is in memory. */
-function createLine(): Line {
+function createLine() {
   let characters = "";
   let charactersBefore = 0;
   return {
-    get length() {
+    /** Of what is in memory. */
+    get length(): number {
       return characters.length;
     },
     // joined, a string is one piece of memory: added, each look at it would find its two parts anew
-    add: (piece) => characters = characters === "" ? piece : [characters, piece].join(""),
-    keep(bytes) {
+    add: (piece: string): string => characters = characters === "" ? piece : [characters, piece].join(""),
+    /** Drops all but the last bytes. */
+    keep(bytes: number): void {
       const from = characterStart(characters, Math.max(0, characters.length - bytes));
       charactersBefore += countCharacters(characters, 0, from);
       characters = characters.slice(from);
     },
-    isStart: (offset) => offset === 0 && charactersBefore === 0,
-    matchAt({ from, to, at, isEnd }) {
+    isStart: (offset: number): boolean => offset === 0 && charactersBefore === 0,
+    /** The match at a character of the text from one offset to another. */
+    matchAt(
+      { from, to, at, isEnd }: {
+        readonly from: number;
+        readonly to: number;
+        readonly at: number;
+        readonly isEnd: boolean;
+      },
+    ): LongLineMatch {
       const text = decode(characters, from, to);
       const start = Math.max(0, at - shownBytes);
       return {

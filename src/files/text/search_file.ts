@@ -128,18 +128,8 @@ function reasonOf(refusal: WorkspaceRefusal): PassedOver {
   return refusal.reason === "denied" && refusal.because === "hard_link" ? "hard_link" : "unreadable";
 }
 
-interface MatchQueue {
-  /** Takes a match; unless the text is the file's last, more lines may come. `true` when that is enough. */
-  push(match: LineMatch, mayGoOn: boolean): boolean;
-  /** The lines after all that was pushed. */
-  add(lines: readonly string[]): boolean;
-  /** Passes on all; the line of the one that was enough, or `null`. */
-  flush(): number | null;
-  /** The line that was passed on last; 0 before. */
-  readonly last: number;
-}
-
-function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => boolean): MatchQueue {
+/** Passes matches on in order, each once the lines after it are known: they may come with the next piece of the file. */
+function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => boolean) {
   let waiting: readonly LineMatch[] = [];
   let last = 0;
   /** Passes on the first matches as long as they are complete, or all. */
@@ -153,18 +143,22 @@ function createMatchQueue(contextLines: number, onMatch: (match: LineMatch) => b
     return false;
   };
   return {
-    get last() {
+    /** The line that was passed on last; 0 before. */
+    get last(): number {
       return last;
     },
-    push(match, mayGoOn) {
+    /** Takes a match; unless the text is the file's last, more lines may come. `true` when that is enough. */
+    push(match: LineMatch, mayGoOn: boolean): boolean {
       waiting = [...waiting, match];
       return passOn(!mayGoOn);
     },
-    add(lines) {
+    /** The lines after all that was pushed. */
+    add(lines: readonly string[]): boolean {
       waiting = waiting.map((match) => ({ ...match, after: [...match.after, ...lines].slice(0, contextLines) }));
       return passOn(false);
     },
-    flush: () => passOn(true) ? last : null,
+    /** Passes on all; the line of the one that was enough, or `null`. */
+    flush: (): number | null => passOn(true) ? last : null,
   };
 }
 
@@ -199,13 +193,6 @@ interface SearchPiece {
 /** Of a long line, in one step. */
 const countedBytes = 64 * 1024;
 
-interface LineSearch {
-  /** The last line that was searched, where the search is to stop; `null` to go on. */
-  take(piece: SearchPiece): Promise<number | null>;
-  /** The same, after the last piece. */
-  end(): number | null;
-}
-
 /** A line that goes on from piece to piece. */
 interface LongLine {
   /** Its start, as it is shown around others. */
@@ -219,7 +206,7 @@ interface LongLine {
 
 function createLineSearch(
   { pattern, counts = "none", contextLines, afterLine, onMatch, onUnsure, nextTurn, isOver, mayStopAtOnce }: FileSearch,
-): LineSearch {
+) {
   const queue = createMatchQueue(contextLines, onMatch);
   let firstLine = 1;
   let earlier: readonly string[] = [];
@@ -287,7 +274,8 @@ function createLineSearch(
   };
 
   return {
-    async take({ text, goesOn, isLast }) {
+    /** The last line that was searched, where the search is to stop; `null` to go on. */
+    async take({ text, goesOn, isLast }: SearchPiece): Promise<number | null> {
       const { characters } = text;
       if (long === null && queue.add(linesAfter(text, 0, contextLines))) return queue.last;
       if (!goesOn && long === null) return await takeLines(text, 0, isLast);
@@ -310,7 +298,8 @@ function createLineSearch(
       if (queue.add(linesAfter(text, end + 1, contextLines))) return queue.last;
       return await takeLines(text, end + 1, isLast);
     },
-    end: () => queue.flush(),
+    /** The same, after the last piece. */
+    end: (): number | null => queue.flush(),
   };
 }
 

@@ -225,18 +225,13 @@ function matchesOf(
 }
 
 /** Counts a text, in its forms, in a line that comes in pieces, in bytes (byte_text.ts). */
-export interface LiteralCount {
-  add(piece: string): void;
-  readonly found: MatchCount;
-}
-
-export function createLiteralCount(literals: readonly string[]): LiteralCount {
+export function createLiteralCount(literals: readonly string[]) {
   const find = createFormsFinder(literals);
   const longest = Math.max(...literals.map(({ length }) => length));
   const columns: number[] = [];
   let [count, kept, charactersBefore] = [0, "", 0];
   return {
-    add(piece) {
+    add(piece: string): void {
       const text = [kept, piece].join("");
       let from = 0;
       for (let match = find(text, 0); match !== null; match = find(text, from)) {
@@ -248,8 +243,10 @@ export function createLiteralCount(literals: readonly string[]): LiteralCount {
       charactersBefore += countCharacters(text, 0, from);
       kept = text.slice(from);
     },
-    get found() {
+    get found(): MatchCount {
       return { count, columns };
     },
   };
 }
+
+export type LiteralCount = ReturnType<typeof createLiteralCount>;

@@ -203,15 +203,6 @@ export function withNotices(answer: ToolOutcome, notices: readonly Notice[]): To
 /** Names that a notice repeats. */
 const maxNoticedNames = 3;
 
-/** Patterns that remember which of them fitted something. */
-interface NamePatterns {
-  readonly matches: GlobMatcher;
-  /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
-  alsoExcluding(ignored: Ignored | undefined): Ignored | undefined;
-  /** Once all was looked at: which patterns fitted nothing, with the form that works. */
-  notices(): Notice[];
-}
-
 /** What to look for; `name` is noticed where a file is called so. */
 interface Wanted {
   readonly pattern?: string | undefined;
@@ -219,8 +210,8 @@ interface Wanted {
   readonly name?: string | undefined;
 }
 
-/** Prepares the patterns of a call about `base`; `null` when one is empty, too long or has too many alternatives. */
-export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted): NamePatterns | null {
+/** The patterns of a call about `base`, which remember what fitted; `null` when one is empty, too long or has too many alternatives. */
+export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted) {
   const wanted = pattern === undefined ? () => true : parseGlob(pattern);
   if (wanted === null || parseGlobs(exclude) === null) return null;
   const caseless = pattern === undefined ? null : parseGlob(pattern.toLowerCase());
@@ -232,7 +223,7 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
   const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
     matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
   return {
-    matches(segments) {
+    matches(segments: readonly string[]): boolean {
       if (segments.at(-1)?.normalize("NFC") === composed && namesakes.length < maxNoticedNames) {
         namesakes.push([...base.segments, ...segments].join("/"));
       }
@@ -242,7 +233,8 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
       }
       return false;
     },
-    alsoExcluding(ignored) {
+    /** Passes over what fits `exclude`, too: a walk does not enter it, so that it uses up none of the walk's bounds. */
+    alsoExcluding(ignored: Ignored | undefined): Ignored | undefined {
       if (excludes.length === 0) return ignored;
       return {
         enter: (segments, entries) => ignored?.enter(segments, entries),
@@ -256,7 +248,8 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
         },
       };
     },
-    notices() {
+    /** Once all was looked at: which patterns fitted nothing, with the form that works. */
+    notices(): Notice[] {
       const unused = excludes.filter(({ isUsed }) => !isUsed).map(({ text }) => showWritten(text));
       const working = pattern === undefined || isUsed ? null : otherCase ?? workingForm(pattern);
       return [

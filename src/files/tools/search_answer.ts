@@ -31,6 +31,9 @@ interface FoundFile {
   count: number;
 }
 
+/** What a search has come to. */
+type SearchResult = ReturnType<ReturnType<typeof createCollector>["result"]>;
+
 /** Files that could not be searched, for one reason. */
 interface PassedOverFiles {
   count: number;
@@ -43,26 +46,6 @@ interface UnsureLines {
   readonly first: { readonly filename: string; readonly line: number }[];
 }
 
-/** What a search has come to. */
-interface SearchResult {
-  readonly show: SearchShow;
-  readonly hasContext: boolean;
-  readonly byName: boolean;
-  readonly files: readonly FoundFile[];
-  /** Files with a match, or of the name, also those that are not kept. */
-  readonly found: number;
-  readonly lines: number;
-  readonly matches: number;
-  /** Whether there may be more matches in these lines. */
-  readonly isLeast: boolean;
-  /** How many matches have which text; `othersCount` of texts beyond the bound, or in lines too long for it. */
-  readonly texts: ReadonlyMap<string, number>;
-  readonly othersCount: number;
-  readonly searched: number;
-  readonly passedOver: ReadonlyMap<PassedOver, PassedOverFiles>;
-  readonly unsure: UnsureLines;
-}
-
 interface CollectorOptions {
   readonly limit: number;
   readonly context: number;
@@ -71,23 +54,7 @@ interface CollectorOptions {
   readonly pattern: object | null;
 }
 
-interface Collector {
-  readonly searched: number;
-  /** Whether the answer holds no more. */
-  isFull(): boolean;
-  addName(filename: string): void;
-  /** Begins with a file. */
-  begin(filename: string): void;
-  /** Takes a match of that file; `true` when that is enough of it. */
-  addMatch(match: LineMatch): boolean;
-  /** Takes a line of that file in which a match may have been missed. */
-  addUnsure(line: number): void;
-  /** What came of that file: the line at which the whole search stops, or `null` to go on with the next file. */
-  end(outcome: Result<{ readonly stoppedAfter: number | null }, PassedOver>): number | null;
-  result(): SearchResult;
-}
-
-export function createCollector({ limit, context, show, last, pattern }: CollectorOptions): Collector {
+export function createCollector({ limit, context, show, last, pattern }: CollectorOptions) {
   let files: FoundFile[] = [];
   let current: FoundFile = { filename: "", matches: [], lines: 0, count: 0 };
   const texts = new Map<string, number>();
@@ -135,20 +102,23 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
     measureName(first.filename, -1);
   };
   return {
-    get searched() {
+    get searched(): number {
       return searched;
     },
+    /** Whether the answer holds no more. */
     isFull,
-    addName(filename) {
+    addName(filename: string): void {
       addFile({ filename, matches: [], lines: 0, count: 0 });
       makeRoom();
     },
-    begin(filename) {
+    /** Begins with a file. */
+    begin(filename: string): void {
       searched++;
       if (current.lines > 0) current = { filename, matches: [], lines: 0, count: 0 };
       else current.filename = filename;
     },
-    addMatch(match) {
+    /** Takes a match of that file; `true` when that is enough of it. */
+    addMatch(match: LineMatch): boolean {
       lines++;
       total += match.found.count;
       isLeast ||= match.found.isLeast === true;
@@ -164,10 +134,12 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
       makeRoom();
       return show === "files" || (hasLines && isFull());
     },
-    addUnsure(line) {
+    /** Takes a line of that file in which a match may have been missed. */
+    addUnsure(line: number): void {
       if (unsure.count++ < maxUnsureLines) unsure.first.push({ filename: current.filename, line });
     },
-    end(outcome) {
+    /** What came of that file: the line at which the whole search stops, or `null` to go on with the next file. */
+    end(outcome: Result<{ readonly stoppedAfter: number | null }, PassedOver>): number | null {
       if (!outcome.ok) {
         const entry = passedOver.get(outcome.error) ?? { count: 0, names: [] };
         passedOver.set(outcome.error, entry);
@@ -187,12 +159,14 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
         hasContext: context > 0,
         byName: pattern === null,
         files,
+        /** Files with a match, or of the name, also those that are not kept. */
         found,
         lines,
         matches: total,
+        /** Whether there may be more matches in these lines. */
         isLeast,
+        /** How many matches have which text. */
         texts,
-        othersCount,
         searched,
         passedOver,
         unsure,

@@ -88,15 +88,7 @@ export function storedPrincipal(principal: Principal): TransferRecord["principal
   return { ...principal, scopes: [...principal.scopes] };
 }
 
-interface TransferStore {
-  /** Stores a link and gives its secret, which is kept nowhere. */
-  issue(record: TransferRecord): Promise<string>;
-  /** The id of a secret that this installation issued; `null` for a forged one, without a look at the storage. */
-  idOf(secret: string): string | null;
-  read(id: string): Promise<TransferRecord | null>;
-  /** Changes the record, or deletes it, unless it changed meanwhile; `false` where `change` wants neither. */
-  update(id: string, change: (record: TransferRecord) => TransferRecord | "delete" | "leave"): Promise<boolean>;
-}
+type TransferStore = ReturnType<typeof createTransferStore>;
 
 const randomBytesOfSecret = 24;
 const randomLength = 32;
@@ -110,12 +102,13 @@ export function createTransferStore(
     /** How long after its end a link may still be running. */
     readonly keepMs: number;
   },
-): TransferStore {
+) {
   const keyOf = (id: string): StorageKey => ["transfer_link", id];
   const markOf = (random: string): string => secrets.authenticate("transfer-link", random).slice(0, markLength);
   const parse = (value: unknown): TransferRecord => parseStored(linkSchema, value, "transfer_link");
   return {
-    async issue(record) {
+    /** Stores a link and gives its secret, which is kept nowhere. */
+    async issue(record: TransferRecord): Promise<string> {
       const random = randomText(randomBytesOfSecret);
       const secret = random + markOf(random);
       await storage.commit({
@@ -123,16 +116,21 @@ export function createTransferStore(
       });
       return secret;
     },
-    idOf(secret) {
+    /** The id of a secret that this installation issued; `null` for a forged one, without a look at the storage. */
+    idOf(secret: string): string | null {
       if (secret.length !== randomLength + markLength) return null;
       const isOurs = equalInConstantTime(secret.slice(randomLength), markOf(secret.slice(0, randomLength)));
       return isOurs ? hashSecret(secret) : null;
     },
-    async read(id) {
+    async read(id: string): Promise<TransferRecord | null> {
       const stored = await storage.get(keyOf(id));
       return stored === null ? null : parse(stored.value);
     },
-    async update(id, change) {
+    /** Changes the record, or deletes it, unless it changed meanwhile; `false` where `change` wants neither. */
+    async update(
+      id: string,
+      change: (record: TransferRecord) => TransferRecord | "delete" | "leave",
+    ): Promise<boolean> {
       const key = keyOf(id);
       for (let attempt = 1; attempt <= maxAttempts; attempt++) {
         const stored = await storage.get(key);
@@ -211,14 +209,6 @@ interface RunningTransfer {
   readonly ended: Promise<void>;
 }
 
-export interface RunningTransfers {
-  /** Begins one; the one that runs by the same link ends. */
-  begin(id: string, record: TransferRecord, { address }: Peer): Promise<Running | "busy" | "used_up">;
-  /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
-  finish(milliseconds: number): Promise<void>;
-  close(): void;
-}
-
 export function createRunningTransfers(
   { links, access, limits, timers, log }: {
     readonly links: TransferStore;
@@ -227,7 +217,7 @@ export function createRunningTransfers(
     readonly timers: Timers;
     readonly log: Log;
   },
-): RunningTransfers {
+) {
   const running = new Map<string, RunningTransfer>();
   const persons = new Map<string, number>();
   const uploads = new Set<Promise<void>>();
@@ -244,7 +234,8 @@ export function createRunningTransfers(
     total >= limits.maxAtOnce || (persons.get(person) ?? 0) >= limits.maxAtOncePerPerson;
 
   return {
-    async begin(id, record, { address }) {
+    /** Begins one; the one that runs by the same link ends. */
+    async begin(id: string, record: TransferRecord, { address }: Peer): Promise<Running | "busy" | "used_up"> {
       const person = record.principal.subject;
       running.get(id)?.cut("taken_over");
       if (isStopping || isFull(person)) return "busy";
@@ -328,7 +319,8 @@ export function createRunningTransfers(
         },
       };
     },
-    async finish(milliseconds) {
+    /** Begins none any more; resolves when the uploads that run have ended, or after so many milliseconds. */
+    async finish(milliseconds: number): Promise<void> {
       isStopping = true;
       if (uploads.size === 0) return;
       const finished = Promise.withResolvers<void>();
@@ -337,7 +329,7 @@ export function createRunningTransfers(
       await finished.promise;
       stopTimer();
     },
-    close() {
+    close(): void {
       for (const { cut } of [...running.values()]) cut("stopped");
     },
   };

@@ -35,7 +35,6 @@ import {
   endOfLink,
   principalOf,
   refusalOf,
-  type RunningTransfers,
   storedPrincipal,
   type TransferLimits,
   transferLimits,
@@ -65,7 +64,7 @@ const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
 const minute = 60_000;
 const busySeconds = 5;
 
-export interface Transfers extends Pick<RunningTransfers, "finish" | "close"> {
+export interface Transfers extends Pick<ReturnType<typeof createRunningTransfers>, "finish" | "close"> {
   readonly links: TransferLinks;
   readonly endpoint: Endpoint;
 }

@@ -148,14 +148,6 @@ function sentence(words: string): string {
   return `${words.slice(0, 1).toUpperCase()}${words.slice(1)}.`;
 }
 
-/** The body of an upload, in pieces of one size, for as long as it arrives in time and the transfer may go on. */
-interface UploadedBody {
-  /** Each piece is good until the next is asked for. Throws a {@link CutUpload}. */
-  pieces(): AsyncGenerator<Uint8Array>;
-  readonly bytes: number;
-  stop(): void;
-}
-
 /** An upload that ended before all of it was there. */
 class CutUpload extends Error {
   constructor(readonly end: TransferEnd) {
@@ -168,6 +160,7 @@ const chunksOfAnySize = 1_000;
 const leastAverageChunkBytes = 64;
 const chunksATurn = 64;
 
+/** The body of an upload, in pieces of one size, for as long as it arrives in time and the transfer may go on. */
 function readBody(
   body: ReadableStream<Uint8Array> | null,
   { limits, timers, running }: {
@@ -175,7 +168,7 @@ function readBody(
     readonly timers: Timers;
     readonly running: Running;
   },
-): UploadedBody {
+) {
   const reader = body?.getReader();
   let bytes = 0;
   let chunks = 0;
@@ -207,7 +200,8 @@ function readBody(
     if (end !== null) throw new CutUpload(end);
   }
   return {
-    async *pieces() {
+    /** Each piece is good until the next is asked for. Throws a {@link CutUpload}. */
+    async *pieces(): AsyncGenerator<Uint8Array> {
       const gathered = new Uint8Array(pieceBytes);
       let filled = 0;
       restart();
@@ -228,10 +222,10 @@ function readBody(
       await requireAccess();
       if (filled > 0) yield gathered.subarray(0, filled);
     },
-    get bytes() {
+    get bytes(): number {
       return bytes;
     },
-    stop() {
+    stop(): void {
       stopTimer();
       void reader?.cancel().catch(() => {});
     },
