@@ -1,15 +1,13 @@
-/** What other parts use of app once they are loaded later themselves. */
-export const loadDoctor = (): Promise<typeof import("./doctor.ts")> => import("./doctor.ts");
-export const loadInstallation = (): Promise<typeof import("./installation.ts")> => import("./installation.ts");
-export const loadCallRecords = (): Promise<typeof import("./call_records.ts")> => import("./call_records.ts");
-export const loadDoctorServicenow = (): Promise<typeof import("./doctor_servicenow.ts")> =>
-  import("./doctor_servicenow.ts");
-export const loadRotateMasterKey = (): Promise<typeof import("./rotate_master_key.ts")> =>
-  import("./rotate_master_key.ts");
-export const loadStdioApp = (): Promise<typeof import("./stdio_app.ts")> => import("./stdio_app.ts");
-export const loadDeployServer = (): Promise<typeof import("./deploy_server.ts")> => import("./deploy_server.ts");
-export const loadLoadWorkspaceKernel = (): Promise<typeof import("./sandbox/load_workspace_kernel.ts")> =>
-  import("./sandbox/load_workspace_kernel.ts");
-export const loadPermissions = (): Promise<typeof import("./sandbox/permissions.ts")> =>
-  import("./sandbox/permissions.ts");
-export const loadOwnerTrash = (): Promise<typeof import("./owner_trash.ts")> => import("./owner_trash.ts");
+/**
+ * What the commands use of app beside `mod.ts`, each loaded when a command needs it: behind these lies most of the
+ * program, and help, completions and `healthcheck` wait for none of it.
+ */
+export const loadCallRecords = () => import("./call_records.ts");
+export const loadDeployServer = () => import("./deploy_server.ts");
+export const loadDoctor = () => import("./doctor.ts");
+export const loadDoctorServicenow = () => import("./doctor_servicenow.ts");
+export const loadInstallation = () => import("./installation.ts");
+export const loadKernelBinding = () => import("./sandbox/load_workspace_kernel.ts");
+export const loadOwnerTrash = () => import("./owner_trash.ts");
+export const loadRotateMasterKey = () => import("./rotate_master_key.ts");
+export const loadStdioApp = () => import("./stdio_app.ts");

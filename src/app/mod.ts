@@ -1,4 +1,13 @@
-/** What other parts use of app. */
+/**
+ * The wiring: a configuration in, a running server out. Only the commands (`cli`) use it.
+ *
+ * - `loadConfig` reads every setting from flags, environment and file, and reports all problems together, without secrets.
+ * - `startSandboxedServer` runs the server in a worker that holds the permissions its configuration names and no others;
+ *   the main thread gives up its own. Deploy and stdio, which have no worker, are in `later.ts`.
+ * - A refusal that was foreseen is a `Problem` with its remedy; an exception is a bug.
+ *
+ * Nothing else here opens a storage, a workspace or a connection before it is asked to.
+ */
 export { type Config, loadConfig } from "./config/config.ts";
 export {
   type ConfigFile,
@@ -13,7 +22,7 @@ export { settings, settingSections, variableNames, warnOfMistypedNames } from ".
 export type { Check } from "./doctor_places.ts";
 export type { Installation } from "./installation.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
-export { giveUp } from "./sandbox/permissions.ts";
+export { giveUp, realPathBelow } from "./sandbox/permissions.ts";
 export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
 export { serverUrlFor } from "./server_url.ts";
 export { registryAdvice } from "./servicenow_registry.ts";

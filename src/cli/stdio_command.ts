@@ -1,6 +1,6 @@
 /** `stdio`: serves one MCP client over standard input and output, for clients that start their servers themselves. */
-import { describeProblems, giveUp } from "../app/mod.ts";
-import { loadInstallation, loadLoadWorkspaceKernel, loadPermissions, loadStdioApp } from "../app/later.ts";
+import { describeProblems, giveUp, realPathBelow } from "../app/mod.ts";
+import { loadInstallation, loadKernelBinding, loadStdioApp } from "../app/later.ts";
 import process from "node:process";
 import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
@@ -26,8 +26,7 @@ async function stdio({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const log = stderrLog(config.value.server, say);
   const installation = await openInstallation(config.value.storage, systemClock, { log });
   if (!installation.ok) return endWith(say, problemText(installation.error));
-  const { loadWorkspaceKernel } = await loadLoadWorkspaceKernel();
-  const { realPathBelow } = await loadPermissions();
+  const { loadWorkspaceKernel } = await loadKernelBinding();
   const kernel = loadWorkspaceKernel(realPathBelow(config.value.workspace.dir));
   // Files and network stay open: a grant of everything can only be given up by whole kinds.
   giveUp(["env", "run", "ffi", "sys", "import"]);

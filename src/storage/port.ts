@@ -207,9 +207,11 @@ export function listRange(
   return compareBytes(start, end) < 0 ? { start, end } : null;
 }
 
-/** Compares as the databases do; JavaScript's own order differs beyond U+FFFF. */
+/** Compares as the databases do, by code points; JavaScript's own order differs beyond U+FFFF. */
 function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  let at = 0;
+  while (at < a.length && a[at] === b[at]) at += 1;
+  return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
 // Checks a {@link Batch} against the limits and brings it into the form that drivers work with.
