@@ -1,11 +1,5 @@
 /** The tools and resources that a configuration gives, each wired to its adapter. */
-import {
-  loadAttachTool,
-  loadPrompts,
-  loadResources,
-  loadServicenowTools,
-  type ServicenowRecords,
-} from "../servicenow/mod.ts";
+import { loadServicenowTools, type ServicenowRecords } from "../servicenow/mod.ts";
 import { loadTracedModel, type Telemetry } from "../audit/mod.ts";
 import {
   createLocalModel,
@@ -112,8 +106,9 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
   const clock = (): number => performance.now();
   const { model, close: closeModel } = await openModel(config, { ...dependencies, clock });
   const models = { model, models: config.ollama.models };
-  const records = servicenow === null ? null : await recordsOf(servicenow, workspace, {
-    ...config.servicenow,
+  const records = servicenow === null ? null : (await loadServicenowTools()).servicenowOffer(servicenow, {
+    workspace,
+    writing: config.servicenow.write,
     gateResources: dependencies.gateResources,
   });
   const share = createParallelShare(maxFileCallsAtOnce);
@@ -155,19 +150,4 @@ export async function createToolbox(config: Config, dependencies: ToolboxDepende
       await closeWorkspaces();
     },
   };
-}
-
-/** What is offered of a ServiceNow instance; loaded only where there is one. */
-async function recordsOf(
-  servicenow: ServicenowRecords,
-  workspace: WorkspaceSource,
-  { write, gateResources }: Pick<Config["servicenow"], "write"> & Pick<ToolboxDependencies, "gateResources">,
-) {
-  const { servicenowTools } = await loadServicenowTools();
-  const { workspaceFiles } = await loadAttachTool();
-  const { servicenowResources } = await loadResources();
-  const { servicenowPrompts } = await loadPrompts();
-  const resources = gateResources(servicenowResources(servicenow));
-  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing: write });
-  return { tools, resources, prompts: servicenowPrompts(resources.read) };
 }

@@ -57,15 +57,7 @@ interface SavedFile {
 }
 
 /** Files of the user who calls. */
-export interface AttachmentFiles {
-  /** How many bytes the file has: {@link maxSentBytes} at most. */
-  size(filename: string, principal: Principal): Promise<Result<number, FileFailure>>;
-  read(filename: string, principal: Principal): Promise<Result<Uint8Array<ArrayBuffer>, FileFailure>>;
-  /** Creates or replaces the file that the caller names. Throws what `pieces` throws, and has written nothing then. */
-  write(filename: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>>;
-  /** Creates a file in the root by a name that the caller did not choose, or one like it; replaces nothing. */
-  create(suggestion: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>>;
-}
+export type AttachmentFiles = ReturnType<typeof workspaceFiles>;
 
 /** The tool that changes files here. */
 const savingTool = "servicenow_fetch_attachment";
@@ -74,7 +66,7 @@ const maxNamesTried = 100;
 const maxSuggestionBytes = 120;
 
 /** Files of the workspace that the caller uses. */
-export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
+export function workspaceFiles(source: WorkspaceSource) {
   const reading =
     <T>(take: (workspace: Workspace, path: WorkspacePath) => Promise<Outcome<T>>) =>
     async (filename: string, principal: Principal): Promise<Result<T, FileFailure>> => {
@@ -84,9 +76,11 @@ export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
       return taken.ok ? taken : failure(toFailure("read file", path.value, taken.error));
     };
   return {
+    /** How many bytes the file has: {@link maxSentBytes} at most. */
     size: reading(sizeOf),
     read: reading(readWhole),
-    async write(filename, pieces, caller) {
+    /** Creates or replaces the file that the caller names. Throws what `pieces` throws, and has written nothing then. */
+    async write(filename: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>> {
       const path = parseFilePath(filename);
       if (!path.ok) return failure(toPathFailure("filename", path.error));
       const written = await beginChange(source, caller, savingTool).workspace.receive(path.value, pieces);
@@ -94,7 +88,8 @@ export function workspaceFiles(source: WorkspaceSource): AttachmentFiles {
         ? success({ name: path.value.text, sizeBytes: written.value.sizeBytes })
         : failure(toFailure("write file", path.value, written.error));
     },
-    async create(suggestion, pieces, caller) {
+    /** Creates a file in the root by a name that the caller did not choose, or one like it; replaces nothing. */
+    async create(suggestion: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>> {
       const { workspace } = beginChange(source, caller, savingTool);
       const name = plainName(suggestion);
       for (let number = 1;; number++) {

@@ -1,10 +1,11 @@
 /** What became of a change: what the instance took, what it dropped, and what it changed besides. */
 import { knownTable } from "./tables.ts";
 import { isSecretField } from "./table_access.ts";
-import { cutText, displayValue, plainText, storedValue } from "./field_values.ts";
+import { cutText, displayValue, oneLine, plainText, storedValue } from "./field_values.ts";
 import type { ChangeReport, FieldChange, RecordFields } from "./answers.ts";
 import { linkTo, nameOf, shownValue } from "./search.ts";
 import type { ResolvedValue } from "./resolve_values.ts";
+import type { DeskParts } from "./table_api.ts";
 
 const maxShownCharacters = 300;
 const bookkeeping =
@@ -17,76 +18,69 @@ export function shortened({ before, after, ...change }: FieldChange): FieldChang
   return { ...change, before: short(before), after: short(after) };
 }
 
-/** What would be sent. */
-export function plannedReport(
-  { table, record, origin, values }: {
+/** A change of a record, or a new one: what would be sent, and what came of it. */
+export function planChange(
+  { instance: { origin } }: DeskParts,
+  { table, before, values }: {
     readonly table: string;
-    readonly record: RecordFields | null;
-    readonly origin: string;
+    /** `null` where it is to be made. */
+    readonly before: RecordFields | null;
     readonly values: readonly ResolvedValue[];
   },
-): ChangeReport {
-  return {
+) {
+  const was = before ?? {};
+  const planned: ChangeReport = {
     dryRun: true,
     table,
-    name: record === null ? null : nameOf(table, record),
-    title: record === null ? "" : oneLine(shownValue(record, "short_description")),
-    link: record === null ? null : linkTo(origin, table, storedValue(record, "sys_id")),
-    changes: values.map(({ name, column: { label }, shown }) => ({
+    name: before === null ? null : nameOf(table, before),
+    title: oneLine(shownValue(was, "short_description")),
+    link: before === null ? null : linkTo(origin, table, storedValue(before, "sys_id")),
+    changes: values.map(({ name, column: { label, type }, shown }) => ({
       ...{ name, label },
-      before: record === null ? "" : plainText(shownValue(record, name)),
+      before: type.startsWith("journal") ? "" : plainText(shownValue(was, name)), // an entry replaces none
       after: plainText(shown),
     })),
     notTaken: [],
     alsoChanged: [],
     notes: values.flatMap(({ doubt }) => doubt ?? []),
-    version: record === null ? null : storedValue(record, "sys_mod_count"),
+    version: before === null ? null : storedValue(before, "sys_mod_count"),
     madeFrom: JSON.stringify([
-      ...record === null ? [] : [storedValue(record, "sys_id"), storedValue(record, "sys_mod_count")],
+      ...before === null ? [] : [storedValue(before, "sys_id"), storedValue(before, "sys_mod_count")],
       ...values.map(({ name, stored }) => [name, stored]),
     ]),
   };
-}
 
-/** The same after the instance has answered with the record as it is now. */
-export function finishedReport(
-  planned: ChangeReport,
-  { before, after, origin, values }: {
-    readonly before: RecordFields | null;
-    readonly after: RecordFields;
-    readonly origin: string;
-    readonly values: readonly ResolvedValue[];
-  },
-): ChangeReport {
-  const { table } = planned;
-  const taken = values.filter((value) => isTaken(value, before, after));
-  const isUnchanged = before !== null && storedValue(before, "sys_mod_count") === storedValue(after, "sys_mod_count") &&
-    "sys_mod_count" in after;
-  const names = new Set(values.map(({ name }) => name));
-  // Labels as the instance shows them to this person, in their language.
-  const labelled = new Set(
-    values.filter(({ column, stored, shown }) =>
-      column.choice !== "none" || column.type === "glide_list" || (column.type === "reference" && stored === shown)
-    ).map(({ name }) => name),
-  );
-  return {
-    ...planned,
-    dryRun: false,
-    name: nameOf(table, after),
-    link: linkTo(origin, table, storedValue(after, "sys_id")),
-    changes: planned.changes.filter(({ name }) => taken.some((value) => value.name === name)).map((change) => ({
-      ...change,
-      after: labelled.has(change.name) ? shownValue(after, change.name) : change.after,
-    })),
-    notTaken: values.filter((value) => !taken.includes(value)).map(({ name, shown }) => ({
-      name,
-      wanted: short(shown),
-      now: name in after ? short(shownValue(after, name)) : null,
-      isUnknown: !(name in after) && !isUnchanged,
-    })),
-    alsoChanged: before === null ? newValues(table, after, names) : differences(before, after, names),
-    version: storedValue(after, "sys_mod_count"),
+  /** The same after the instance has answered with the record as it is now. */
+  const finish = (after: RecordFields): ChangeReport => {
+    const taken = values.filter((value) => isTaken(value, before, after));
+    const isUnchanged = "sys_mod_count" in after && before !== null &&
+      storedValue(before, "sys_mod_count") === storedValue(after, "sys_mod_count");
+    const asked = new Set(values.map(({ name }) => name));
+    // Labels as the instance shows them to this person, in their language.
+    const labelled = new Set(
+      values.filter(({ column, stored, shown }) =>
+        column.choice !== "none" || column.type === "glide_list" || (column.type === "reference" && stored === shown)
+      ).map(({ name }) => name),
+    );
+    return {
+      ...planned,
+      dryRun: false,
+      name: nameOf(table, after),
+      link: linkTo(origin, table, storedValue(after, "sys_id")),
+      changes: planned.changes.filter(({ name }) => taken.some((value) => value.name === name)).map((change) =>
+        labelled.has(change.name) ? { ...change, after: shownValue(after, change.name) } : change
+      ),
+      notTaken: values.filter((value) => !taken.includes(value)).map(({ name, shown }) => ({
+        name,
+        wanted: short(shown),
+        now: name in after ? short(shownValue(after, name)) : null,
+        isUnknown: !(name in after) && !isUnchanged,
+      })),
+      alsoChanged: before === null ? newValues(table, after, asked) : differences(before, after, asked),
+      version: storedValue(after, "sys_mod_count"),
+    };
   };
+  return { planned, finish };
 }
 
 function isTaken({ name, stored, column }: ResolvedValue, before: RecordFields | null, after: RecordFields): boolean {
@@ -112,8 +106,4 @@ function newValues(table: string, after: RecordFields, asked: ReadonlySet<string
   return [...new Set(names)].filter((name) =>
     !asked.has(name) && !bookkeeping.test(name) && name !== "number" && name in after && shownValue(after, name) !== ""
   ).map((name) => ({ name, label: name, before: "", after: shownValue(after, name) }));
-}
-
-function oneLine(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
 }

@@ -7,7 +7,7 @@ import { type ChangeReport, maxTextCharacters, type RecordFields, type RecordNam
 import { columnNamed } from "./columns_by_name.ts";
 import { delegatorsOf, findRecord } from "./find_record.ts";
 import { shownValue } from "./search.ts";
-import { finishedReport, plannedReport } from "./change_report.ts";
+import { planChange } from "./change_report.ts";
 import { columnsOf } from "./columns.ts";
 
 const table = "sysapproval_approver";
@@ -83,21 +83,19 @@ export async function decideApproval(parts: DeskParts, request: ApprovalRequest)
   const column = columnNamed(columns.value, "state");
   if (column === undefined) return invalidInput("ServiceNow does not show this user the state of approvals");
   const [stored, shown] = decision === "approve" ? ["approved", "Approved"] : ["rejected", "Rejected"];
-  const { origin } = parts.instance;
   const values = [{ name: column.name, column, stored, shown }];
   const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
   const name = inPlaceOf === null ? `Approval of ${about}` : `Approval of ${about} in the place of ${inPlaceOf}`;
-  const planned = { ...plannedReport({ table, record: before, origin, values }), name };
+  const { planned, finish } = planChange(parts, { table, before, values });
   if (dryRun) {
     const said = { name: "comments", label: "Comments", before: "", after: plainText(comment) };
     const changes = comment === "" ? planned.changes : [...planned.changes, said];
-    return success({ ...planned, changes, title: await whatIsApproved(parts, before) });
+    return success({ ...planned, name, changes, title: await whatIsApproved(parts, before) });
   }
   const body = { state: stored, ...(comment === "" ? {} : { comments: comment }) };
   const after = await parts.tableApi.update(table, storedValue(before, "sys_id"), body);
   if (!after.ok) return after;
-  const report = finishedReport(planned, { before, after: after.value, origin, values });
-  return success({ ...report, name: planned.name, notes: await stateOf(parts, before) });
+  return success({ ...finish(after.value), name, notes: await stateOf(parts, before) });
 }
 
 const maxItemsNamed = 20;

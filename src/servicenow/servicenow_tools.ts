@@ -1,9 +1,30 @@
 /** The ServiceNow tools that an installation offers. */
-import type { Tool, ToolContext } from "../mcp/mod.ts";
+import type { WorkspaceSource } from "../files/mod.ts";
+import type { ResourceFamily, Tool, ToolContext } from "../mcp/mod.ts";
 import type { ServicenowRecords } from "./servicenow.ts";
 import { writeTools } from "./write_tools.ts";
-import { type AttachmentFiles, servicenowAttachTool, servicenowFetchAttachmentTool } from "./attach_tool.ts";
+import {
+  type AttachmentFiles,
+  servicenowAttachTool,
+  servicenowFetchAttachmentTool,
+  workspaceFiles,
+} from "./attach_tool.ts";
+import { servicenowPrompts, servicenowResources } from "./resources.ts";
 import { readTools } from "./read_tools.ts";
+
+/** Everything that callers are offered of an instance; `gateResources` puts the rules about calls in front of them. */
+export function servicenowOffer(
+  servicenow: ServicenowRecords,
+  { workspace, writing, gateResources }: {
+    readonly workspace: WorkspaceSource;
+    readonly writing: boolean;
+    readonly gateResources: (family: ResourceFamily) => ResourceFamily;
+  },
+) {
+  const resources = gateResources(servicenowResources(servicenow));
+  const tools = servicenowTools(servicenow, { files: workspaceFiles(workspace), writing });
+  return { tools, resources, prompts: servicenowPrompts(resources.read) };
+}
 
 /** Tools that read, and those that write if the operator has turned `writing` on. */
 export function servicenowTools(

@@ -9,7 +9,7 @@ import { failure, success } from "../lib/result.ts";
 import { type Answer, invalidInput, type ServicenowFailure } from "./failure.ts";
 import { findRecord, type FoundRecord } from "./find_record.ts";
 import { shownValue } from "./search.ts";
-import { finishedReport, plannedReport } from "./change_report.ts";
+import { planChange } from "./change_report.ts";
 import { fieldsOfState, nextStates } from "./states.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 
@@ -114,14 +114,13 @@ async function writeChange(
     const choices = await choicesOfMissing(parts, columns.value, missing);
     return invalidInput(`${missing.join(" and ")} must be given for this change${choices}. Nothing was sent`);
   }
-  const { origin } = parts.instance;
-  const planned = plannedReport({ table, record: before, origin, values });
+  const { planned, finish } = planChange(parts, { table, before, values });
   if (dryRun) return success(planned);
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
   const after = await parts.tableApi.update(table, sysId, body);
   if (!after.ok) return await refusalOfWrite(parts, found, after.error);
   parts.seen.note(after.value);
-  const report = finishedReport(planned, { before, after: after.value, origin, values });
+  const report = finish(after.value);
   const notes = [...report.notes];
   if (report.notTaken.some(({ name }) => name === "state")) {
     notes.push(`The state was ${oneLine(shownValue(before, "state"))}.${await nextStates(parts, found)}`);
@@ -207,8 +206,7 @@ export async function createRecord(
     const choices = await choicesOfMissing(parts, columns.value, missing);
     return invalidInput(`${table.value} must have ${missing.join(" and ")}${choices}. Nothing was sent`);
   }
-  const { origin } = parts.instance;
-  const planned = plannedReport({ table: table.value, record: null, origin, values });
+  const { planned, finish } = planChange(parts, { table: table.value, before: null, values });
   if (dryRun) return success(planned);
   const body = Object.fromEntries(
     values.filter(({ stored }) => stored !== "").map(({ name, stored }) => [name, stored]),
@@ -216,7 +214,7 @@ export async function createRecord(
   const after = await parts.tableApi.insert(table.value, body);
   if (!after.ok) return after;
   parts.seen.note(after.value);
-  const report = finishedReport(planned, { before: null, after: after.value, origin, values });
+  const report = finish(after.value);
   if (source.value === null || link?.back === undefined) return success(report);
   const sysId = storedValue(after.value, "sys_id");
   const note = await linkBack(parts, source.value, { field: link.back, to: sysId });
@@ -281,13 +279,10 @@ export async function addNote(
   const values: readonly ResolvedValue[] = [
     { name, column: { ...column, label, type: "journal_input" }, stored: text, shown: text },
   ];
-  const { origin } = parts.instance;
-  const before = { ...record, [name]: "" };
-  const planned = plannedReport({ table: found.value.table, record: before, origin, values });
+  const { planned, finish } = planChange(parts, { table: found.value.table, before: record, values });
   if (dryRun) return success(planned);
   const after = await parts.tableApi.update(found.value.table, sysId, { [name]: text });
-  if (after.ok) parts.seen.note(after.value);
-  return after.ok
-    ? success(finishedReport(planned, { before: record, after: after.value, origin, values }))
-    : await refusalOfWrite(parts, found.value, after.error);
+  if (!after.ok) return await refusalOfWrite(parts, found.value, after.error);
+  parts.seen.note(after.value);
+  return success(finish(after.value));
 }
