@@ -13,12 +13,11 @@ import { maxQueryCharacters, type Parameters, toParameters } from "./request_bod
 import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey } from "../lib/network.ts";
 import { isClientDocumentUrl } from "../lib/client_document_url.ts";
-import type { ClientDirectory } from "./client_directory.ts";
+import type { ClientDirectory, ClientDocumentProblem } from "./client_directory.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { hiddenText, logStep } from "./refusal.ts";
 import { type InteractionOptions, showSignIn } from "./interaction.ts";
 import { showConsent } from "./consent_page.ts";
-import type { ClientDocumentProblem } from "./client_metadata.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { type DeadEnd, errorPage, messagePage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";

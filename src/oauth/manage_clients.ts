@@ -3,7 +3,7 @@ import type { AdministrationOptions } from "./context.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
-import { cleanClientName } from "./client_metadata.ts";
+import { cleanClientName } from "./client_directory.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 import { isUsableRedirectUri } from "./redirect_uri.ts";

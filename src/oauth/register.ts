@@ -1,4 +1,5 @@
-/** Dynamic client registration (RFC 7591). */
+/** Dynamic client registration (RFC 7591): client metadata is parsed as leniently as security allows. */
+import * as z from "zod";
 import type { AuthorizationServerOptions, Registration } from "./context.ts";
 import {
   type Client,
@@ -12,12 +13,8 @@ import {
 } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import {
-  calledAddressesAreHttps,
-  cleanClientName,
-  type ClientMetadata,
-  parseClientMetadata,
-} from "./client_metadata.ts";
+import { cleanClientName, withoutEmptyMembers } from "./client_directory.ts";
+import { hasMoreParts } from "../lib/json.ts";
 import { isClientDocumentUrl } from "../lib/client_document_url.ts";
 import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
@@ -241,4 +238,42 @@ function registrationResponse(
     ...(client.jwksUri === null ? {} : { jwks_uri: client.jwksUri }),
     ...(client.scopes.length === 0 ? {} : { scope: client.scopes.join(" ") }),
   };
+}
+
+/** Values in one registration; clients send some fifty. */
+const maxMetadataParts = 5_000;
+
+// Unknown members are ignored (RFC 7591 §2); `token_value` is the ServiceNow guide's place for the registration token.
+const metadataSchema = z.lazy(() =>
+  z.object({
+    token_value: z.string().optional(),
+    client_name: z.string().max(2_000).optional(),
+    redirect_uris: z.array(z.string()).optional(),
+    grant_types: z.array(z.string()).optional(),
+    response_types: z.array(z.string()).optional(),
+    token_endpoint_auth_method: z.string().optional(),
+    scope: z.string().max(10_000).optional(),
+    jwks: z.unknown().optional(),
+    jwks_uri: z.string().optional(),
+  })
+);
+
+/** The members that count here. */
+type ClientMetadata = z.output<typeof metadataSchema>;
+
+/** Reads the members that count; `null` when one of them is of the wrong type. */
+export function parseClientMetadata(json: unknown): ClientMetadata | null {
+  if (hasMoreParts(json, maxMetadataParts)) return null;
+  const parsed = metadataSchema.safeParse(withoutEmptyMembers(json));
+  return parsed.success ? parsed.data : null;
+}
+
+/** Addresses that a server calls. Those of pages (`client_uri`, `logo_uri` ...) are neither kept nor shown here. */
+const calledAddresses = ["jwks_uri", "sector_identifier_uri", "request_uris"];
+
+/** Whether every address that a server would call is https; anything else could lie inside a private network (SSRF). */
+function calledAddressesAreHttps(json: unknown): boolean {
+  const members = Object.entries(withoutEmptyMembers(json) ?? {}).filter(([name]) => calledAddresses.includes(name));
+  return members.flatMap(([, value]) => value)
+    .every((value) => typeof value === "string" && URL.parse(value)?.protocol === "https:");
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { hasMoreParts } from "../../src/lib/json.ts";
-import { parseClientMetadata } from "../../src/oauth/client_metadata.ts";
+import { parseClientMetadata } from "../../src/oauth/register.ts";
 import { parseAnswer } from "../../src/mcp/question.ts";
 import { toSearchCursor, toSearchCursorText, toWalkCursor, toWalkCursorText } from "../../src/files/tools/input.ts";
 
