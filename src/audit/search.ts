@@ -120,7 +120,10 @@ export async function searchAudit(
 
   const read = async (scan: ChainScan): Promise<void> => {
     const { value, done } = await scan.batches.next();
-    if (done) return endScan(scan);
+    if (done) {
+      scan.next = null;
+      return;
+    }
     const { seq, batch } = value;
     scanned += batchCharacters;
     if (batch === null) return; // `audit verify` says so
@@ -133,7 +136,7 @@ export async function searchAudit(
         if (index <= last && mayHold(text)) scan.found.push({ text, position: [seq, index] });
       });
     }
-    if (batch.from < since && nextOf(scan) === null) endScan(scan);
+    if (batch.from < since && nextOf(scan) === null) scan.next = null;
   };
   /** The next line; candidates before it that do not fit are passed over. */
   const nextOf = ({ name, found }: ChainScan): FoundLine | null => {
@@ -178,10 +181,6 @@ export async function findUnknownNames(
     const isKnown = name === undefined || known.includes(name) || (field === "outcome" && name in outcomeGroups);
     return isKnown || known.length === 0 ? [] : [{ field, name, known }];
   });
-}
-
-function endScan(scan: ChainScan): void {
-  scan.next = null;
 }
 
 async function beginScans(

@@ -99,7 +99,7 @@ export function startTelemetry(
   return success(telemetry);
 }
 
-export function createTelemetry(version: string): Telemetry {
+function createTelemetry(version: string): Telemetry {
   const active = createAsyncContext<Active>();
   const deno = findTelemetry();
   const tracer = deno === null

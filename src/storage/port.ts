@@ -3,6 +3,7 @@
  * Every implementation passes the one contract suite in tests/storage/contract.ts.
  */
 import { UnusableError } from "../lib/result.ts";
+import { parseStoredJson } from "../lib/system_fault.ts";
 
 /**
  * A path of non-empty parts, for example `["grant", grantId]`. Keys sort part by part, each part by its Unicode code
@@ -174,6 +175,17 @@ export function decodeKey(text: string): StorageKey {
   const [first, ...rest] = text.slice(0, -1).split(endOfPart).map(decodePart);
   if (first === undefined) throw new TypeError("A storage key has at least one part");
   return [first, ...rest];
+}
+
+/** An entry as a database has it. */
+export interface EntryRow {
+  readonly key: string;
+  readonly value: string;
+  readonly version: string;
+}
+
+export function entryOf({ key, value, version }: EntryRow): StoredEntry {
+  return { key: decodeKey(key), value: parseStoredJson(value), version };
 }
 
 /** The least text that sorts after every key below the one given as text. */

@@ -7,16 +7,16 @@ import { UnusableError } from "../lib/result.ts";
 import type { Clock } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 import { joinNext } from "../lib/join_next.ts";
-import { faultWords, parseStoredJson, systemFaultWords } from "../lib/system_fault.ts";
+import { faultWords, systemFaultWords } from "../lib/system_fault.ts";
 import {
-  decodeKey,
   encodeKeyToRead,
+  entryOf,
+  type EntryRow,
   listRange,
   prepareBatch,
   requireOwnFormat,
   type Storage,
   type StorageKey,
-  type StoredEntry,
   storedFormat,
 } from "./port.ts";
 import { createKeyedWatches, isWatchable } from "./watches.ts";
@@ -124,12 +124,6 @@ interface PostgresStorageOptions {
   readonly onWait?: () => void;
 }
 
-interface Row {
-  readonly key: string;
-  readonly value: string;
-  readonly version: string;
-}
-
 /** Connects, and makes the schema where there is none. Rejects with {@link UnusableError} when that cannot be. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   const { location, clock, schema = defaultSchema, limits, onWait } = options;
@@ -177,14 +171,14 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
     async get(key) {
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return null;
-      const { rows: [row] } = await connection.query<Row>(text.get, [keyText, clock()], true);
+      const { rows: [row] } = await connection.query<EntryRow>(text.get, [keyText, clock()], true);
       return row === undefined ? null : entryOf(row);
     },
     async list(prefix, listOptions) {
       const range = listRange(prefix, listOptions);
       if (range === null) return [];
       const parameters = [range.start, range.end, clock(), listOptions.limit];
-      return (await connection.query<Row>(text.list, parameters, true)).rows.map(entryOf);
+      return (await connection.query<EntryRow>(text.list, parameters, true)).rows.map(entryOf);
     },
     async commit(batch) {
       const { checks, puts, deletes, impossible } = prepareBatch(batch);
@@ -210,7 +204,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
       const keyText = encodeKeyToRead(key);
       if (keyText === null) return null;
       const parameters = [keyText, clock(), announcementOf([{ key, keyText }])];
-      const { rows: [row] } = await connection.query<Row>(text.consume, parameters, false);
+      const { rows: [row] } = await connection.query<EntryRow>(text.consume, parameters, false);
       return row === undefined ? null : entryOf(row);
     },
     changeCount: joinNext(async () => {
@@ -237,10 +231,6 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
 function announcementOf(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): string {
   const text = entries.filter(({ key }) => isWatchable(key)).map(({ keyText }) => keyText).join("\n");
   return Buffer.byteLength(text) > announcementBytes ? anything : text;
-}
-
-function entryOf(row: Row): StoredEntry {
-  return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
 }
 
 /** Throws {@link UnusableError} for a server that we cannot work with. */

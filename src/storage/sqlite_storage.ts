@@ -7,15 +7,15 @@ import { type Clock, systemTimers } from "../lib/time.ts";
 import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
 import {
   type Batch,
-  decodeKey,
   encodeKeyToRead,
+  entryOf,
+  type EntryRow,
   listRange,
   prepareBatch,
   type Storage,
   type StorageKey,
   type StoredEntry,
 } from "./port.ts";
-import { parseStoredJson } from "../lib/system_fault.ts";
 import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
 
 // Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
@@ -100,12 +100,6 @@ interface SqliteStorageOptions {
 }
 
 type ReturnsArrays = StatementSync & { setReturnArrays(enabled: boolean): void };
-
-interface Row {
-  readonly key: string;
-  readonly value: string;
-  readonly version: string;
-}
 
 /** Opens the database, making it with mode 0600 where it is absent. Throws `UnusableError` when it is not ours. */
 export function openSqliteStorage(options: SqliteStorageOptions): Storage {
@@ -204,7 +198,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
         const range = listRange(prefix, options);
         if (range === null) return [];
         return selectRange.all(range.start, range.end, clock(), options.limit)
-          .map((row) => entryOf(row as unknown as Row));
+          .map((row) => entryOf(row as unknown as EntryRow));
       }),
     commit: (batch) => writes.run(() => apply(batch)),
     consume: (key) => writes.run(() => consume(key)),
@@ -255,11 +249,7 @@ function rollBack(rollback: StatementSync): void {
 }
 
 function readRow(row: unknown): StoredEntry | null {
-  return row === undefined ? null : entryOf(row as Row);
-}
-
-function entryOf(row: Row): StoredEntry {
-  return { key: decodeKey(row.key), value: parseStoredJson(row.value), version: row.version };
+  return row === undefined ? null : entryOf(row as EntryRow);
 }
 
 /** Steps that may wait; one more fails at once. */

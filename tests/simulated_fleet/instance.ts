@@ -1,5 +1,6 @@
 /** One instance of the fleet: the real server, wired as it is in production, on simulated time and storage. */
 import "@panva/jose"; // loaded before the simulation begins, which then waits for one turn of the loop: native_work.ts
+import assert from "node:assert/strict";
 import { z } from "zod";
 import "../../src/oauth/endpoints.ts";
 import { type App, buildApp } from "../../src/app/app.ts";
@@ -10,7 +11,7 @@ import { createSecretBox } from "../../src/lib/secrets.ts";
 import type { Log, LogFields } from "../../src/lib/log.ts";
 import { defineTool, type Tool } from "../../src/mcp/tool.ts";
 import type { Storage } from "../../src/storage/port.ts";
-import { createTelemetry } from "../../src/audit/telemetry.ts";
+import { startTelemetry } from "../../src/audit/telemetry.ts";
 
 /** How all instances are reached. */
 export const serverUrl = "https://fleet.example";
@@ -47,7 +48,9 @@ export const config: Config = loaded.value;
 /** The same key for every instance. */
 export const secrets = createSecretBox(new Uint8Array(32).fill(7));
 
-const telemetry = createTelemetry("simulated");
+const started = startTelemetry({ onDeploy: false }, { version: "simulated", log: { write() {}, flush() {} } });
+assert.ok(started.ok);
+const telemetry = started.value;
 
 /** What an instance is given. */
 export interface InstanceParts {

@@ -38,7 +38,8 @@ export async function applyChange<T>(
   store: Store,
   plan: () => Promise<Outcome<StoreChange<T>>>,
 ): Promise<Outcome<T>> {
-  const number = store.change?.next() ?? 0;
+  const { change: recorded } = store;
+  const number = recorded === null ? 0 : ++recorded.plannedSteps;
   return await store.changes.run("", async () => {
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const usage = await store.storage.get(store.keys.usage);
@@ -49,9 +50,15 @@ export async function applyChange<T>(
       const change = withRecord(store, planned.value, number);
       const batch = await toBatch(store, change, usage);
       if (!batch.ok) return batch;
-      if (step !== undefined) store.change?.begin();
+      if (recorded !== null && step !== undefined && !recorded.hasBegun) {
+        recorded.hasBegun = true;
+        recorded.onBegin?.(recorded.id);
+      }
       if (await store.storage.commit(batch.value)) {
-        if (step !== undefined) store.change?.made(keptBytes(step.step));
+        if (recorded !== null && step !== undefined) {
+          recorded.isStored = true;
+          recorded.keep(keptBytes(step.step));
+        }
         if (change.gone) await sweepGone(store, ...goneOf(change.gone));
         return success(value);
       }
@@ -70,7 +77,7 @@ function withRecord<T>(store: Store, change: StoreChange<T>, number: number): St
     ...change,
     puts: [
       ...change.puts ?? [],
-      ...recorded.isNew ? [{ key: keys.change(recorded.id), value: { at: clock(), by: recorded.by } }] : [],
+      ...recorded.isStored ? [] : [{ key: keys.change(recorded.id), value: { at: clock(), by: recorded.by } }],
       { key: keys.step(recorded.id, number), value: { number, step, entry: isKept ? entry : null } },
     ],
     gone: isKept ? null : change.gone ?? null,
@@ -128,7 +135,7 @@ export function keptBytes(step: ChangeStep): number {
 }
 
 /** What the trash keeps of an entry; `null` where it is too large. `tree`: how large a directory is with all that is in it. */
-export function storedKeptOf(
+export function keptOf(
   { change, trash }: Store,
   entry: EntryRecord,
   tree?: { readonly entries: number; readonly sizeBytes: number },
@@ -143,7 +150,7 @@ export function sizeOf(entry: EntryRecord | null): number {
 }
 
 /** What tells an entry from every other, wherever it is moved. */
-export function storedIdentityOf(entry: EntryRecord): string {
+export function identityOf(entry: EntryRecord): string {
   return entry.kind === "file" ? entry.generation : entry.id;
 }
 

@@ -4,7 +4,7 @@ import { checkBelow, checkMoved, checkNewNames } from "../workspace/access_rules
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../workspace/port.ts";
 import type { StorageKey } from "../../storage/mod.ts";
-import { applyChange, putBelow, sizeOf, type StoreChange, storedIdentityOf, storedKeptOf } from "./change.ts";
+import { applyChange, identityOf, keptOf, putBelow, sizeOf, type StoreChange } from "./change.ts";
 import { type EntryRecord, resolveInStore, type Store, type StorePlace, walkStore } from "./store.ts";
 
 /** How long the entries of a directory are judged before it is deleted. */
@@ -102,8 +102,8 @@ export async function moveStoreEntry(
           from: from.text,
           kind: entry.kind,
           made: puts.length - 1,
-          kept: replaced === null ? null : storedKeptOf(store, replaced),
-          left: { identity: storedIdentityOf(entry) },
+          kept: replaced === null ? null : keptOf(store, replaced),
+          left: { identity: identityOf(entry) },
         },
         entry: replaced,
       },
@@ -138,7 +138,7 @@ export async function removeStoreEntry(
       if (!allowed.ok) return allowed;
     }
     const isEmpty = entry.kind === "directory" && entries === 1;
-    const kept = entry.kind === "file" || recursive ? storedKeptOf(store, entry, { entries, sizeBytes }) : null;
+    const kept = entry.kind === "file" || recursive ? keptOf(store, entry, { entries, sizeBytes }) : null;
     return success({
       deletes: [keyAt(store, found.value, path)],
       told: { paths: [path], isListChanged: true },

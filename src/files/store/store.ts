@@ -86,14 +86,15 @@ export interface Store {
 export interface RecordedChange {
   readonly id: string;
   readonly by: ChangeAuthor | null;
-  /** Whether no step of it was made yet. */
-  readonly isNew: boolean;
-  /** The number of its next step. */
-  next(): number;
-  /** Before its first step is made. */
-  begin(): void;
+  /** Called before its first step is made. */
+  readonly onBegin: ((id: string) => void) | undefined;
+  /** How many steps were planned, whether they were made or not: their numbers. */
+  plannedSteps: number;
+  hasBegun: boolean;
+  /** Whether a step of it was made. */
+  isStored: boolean;
   /** A step was made, which keeps so much. */
-  made(keptBytes: number): void;
+  readonly keep: (bytes: number) => void;
   /** The generation that this change has left at a path. */
   readonly leftAt: Map<string, string>;
 }

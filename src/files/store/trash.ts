@@ -23,12 +23,12 @@ import type { ByteRange, Outcome, Trash, TrashLimits } from "../workspace/port.t
 import {
   applyChange,
   goneOf,
+  identityOf,
   keptBytes,
+  keptOf,
   putBelow,
   sizeOf,
   type StoreChange,
-  storedIdentityOf,
-  storedKeptOf,
   sweepGone,
 } from "./change.ts";
 import {
@@ -49,7 +49,7 @@ import { cutStoreFile } from "./write.ts";
 
 /** Whether an entry is as it was left. */
 function isLeft(entry: EntryRecord, { identity, sha256 }: Left): boolean {
-  if (identity !== undefined) return storedIdentityOf(entry) === identity;
+  if (identity !== undefined) return identityOf(entry) === identity;
   return entry.kind === "file" && entry.sha256 === sha256;
 }
 
@@ -94,8 +94,8 @@ async function restoreStoreEntry(
           kind: entry.kind,
           made: puts.length - 1,
           created: there === null,
-          kept: there === null ? null : storedKeptOf(store, there),
-          left: { identity: storedIdentityOf(entry) },
+          kept: there === null ? null : keptOf(store, there),
+          left: { identity: identityOf(entry) },
           source: item,
         },
         entry: there,
@@ -137,63 +137,41 @@ const maxChanges = 20_000;
 /** What is dropped at once where there is too much, so that it is not searched for at every change. */
 const roomShare = 1 / 8;
 
-/** Begins changes, and drops what is too much. */
-export interface StoreTrash {
-  begin(by: ChangeAuthor | null, onChange?: (id: string) => void): RecordedChange;
-  readonly isOverfull: boolean;
-  /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
-  tidy(store: Store, now?: number): Promise<void>;
-}
+export type StoreTrash = ReturnType<typeof createStoreTrash>;
 
+/** Begins changes, and drops what is too much. */
 export function createStoreTrash(
-  limits: TrashLimits,
+  { keepMs, maxBytes }: TrashLimits,
   { clock, randomId }: Pick<Store, "clock" | "randomId">,
-): StoreTrash {
-  const { keepMs, maxBytes } = limits;
+) {
   const nextId = createChangeIds(clock, randomId);
   let used = 0;
   return {
-    begin(by, onChange) {
-      let id: string | null = null;
-      let last = 0;
-      let isBegun = false;
-      let isNew = true;
-      const ownId = (): string => id ??= nextId();
-      return {
-        get id() {
-          return ownId();
-        },
-        by,
-        get isNew() {
-          return isNew;
-        },
-        next: () => ++last,
-        begin() {
-          if (!isBegun) onChange?.(ownId());
-          isBegun = true;
-        },
-        made(bytes) {
-          isNew = false;
-          used += bytes;
-        },
-        leftAt: new Map(),
-      };
-    },
-    get isOverfull() {
+    begin: (by: ChangeAuthor | null, onBegin?: (id: string) => void): RecordedChange => ({
+      id: nextId(),
+      by,
+      onBegin,
+      plannedSteps: 0,
+      hasBegun: false,
+      isStored: false,
+      keep: (bytes) => void (used += bytes),
+      leftAt: new Map(),
+    }),
+    get isOverfull(): boolean {
       return used > maxBytes;
     },
-    async tidy(store, now = -Infinity) {
+    /** Drops what at `now` is kept for too long, and what is too much; without `now`, only that. */
+    async tidy(store: Store, now = -Infinity): Promise<void> {
       const kept: { readonly id: string; readonly bytes: number }[] = [];
       for await (const change of changesOf(store)) {
         const bytes = change.steps.reduce((sum, { step }) => sum + keptBytes(step), 0);
-        if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change);
+        if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change.id);
         else kept.push({ id: change.id, bytes });
       }
       used = kept.reduce((sum, { bytes }) => sum + bytes, 0);
       const isOver = used > maxBytes || kept.length > maxChanges;
       for (let oldest; isOver && (oldest = kept.pop()) !== undefined;) {
-        const change = await findChange(store, oldest.id);
-        if (change !== null) await dropChange(store, change);
+        await dropChange(store, oldest.id);
         used -= oldest.bytes;
         if (used <= maxBytes * (1 - roomShare) && kept.length <= maxChanges * (1 - roomShare)) break;
       }
@@ -293,20 +271,16 @@ async function readItem(store: Store, item: KeptItem, range: ByteRange): Promise
   return bytes === null ? failure({ reason: "not_found" }) : success(bytes);
 }
 
-async function dropChange(store: Store, { id, steps }: Change): Promise<void> {
+async function dropChange(store: Store, id: string): Promise<void> {
   const { storage, keys } = store;
-  for (const { number } of steps) {
-    const stored = await storage.get(keys.step(id, number));
-    if (stored === null) continue;
-    const { entry } = parseStep(stored.value);
-    const checks = [{ key: stored.key, version: stored.version }];
-    if (entry === null) {
-      await storage.commit({ checks, deletes: [stored.key] });
-      continue;
+  for await (const steps of pagesBelow(storage, keys.change(id))) {
+    for (const { key, version, value } of steps) {
+      const { entry } = parseStep(value);
+      const gone = entry === null ? null : goneOf(entry);
+      const puts = gone === null ? [] : [{ key: keys.gone(gone[0]), value: gone[1] }];
+      const isDropped = await storage.commit({ checks: [{ key, version }], puts, deletes: [key] });
+      if (isDropped && gone !== null) await sweepGone(store, ...gone);
     }
-    const [gone, record] = goneOf(entry);
-    const puts = [{ key: keys.gone(gone), value: record }];
-    if (await storage.commit({ checks, puts, deletes: [stored.key] })) await sweepGone(store, gone, record);
   }
   await storage.commit({ deletes: [keys.change(id)] });
 }

@@ -10,7 +10,7 @@ import {
   type Passage,
   type ReceiveOptions,
 } from "../workspace/change.ts";
-import { applyChange, putBelow, requireRoom, sizeOf, type StoreChange, storedKeptOf } from "./change.ts";
+import { applyChange, keptOf, putBelow, requireRoom, sizeOf, type StoreChange } from "./change.ts";
 import {
   createContentStaging,
   dropGeneration,
@@ -208,7 +208,7 @@ async function putStaged(
           kind: "file",
           made: placed.length - 1,
           created: entry === null,
-          kept: entry === null || isOwn || isExtended ? null : storedKeptOf(store, entry),
+          kept: entry === null || isOwn || isExtended ? null : keptOf(store, entry),
           left: { sha256: record.sha256 },
           ...isOwn ? { again: true } : {},
           ...entry !== null && isExtended && !isOwn ? { sizeBefore: entry.sizeBytes } : {},
