@@ -12,7 +12,7 @@ const httpsPort = 443;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
 
 /** The world as these checks see it. */
-export interface Surroundings {
+interface Surroundings {
   readonly resolve: (host: string) => Promise<readonly string[]>;
   /** Rejects where no trusted certificate for the name is shown. */
   readonly shakeHands: (host: string, port: number) => Promise<void>;

@@ -15,7 +15,7 @@ import {
 } from "../servicenow/later.ts";
 import { formWords } from "./servicenow_registry.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
-import { judgeCertificate, type Surroundings, systemSurroundings } from "./doctor_address.ts";
+import { judgeCertificate, systemSurroundings } from "./doctor_address.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { pause, systemClock } from "../lib/time.ts";
 import { ownerId, users } from "../oauth/mod.ts";
@@ -43,23 +43,19 @@ interface LinkedPerson {
   readonly accessToken: string;
 }
 
-interface InstanceOptions {
-  readonly serverUrl: string;
-  readonly shakeHands: Surroundings["shakeHands"];
-  readonly fetch: typeof fetch;
-  /** `null` where no one has linked an account, or no link works. */
-  linkedPerson(transport: Transport): Promise<LinkedPerson | null>;
-}
-
-async function* examineInstance(
-  { access, tables }: Config["servicenow"],
-  { serverUrl, shakeHands, fetch, linkedPerson }: InstanceOptions,
-): AsyncGenerator<Check> {
+async function* examineInstance(config: Config, fetch: typeof globalThis.fetch): AsyncGenerator<Check> {
+  const { access, tables } = config.servicenow;
   if (access === undefined) return;
+  const serverUrl = serverUrlFor(config.http, config.http.port);
   const { instance: origin } = access;
   const { protocol, hostname, port } = new URL(origin);
   if (protocol === "https:") {
-    const check = await judgeCertificate(hostname, Number(port || httpsPort), shakeHands, certificateRemedies);
+    const check = await judgeCertificate(
+      hostname,
+      Number(port || httpsPort),
+      systemSurroundings.shakeHands,
+      certificateRemedies,
+    );
     yield { ...check, name: "ServiceNow certificate" };
     if (check.state !== "well") return;
   }
@@ -68,7 +64,9 @@ async function* examineInstance(
   yield door;
   if (door.state !== "well") return;
   yield await askRedirect(access, { serverUrl, fetch });
-  const person = await linkedPerson(transport);
+  const found = await examineInstallation(config.storage, users.key(ownerId));
+  const isThere = found.ok && found.value.kind !== "absent"; // to open it would make it
+  const person = isThere ? await findLinkedPerson(config, { transport, serverUrl }) : null;
   if (person === null) {
     yield checksOf("ServiceNow tables").note(
       "not asked: no one has linked an account whose sign-in works",
@@ -114,7 +112,7 @@ async function askDoor(transport: Transport): Promise<Check> {
 /** Opens the sign-in as a browser would. An instance may compare the address only after the sign-in. */
 async function askRedirect(
   { instance, clientId }: NonNullable<Config["servicenow"]["access"]>,
-  { serverUrl, fetch }: Pick<InstanceOptions, "serverUrl" | "fetch">,
+  { serverUrl, fetch }: { readonly serverUrl: string; readonly fetch: typeof globalThis.fetch },
 ): Promise<Check> {
   const { well, warning } = checksOf("ServiceNow redirect address");
   const redirectUri = `${serverUrl}/servicenow/callback`;
@@ -253,7 +251,7 @@ const silent = { write: () => {}, flush: () => {} };
 async function findLinkedPerson(
   { servicenow, storage: place }: Pick<Config, "servicenow" | "storage">,
   { transport, serverUrl }: { readonly transport: Transport; readonly serverUrl: string },
-): Promise<{ readonly userName: string; readonly accessToken: string } | null> {
+): Promise<LinkedPerson | null> {
   // To open with a previous key would move what it sealed to the present one.
   if (servicenow.access === undefined || place.previousMasterKey !== undefined) return null;
   const opened = await openInstallation(place, systemClock);
@@ -286,19 +284,9 @@ async function findLinkedPerson(
 
 /** Asks the instance what people's calls will meet there, with the token of one who has linked an account. */
 export async function* examineServicenowInstance(config: Config): AsyncGenerator<Check> {
-  const serverUrl = serverUrlFor(config.http, config.http.port);
   const once = createFetchOnce(fetch);
   try {
-    yield* examineInstance(config.servicenow, {
-      serverUrl,
-      shakeHands: systemSurroundings.shakeHands,
-      fetch: once.fetch,
-      async linkedPerson(transport) {
-        const found = await examineInstallation(config.storage, users.key(ownerId));
-        if (!found.ok || found.value.kind === "absent") return null; // to open it would make it
-        return await findLinkedPerson(config, { transport, serverUrl });
-      },
-    });
+    yield* examineInstance(config, once.fetch);
   } catch (error) {
     yield checksOf("ServiceNow").warning(`cannot be examined: ${faultWords(error)}`);
   } finally {

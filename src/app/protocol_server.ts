@@ -108,50 +108,44 @@ export function maxMessageBytes({ maxWriteBytes }: WorkspaceSettings): number {
 /** Wires the protocol server over tools; each user and client has its own rate. */
 export function createProtocolServer(config: Config, dependencies: ProtocolServerDependencies): McpServer {
   const {
+    tools: own,
+    extraTools = [],
     resources,
     prompts,
-    storage,
     secrets,
-    log,
-    clock,
-    noteClient,
-    watchToken,
+    timers = systemTimers,
+    serverInfo = ownServerInfo,
+    nameOfClient,
     countRequest,
-    tracer,
-    callWatch,
+    recordRequest,
+    bounds,
+    ...given
   } = dependencies;
   const rate = { count: config.rateLimit.toolCallsPerMinute, windowMs: minute };
-  const { timers = systemTimers, extraTools = [] } = dependencies;
-  const tools = [...dependencies.tools, ...extraTools];
   const { toolCalls = createRateLimiter({ ...rate, clock: timers.elapsed }) } = dependencies;
+  const { log } = given;
+  const tools = [...own, ...extraTools];
   return createMcpServer({
-    tools: createToolRegistry(tools, new Set(dependencies.tools)),
+    ...given,
+    tools: createToolRegistry(tools, new Set(own)),
     resources: createResourceRegistry(resources),
     prompts: createPromptRegistry(prompts),
-    ...(noteClient === undefined ? {} : { noteClient }),
-    ...(tracer === undefined ? {} : { tracer }),
-    ...(watchToken === undefined ? {} : { watchToken }),
-    ...(callWatch === undefined ? {} : { callWatch }),
-    serverInfo: dependencies.serverInfo ?? ownServerInfo,
-    ...(dependencies.extensions === undefined ? {} : { extensions: dependencies.extensions }),
+    serverInfo,
     instructions: (principal) => instructionsFor(tools, principal),
     admit: (principal) => toolCalls.take(callerKey(principal)),
     audit(entry, params) {
       const { requestId, subject, clientId, method, tool, outcome, code, durationMs, change, traceId } = entry;
-      const client = clientId === null ? undefined : dependencies.nameOfClient?.(clientId);
+      const client = clientId === null ? undefined : nameOfClient?.(clientId);
       const fields = { requestId, subject, clientId, client, method, tool, outcome, code, durationMs, change, traceId };
       log.write("audit", "request", fields);
       countRequest?.(entry);
-      dependencies.recordRequest?.(entry, params);
+      recordRequest?.(entry, params);
     },
-    log,
     secretBox: secrets,
-    storage,
-    clock,
     timers,
     toolTimeoutMs: config.mcp.toolTimeoutSeconds * 1_000,
     structuredResults: ["auto", "guide"].includes(config.mcp.compatibility) ? "auto" : "always",
-    limits: dependencies.bounds?.mcp,
+    limits: bounds?.mcp,
   });
 }
 
