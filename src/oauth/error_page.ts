@@ -85,6 +85,10 @@ const dead = {
     "This invitation does not work",
     "It is invalid, has expired, or was already used. Ask the person who invited you for a new one.",
   ),
+  account_disabled: deadEnd(
+    "Your account is disabled on this server",
+    "Your passphrase is set, but you cannot sign in. Ask the operator of this server.",
+  ),
   already_set_up: deadEnd(
     "This server is already set up",
     "Connect an application and sign in with the passphrase chosen at set-up. The user name is owner.",

@@ -161,11 +161,11 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
     const userId = link.userOf(found.value);
     const outcome = await link.claim(found.value, passphrase);
     if (outcome === "busy") return show(code, found.value, "The server is busy. Try again in a moment.");
-    const account = outcome === null ? null : await directory.find(userId);
-    if (account === null) return refuse(peer, link.event === "set_up" ? "set_up_link_invalid" : "invitation_invalid");
+    if (outcome === null) return refuse(peer, link.event === "set_up" ? "set_up_link_invalid" : "invitation_invalid");
     await storage.commit({ puts: [usedLinks.put(hashSecret(code), { userId }, clock() + repeatSeconds * 1_000)] });
     log.write("audit", link.event, { outcome, user: userId, address: peer.address });
-    return await signIn(request, account);
+    const account = await directory.find(userId);
+    return account === null ? errorPage("account_disabled") : await signIn(request, account);
   };
   return async (request, peer) => {
     if (request.method === "GET") {

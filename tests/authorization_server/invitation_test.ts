@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { disableUser } from "../../src/oauth/manage_users.ts";
 import { authorizePath, type Harness, openBrowser, register, startHarness, type TestBrowser } from "./harness.ts";
 
 const owner = { userId: "owner", isAdministrator: true, address: "192.0.2.1" };
@@ -37,6 +38,17 @@ for (const kind of ["new", "reset"] as const) {
     assert.match(await consentOf(harness, openBrowser(harness)), /<h1>Sign in/, "another browser is not signed in");
   });
 }
+
+Deno.test("whoever is disabled sets a passphrase by a link, and is not signed in", async () => {
+  await using harness = await startHarness();
+  await choose(openBrowser(harness), await inviteUser(harness, "ada"), "the first one of ada");
+  await disableUser(harness.deps, "ada");
+  const browser = openBrowser(harness);
+  const chosen = await choose(browser, await inviteUser(harness, "ada", "reset"));
+  assert.equal(chosen.status, 403);
+  assert.match(await chosen.text(), /Your account is disabled/);
+  assert.ok(!browser.cookies.has("__Host-portcullis-session"));
+});
 
 Deno.test("a link signs in once: the form sent twice leads to the same page, and nothing else does", async () => {
   await using harness = await startHarness();
