@@ -71,10 +71,10 @@ const foldsBeyondAscii = /[ks]/i;
 
 /** What an instruction may assert of a place: that a line starts there (each line is a text of its own), or ends. */
 export const lineStart: number = 1 | 4;
-export const lineEnd: number = 2 | 8;
+const lineEnd: number = 2 | 8;
 /** And that a word starts or ends there, or that none does. */
-export const wordBoundary: number = 16;
-export const noWordBoundary: number = 32;
+const wordBoundary: number = 16;
+const noWordBoundary: number = 32;
 /** What a screen takes to hold anywhere. */
 export const anywhere: number = lineStart | lineEnd | wordBoundary | noWordBoundary;
 
@@ -130,7 +130,7 @@ export function isCharacter({ inst }: Program, index: number): boolean {
 }
 
 /** Whether some instruction asserts this of a place. */
-export function asserts({ inst }: Program, what: number): boolean {
+function asserts({ inst }: Program, what: number): boolean {
   return inst.some(({ op, arg }) => op === operation.assertion && (arg & what) !== 0);
 }
 
@@ -273,6 +273,8 @@ export function createLineAutomaton(program: Program) {
   };
 
   return {
+    /** Whether the expression says something of what follows a match. */
+    looksAhead: asserts(program, lineEnd | wordBoundary | noWordBoundary),
     /** Once there are too many states it cannot tell any more, and answers with the first line, or the first byte. */
     get isLost(): boolean {
       return isLost;

@@ -14,20 +14,16 @@ import {
 import {
   acceptsByte,
   anywhere,
-  asserts,
   closureOf,
   createLineAutomaton,
   holdsMatch,
   isCharacter,
   isHeld,
   type LineAutomaton,
-  lineEnd,
   lineStart,
-  noWordBoundary,
   type Program,
   requiredText,
   type Requirement,
-  wordBoundary,
 } from "./line_automaton.ts";
 import { loadOnce } from "../../lib/program.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -153,7 +149,6 @@ async function createExpressionPattern(
     const known = possible.filter((screen) => screen !== null);
     const screens = known.map((screen) => toExpression(screen));
     const automaton = createLineAutomaton(program);
-    const looksAhead = asserts(program, lineEnd | wordBoundary | noWordBoundary);
     const shownGroup = wholeWord ? 1 : 0;
     const findFrom = (line: string, from: number): Match | null => {
       const matcher = expression.matcher(line);
@@ -171,7 +166,7 @@ async function createExpressionPattern(
       stepCharacters,
       seesReturns,
       screens,
-      searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, looksAhead, findFrom }),
+      searchLong: () => searchLongExpression({ automaton, partBytes: stepCharacters, findFrom }),
       hasOtherCase: true,
     });
   } catch (error) {

@@ -32,8 +32,6 @@ interface LongExpression {
   readonly automaton: LineAutomaton;
   /** Bytes of a part: the time for one is that of a step. */
   readonly partBytes: number;
-  /** Whether it says something of what follows a match. */
-  readonly looksAhead: boolean;
   /** The first match at or after `from`; what is before is only looked back at. */
   findFrom(part: string, from: number): PartMatch | null;
 }
@@ -67,7 +65,7 @@ export function searchLongText(
 }
 
 /** For expressions: the automaton decides, or where it has too many states, RE2 part by part. */
-export function searchLongExpression({ automaton, partBytes, looksAhead, findFrom }: LongExpression): LongLineSearch {
+export function searchLongExpression({ automaton, partBytes, findFrom }: LongExpression): LongLineSearch {
   const line = createLine();
   const walk = automaton.begin();
   let isUnsure = false;
@@ -88,7 +86,7 @@ export function searchLongExpression({ automaton, partBytes, looksAhead, findFro
       const isLineEnd = isEnd && to === characters.length;
       const part = decode(characters, from, to);
       const found = findFrom(part, skippedAtStart(part, line.isStart(from)));
-      const isReal = found !== null && (isLineEnd || !looksAhead || found.end < part.length);
+      const isReal = found !== null && (isLineEnd || !automaton.looksAhead || found.end < part.length);
       if (isReal) return line.matchAt({ from, to, isEnd, at: found.start });
       if (to === characters.length) return null;
       yield;

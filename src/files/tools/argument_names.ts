@@ -15,7 +15,7 @@ const only = (...values: readonly unknown[]): Meaning => ({
 });
 
 /** claude-code Read, Codex read_file, Gemini CLI, Cursor, the text editor tool, @modelcontextprotocol/server-filesystem. */
-export const readNames: Meanings = {
+const readNames: Meanings = {
   ...otherNames({
     filename: but("filename"),
     files: "paths filenames file_paths",
@@ -36,7 +36,7 @@ export const readNames: Meanings = {
 };
 
 /** claude-code Write, Gemini CLI, Desktop Commander, the text editor tool. */
-export const writeNames: Meanings = {
+const writeNames: Meanings = {
   ...otherNames({ filename: but("filename"), content: "text contents file_text data body", if_version: "if_match" }),
   mode: {
     to: "mode",
@@ -50,7 +50,7 @@ export const writeNames: Meanings = {
 };
 
 /** claude-code Edit and MultiEdit, Gemini CLI replace, Desktop Commander, the text editor tool. */
-export const editNames: Meanings = {
+const editNames: Meanings = {
   ...otherNames({
     path: but("path"),
     old_text: "old old_string old_str find search search_text",
@@ -86,7 +86,7 @@ const limits = (most: number): Meanings => ({
 });
 
 /** claude-code Glob, Codex and Gemini CLI list_directory, @modelcontextprotocol/server-filesystem. */
-export const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
+const listNames = (mostEntries: number, mostLevels: number): Meanings => ({
   ...walking,
   ...limits(mostEntries),
   ...otherNames({
@@ -105,7 +105,7 @@ const modes = otherNames({ lines: "content matches", files: "files_with_matches 
 const ofGrep = "glob include type output_mode head_limit multiline is_regex -i -n -A -B -C".split(" ");
 
 /** claude-code Grep, Codex grep_files, Gemini CLI search_file_content, Cursor, Windsurf, Serena, ripgrep's own options. */
-export const searchNames = (mostHits: number): Meanings => ({
+const searchNames = (mostHits: number): Meanings => ({
   ...walking,
   ...limits(mostHits),
   ...otherNames({
@@ -142,7 +142,7 @@ export const searchNames = (mostHits: number): Meanings => ({
 });
 
 /** mv, cp, @modelcontextprotocol/server-filesystem. */
-export const moveNames: Meanings = {
+const moveNames: Meanings = {
   ...otherNames({
     path: `${but("path")} from source src old_path source_path from_path`,
     destination: "to dest dst target new_path destination_path to_path target_path",
@@ -155,7 +155,7 @@ export const moveNames: Meanings = {
   recursive: only(true),
 };
 
-export const deleteNames: Meanings = {
+const deleteNames: Meanings = {
   ...otherNames({
     path: `${but("path", directory)} target`,
     paths: "files file_paths",
@@ -165,7 +165,7 @@ export const deleteNames: Meanings = {
   path: { to: "paths", form: "list" },
 };
 
-export const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
+const undoNames: Meanings = otherNames({ change: "id change_id undo_id" });
 
 /** What other servers and agents call the tools. */
 export const knownAs = {
@@ -179,4 +179,16 @@ export const knownAs = {
   move: "move_file rename_file copy_file create_directory mkdir mv cp rename make_directory move",
   delete: "delete_file remove_file delete_directory rm unlink remove delete",
   undo: "undo_edit undo revert",
+};
+
+/** By tool: what callers write for its parameters. */
+export const argumentNames = {
+  read: readNames,
+  write: writeNames,
+  edit: editNames,
+  list: listNames,
+  search: searchNames,
+  move: moveNames,
+  delete: deleteNames,
+  undo: undoNames,
 };

@@ -8,7 +8,7 @@ import { leastReadingMs } from "../../lib/time.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
-import { deleteNames, knownAs } from "./argument_names.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
 import { batchFailure, hasVersion, maxNamed, maxPaths, onlyOneVersion, refuseEmptyVersion } from "./batch.ts";
 import { count, ifVersionInput, textAnswer, toTimestamp } from "./input.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
@@ -37,7 +37,7 @@ export function fileDeleteTool(
       (isKept ? "file_undo undoes it." : "It cannot be undone."),
     scopes: ["files:write"],
     annotations: { title: "Delete", ...changingHints },
-    aliases: deleteNames,
+    aliases: argumentNames.delete,
     knownAs: knownAs.delete,
     input: z.lazy(() =>
       z.object({

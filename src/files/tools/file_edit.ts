@@ -16,7 +16,7 @@ import { count, ifVersionInput, pageBytes, sha256Output, textAnswer, toVersion, 
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
 import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
-import { editNames, knownAs } from "./argument_names.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
 import { batchFailure, maxNamed, refuseEmptyVersion } from "./batch.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
@@ -107,7 +107,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
       "line ends. Answers with the difference.",
     scopes: ["files:write"],
     annotations: { title: "Edit files", ...changingHints },
-    aliases: editNames,
+    aliases: argumentNames.edit,
     knownAs: knownAs.edit,
     input,
     output: z.lazy(() => z.object({ ...oneFile(), files: z.array(z.object(oneFile())).optional() })),

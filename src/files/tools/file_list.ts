@@ -3,11 +3,12 @@ import * as z from "zod";
 import { clamped, defineTool, emptyIsAbsent, readingHints, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { createTwinDisplay, showName, toPathText } from "../workspace/file_display.ts";
 import { maxWalkDepth, walk, type WalkedEntry, type WalkPosition } from "../workspace/walk.ts";
-import { cursorInput, cursorWords, pageBytes, tagOf, textAnswer, toWalkCursor, toWalkCursorText } from "./input.ts";
+import { cursorWords, pageBytes, tagOf, textAnswer, toWalkCursor, toWalkCursorText } from "./input.ts";
 import {
   createNamePatterns,
   fitPage,
   isWanted,
+  patternInput,
   skippedOutput,
   skippedParts,
   toEntry,
@@ -15,6 +16,7 @@ import {
   toTreeLine,
   type TreeListing,
   visitWanted,
+  walkInput,
   wholeTreeAnswer,
   withNotices,
 } from "./list_walk.ts";
@@ -23,7 +25,7 @@ import { type Clock, systemClock } from "../../lib/time.ts";
 import { createIgnored } from "../workspace/ignored.ts";
 import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { knownAs, listNames } from "./argument_names.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
 import { listDuplicates, summarize } from "./list_summary.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 
@@ -31,15 +33,13 @@ import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 const usualPageEntries = 250;
 const maxPageEntries = 10_000;
 const action = "list directory";
-const maxExcludes = 20;
 /** Entries that a sorted listing, a summary or a search for equal files looks at: several times what repositories have. */
 const maxTreeVisits = 200_000;
 
 const input = z.lazy(() =>
   z.object({
     path: z.string().default(".").describe("Directory, or one file"),
-    pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths").meta(emptyIsAbsent),
-    exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+    ...patternInput(),
     depth: z.int().min(1).max(maxWalkDepth).optional().describe("Default 1 for a plain listing, else all").meta(
       clamped,
     ),
@@ -49,8 +49,7 @@ const input = z.lazy(() =>
     sort: z.enum(["name", "size", "modified"]).default("name").describe("Largest or newest first"),
     modified_after: z.string().optional().describe("2026-11-20T09:00Z or later").meta(emptyIsAbsent),
     limit: z.int().min(1).max(maxPageEntries).default(usualPageEntries).describe("Entries").meta(clamped),
-    include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
-    cursor: cursorInput(),
+    ...walkInput(),
   })
 );
 
@@ -102,7 +101,7 @@ export function fileListTool(
       "counts of lines, or only equal files.",
     scopes: ["files:read"],
     annotations: { title: "List files", ...readingHints },
-    aliases: listNames(maxPageEntries, maxWalkDepth),
+    aliases: argumentNames.list(maxPageEntries, maxWalkDepth),
     knownAs: knownAs.list,
     input,
     output,

@@ -18,7 +18,7 @@ import {
 import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
-import { knownAs, moveNames } from "./argument_names.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
 import { destinationOf, previewMove } from "./preview.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { beginChange, takeBack } from "./file_delete.ts";
@@ -31,7 +31,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
     description: "Moves, renames or copies a file or directory (mv, cp), or makes a directory (mkdir).",
     scopes: ["files:write"],
     annotations: { title: "Move, rename, copy", ...changingHints },
-    aliases: moveNames,
+    aliases: argumentNames.move,
     knownAs: knownAs.move,
     input: z.lazy(() =>
       z.object({

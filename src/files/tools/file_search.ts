@@ -7,16 +7,15 @@ import { createIgnored } from "../workspace/ignored.ts";
 import type { LinePattern, LineQueryRefusal } from "../text/line_pattern.ts";
 import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
 import { type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { knownAs, searchNames } from "./argument_names.ts";
-import { cursorInput, cursorWords, tagOf, toSearchCursor, untrustedOutput } from "./input.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
+import { cursorWords, tagOf, toSearchCursor, untrustedOutput } from "./input.ts";
 import { showName, showText } from "../workspace/file_display.ts";
-import { createNamePatterns, skippedOutput, withNotices } from "./list_walk.ts";
+import { createNamePatterns, patternInput, skippedOutput, walkInput, withNotices } from "./list_walk.ts";
 import { parseNamedParts } from "./read_text.ts";
 import { inStoredForm, suggestNear, suggestRelative } from "./near_names.ts";
 import { refuse, toFailure } from "./refusal.ts";
 
 const action = "search";
-const maxExcludes = 20;
 /** Texts that a line must hold or must not hold, and characters of each. */
 const maxTexts = 10;
 const maxTextCharacters = 200;
@@ -31,8 +30,7 @@ const input = z.lazy(() =>
     }),
     regex: z.boolean().default(false).describe("RE2 syntax, one line at a time"),
     path: z.string().default(".").describe("Directory or file, also a.ts:10-50"),
-    pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths").meta(emptyIsAbsent),
-    exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
+    ...patternInput(),
     all: z.array(z.string().min(1).max(maxTextCharacters)).max(maxTexts).optional().describe(
       "The line must hold these, too",
     ),
@@ -47,9 +45,8 @@ const input = z.lazy(() =>
     context: z.int().min(0).max(10).default(0).describe("Lines around").meta(clamped),
     last: z.boolean().default(false).describe("The last lines, not the first"),
     newest_first: z.boolean().default(false).describe("Newest files first").meta({ unlisted: true }),
-    include_ignored: z.boolean().default(false).describe("Also node_modules, .git and the like"),
     limit: z.int().min(1).max(maxHits).default(100).describe("Lines, or files").meta(clamped),
-    cursor: cursorInput(),
+    ...walkInput(),
   })
 );
 
@@ -112,7 +109,7 @@ export function fileSearchTool(
       "passed over, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", ...readingHints },
-    aliases: searchNames(maxHits),
+    aliases: argumentNames.search(maxHits),
     knownAs: knownAs.search,
     input,
     output,

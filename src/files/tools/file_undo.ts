@@ -15,7 +15,7 @@ import { type Failure, refuse, toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { stateOf } from "../workspace/entry_state.ts";
 import { type Trash, type Workspace, workspaceOf, type WorkspaceSource } from "../workspace/port.ts";
-import { knownAs, undoNames } from "./argument_names.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
 import { count, textAnswer, toTimestamp } from "./input.ts";
 import { beginChange } from "./file_delete.ts";
 
@@ -47,7 +47,7 @@ export function fileUndoTool(source: WorkspaceSource): Tool {
     description: "Lists your last changes, or undoes one, after later ones too where that is safe.",
     scopes: ["files:write"],
     annotations: { title: "Undo", ...changingHints },
-    aliases: undoNames,
+    aliases: argumentNames.undo,
     knownAs: knownAs.undo,
     places: [""],
     input: z.lazy(() =>

@@ -7,7 +7,7 @@ import { changingHints, defineTool, type Tool, type ToolOutcome } from "../../mc
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
 import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
-import { knownAs, writeNames } from "./argument_names.ts";
+import { argumentNames, knownAs } from "./argument_names.ts";
 import { putBytes } from "./edit_plan.ts";
 import { batchFailure, depthThere, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
 import {
@@ -93,7 +93,7 @@ export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | nu
     description: "Creates a file or replaces it whole; append adds at its end. Makes missing directories.",
     scopes: ["files:write"],
     annotations: { title: "Write files", ...changingHints },
-    aliases: writeNames,
+    aliases: argumentNames.write,
     knownAs: knownAs.write,
     input: links === null ? z.lazy(plainInput) : z.lazy(linkableInput),
     output: z.lazy(() => output(links !== null)),
