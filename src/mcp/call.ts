@@ -89,7 +89,7 @@ export interface Exchange extends PublicExchange {
 // What all calls of one server share while they run.
 
 /** Takes a call, or another message that causes a write, from the principal's rate limit. */
-export type Admit = (principal: Principal) => Admission | Promise<Admission>;
+type Admit = (principal: Principal) => Admission | Promise<Admission>;
 
 /** What this server offers and can tell of. */
 interface ServerFeatures {
@@ -99,12 +99,23 @@ interface ServerFeatures {
   readonly extensions: readonly string[];
 }
 
-export interface Runtime {
+/** What a server is made of, and every call may use. */
+export interface ServerParts {
   readonly serverInfo: ServerInfo;
   /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
   readonly instructions: (principal: Principal | null) => string;
-  readonly features: ServerFeatures;
   readonly tools: ToolRegistry;
+  readonly secretBox: SecretBox;
+  readonly log: Log;
+  /** Receives one record per request. */
+  readonly audit: TakeAudit;
+  readonly admit: Admit;
+  /** A call that takes longer is aborted and answered as failed. */
+  readonly toolTimeoutMs: number;
+}
+
+export interface Runtime extends ServerParts {
+  readonly features: ServerFeatures;
   readonly prompts: PromptRegistry;
   readonly resources: ResourceRegistry;
   readonly sessions: Sessions;
@@ -114,21 +125,15 @@ export interface Runtime {
   readonly enders: Set<() => void>;
   /** Takes note of a client's name and returns the profile to use from here on. */
   readonly noteClient: (principal: Principal, clientName: string | null, readsStreams: boolean) => Profile | undefined;
-  readonly audit: TakeAudit;
-  readonly log: Log;
   readonly tracer: Tracer;
   readonly clock: Clock;
   readonly timers: Timers;
-  readonly secretBox: SecretBox;
   readonly limits: McpLimits;
-  /** A call that takes longer is aborted and answered as failed. */
-  readonly toolTimeoutMs: number;
   readonly streams: StreamTable;
   readonly questions: PendingQuestions;
   readonly inFlight: InFlight;
   readonly callWatch: CallWatch;
   readonly tasks: Tasks;
-  readonly admit: Admit;
   readonly structuredResults: StructuredResults;
   /** Fires when the server is about to give up the calls that still run. */
   readonly stopping: AbortSignal;

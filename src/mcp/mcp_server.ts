@@ -1,11 +1,9 @@
 /** The protocol server: takes one parsed body and says what to answer. It knows no HTTP beyond statuses. */
 import { type Clock, systemClock, systemTimers, type Timers } from "../lib/time.ts";
-import type { Log } from "../lib/log.ts";
 import type { Principal } from "../lib/principal.ts";
-import type { SecretBox } from "../lib/secrets.ts";
 import { noTracer, type Tracer } from "../lib/tracer.ts";
 import type { McpAnswer } from "./message_stream.ts";
-import type { Admit, Exchange, Runtime, StructuredResults, TakeAudit } from "./call.ts";
+import type { Exchange, Runtime, ServerParts, StructuredResults } from "./call.ts";
 import { type BodyHandler, createBodyHandler, createPublicHandshake, type PublicHandshake } from "./body_handler.ts";
 import { createChangeHub, createScopeNotices } from "./notices.ts";
 import { createTasks } from "./tasks.ts";
@@ -17,31 +15,21 @@ import { createPendingQuestions } from "./pending_questions.ts";
 import type { Profile } from "./profile.ts";
 import { createPromptRegistry, type PromptRegistry } from "./prompt.ts";
 import { createResourceRegistry, type ResourceRegistry } from "./resource.ts";
-import { createModernRevision, type ServerInfo } from "./revision.ts";
+import { createModernRevision } from "./revision.ts";
 import { createSessionStreams } from "./session_streams.ts";
 import { createSessions } from "./session.ts";
 import { createStreamIds, createStreamTable } from "./stream_table.ts";
-import type { ToolRegistry } from "./registry.ts";
 
 /** What a server offers, and what it depends on. */
-export interface McpServerOptions {
-  readonly serverInfo: ServerInfo;
+export interface McpServerOptions extends ServerParts {
   /** Extensions that this installation has around the protocol, such as those of its authorization server. */
   readonly extensions?: readonly string[];
-  /** A few sentences for the model, by what the principal may do; `null` is a caller without a token. */
-  readonly instructions: (principal: Principal | null) => string;
-  readonly tools: ToolRegistry;
   readonly prompts?: PromptRegistry;
   readonly resources?: ResourceRegistry;
-  readonly secretBox: SecretBox;
   /** Keeps what changes in sessions, and tasks. */
   readonly storage: Storage;
-  readonly log: Log;
   /** Without it, no spans are written and no caller's trace is passed on. */
   readonly tracer?: Tracer;
-  /** Receives one record per request. */
-  readonly audit: TakeAudit;
-  readonly admit: Admit;
   /** Sees calls while they run, and may stop them. */
   readonly callWatch?: CallWatch;
   /** Takes note of a client's name and returns the profile to use from here on; see `createProfiles`. */
@@ -52,8 +40,6 @@ export interface McpServerOptions {
   readonly timers?: Timers | undefined;
   /** Limits other than {@link mcpLimits}. */
   readonly limits?: Partial<McpLimits> | undefined;
-  /** A call that takes longer is aborted and answered as failed. */
-  readonly toolTimeoutMs: number;
   /** Default: `auto`. */
   readonly structuredResults?: StructuredResults;
 }

@@ -1,38 +1,27 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
-import { errorText, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import { echoedId, errorText, isRpcId, kindOfMessage, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
-import { parseJson } from "../lib/json.ts";
+import { isObject, parseJson } from "../lib/json.ts";
 import type { FrameReader, McpAnswer } from "./message_stream.ts";
 import type { McpServer } from "./mcp_server.ts";
 
-// What the transport has to know of a message before it is judged.
-
-/** The message's method, if it has one. */
-function methodOf(message: unknown): string | null {
-  const { method } = fieldsOf(message);
-  return typeof method === "string" ? method : null;
-}
-
 /** The id under which a request is in flight; `null` for everything but requests. */
 function requestIdOf(message: unknown): RpcId | null {
-  return methodOf(message) === null ? null : idOf(fieldsOf(message)["id"]);
+  return kindOfMessage(message) === "request" ? echoedId(message) : null;
 }
 
 /** The request that a notification cancels. */
 function cancelledIdOf(message: unknown): RpcId | null {
-  if (methodOf(message) !== "notifications/cancelled") return null;
-  return idOf(fieldsOf(fieldsOf(message)["params"])["requestId"]);
+  if (!isObject(message) || message["method"] !== "notifications/cancelled") return null;
+  const id = isObject(message["params"]) ? message["params"]["requestId"] : null;
+  return isRpcId(id) ? id : null;
 }
 
-function idOf(value: unknown): RpcId | null {
-  return typeof value === "string" || typeof value === "number" ? value : null;
-}
-
-function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null ? value as Record<string, unknown> : {};
+function isInitialize(message: unknown): boolean {
+  return isObject(message) && message["method"] === "initialize";
 }
 
 // Bytes in, lines out: the framing of MCP's stdio transport, with a bound on what one line may hold.
@@ -214,7 +203,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (answer.kind === "stream" || answer.kind === "late_json") return await pump(answer.reader, disconnected);
     const text = textOf(answer);
     let opened: FrameReader | null = null;
-    if (methodOf(message) === "initialize" && text !== null) {
+    if (isInitialize(message) && text !== null) {
       session.protocolVersion = negotiatedVersion(text);
       session.id = answer.kind === "json" ? answer.sessionId ?? null : null;
       opened = await openNotices(); // before the answer: of every change after it, the client is told
@@ -242,7 +231,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       if (id !== null) byId.delete(id);
     });
     // What follows the opening is read under the version that it settles.
-    if (methodOf(message) === "initialize") await flight.landed;
+    if (isInitialize(message)) await flight.landed;
   };
 
   for await (const line of readInputLines(options.input, { maxLineBytes, stop: ended })) {
