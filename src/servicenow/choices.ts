@@ -64,9 +64,9 @@ const maxRecordsRead = 300;
 /** Choices by the name of their column. Empty where the person may not read them. */
 export function choicesOf(
   { tableApi, remember }: DeskParts,
-  { table, lineage }: Pick<TableColumns, "table" | "lineage">,
+  { lineage }: Pick<TableColumns, "lineage">,
 ): Answer<Readonly<Record<string, readonly Choice[]>>> {
-  return remember(["choices", table], async () => {
+  return remember(["choices", ...lineage], async () => {
     const found = await tableApi.rows("sys_choice", {
       query: `nameIN${lineage.join(",")}^inactive=false^ORDERBYsequence`,
       fields: ["name", "element", "value", "label", "language", "dependent_value"],

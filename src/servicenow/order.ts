@@ -196,6 +196,10 @@ function toCart(cart: Readonly<Record<string, unknown>>): Cart {
 // What an order would cost, in the currency and the form in which the instance shows prices to the person.
 
 const maxPricedChoices = 1_000;
+/** Of a label in which a price is looked for. */
+const maxPricedCharacters = 200;
+/** A sum that is more than a number holds exactly to the cent is told as a sum. */
+const maxAmount = 1e13;
 /** What an option adds, in the words of its label: `32 GB (+ CHF 150)`, `32 GB [add $150.00]`. */
 const addedPrice = /(?:\+|\badd\b)\s*([^)\]]*\d[^)\]]*)/i;
 /** Currencies with three digits behind the decimal separator (ISO 4217); of any other, three digits are a group. */
@@ -257,7 +261,9 @@ async function pricesOfOptions(
       const row = choiceRows.find((each) =>
         storedValue(each, "question") === id && storedValue(each, "value") === value
       );
-      const [, inLabel = ""] = addedPrice.exec(choices.find((each) => each.value === value)?.label ?? "") ?? [];
+      const [, inLabel = ""] = addedPrice.exec(
+        choices.find((each) => each.value === value)?.label.slice(0, maxPricedCharacters) ?? "",
+      ) ?? [];
       const isKnown = row !== undefined && "misc" in row || inLabel !== "";
       return { once: shownPrice(row, "misc") || inLabel, recurring: shownPrice(row, "rec_misc"), isKnown };
     }),
@@ -308,7 +314,8 @@ function amountOf(price: string): number | null {
   if (text === undefined) return null;
   const decimals = decimalsOf(price) ?? "";
   const whole = text.slice(0, text.length - decimals.length).replace(/\D/g, "");
-  return Number(`${whole}.${decimals.slice(1)}`);
+  const amount = Number(`${whole}.${decimals.slice(1)}`);
+  return amount < maxAmount ? amount : null;
 }
 
 /** An amount as the instance writes that price: its currency, its separators, its decimals. */

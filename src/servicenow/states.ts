@@ -36,7 +36,7 @@ interface StateLabels {
 
 async function stateLabels(parts: DeskParts, table: string): Promise<StateLabels> {
   const lineage = [table, ...knownTable(table)?.parents ?? []];
-  const known = await choicesOf(parts, { table, lineage });
+  const known = await choicesOf(parts, { lineage });
   const own = known.ok ? choicesFor(known.value, "state") : [];
   const usual = usualChoices(lineage, "state");
   const english = own.filter(({ language }) => language === "en");
@@ -68,7 +68,7 @@ export async function resolvedStates(parts: DeskParts, tables: readonly string[]
   return { states, isAssumed };
 }
 
-const nextState = z.object({ available_states: z.array(z.string()) });
+const nextState = z.object({ available_states: z.array(z.string().regex(/^[\w -]{1,40}$/)) });
 const maxFlows = 200;
 
 /** A sentence about where the state of a record may lead; empty where that is not known. */

@@ -127,3 +127,13 @@ Deno.test("an approval says what is approved and for whom; a change has the fiel
   );
   assert.equal(desk.instance.requests.some(({ method }) => method !== "GET" && method !== "POST"), false);
 });
+
+Deno.test("a label that is one long price, or a price that no number holds, is told and holds nobody up", async () => {
+  await using desk = await openDesk(desks);
+  sellLaptop(desk, { price: "9".repeat(40) });
+  desk.instance.habits.hiddenTables = ["question_choice"];
+  const row = desk.instance.tables.get("question_choice")?.get(sysIdOf("32"));
+  Object.assign(row ?? {}, { text: `32 GB ${"+".repeat(200_000)}` });
+  const told = await order(desk, { quantity: 2, answers: { memory: "32" } });
+  assert.match(told, /^Order 2 × Developer Laptop for Ada Lovelace, 2 × \(\$1.*\) and what the options add/);
+});
