@@ -23,6 +23,8 @@ import { displayValue, storedValue, truthOf } from "./field_values.ts";
 // Values as callers write them: `name=value`, one a line, or a JSON object where a value has lines of its own.
 
 const maxValues = 60;
+/** Lines that are looked at, empty ones included. */
+const maxLines = 2_000;
 
 /**
  * A name and its value; an empty value clears the field. `next` is the line after it: part of it perhaps, where the value
@@ -65,8 +67,10 @@ function fromJson(text: string, parameter: string): Result<readonly GivenValue[]
 
 function fromLines(text: string, parameter: string): Result<readonly GivenValue[], string> {
   const values: GivenValue[] = [];
-  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== "");
-  for (const [index, line] of lines.entries()) {
+  const lines = text.split(/\r?\n/, maxLines + 1);
+  if (lines.length > maxLines) return failure(`${parameter} takes at most ${maxValues} values`);
+  const filled = lines.filter((line) => line.trim() !== "");
+  for (const [index, line] of filled.entries()) {
     const [, name, value = ""] = /^\s*([^=\n]{1,200}?)\s*=\s?([^]*)$/.exec(line) ?? [];
     if (name === undefined) {
       return failure(
@@ -80,7 +84,7 @@ function fromLines(text: string, parameter: string): Result<readonly GivenValue[
         `${parameter}: ${second} stands in the value of ${name}; give a JSON object: {"${name}": "…", "${second}": "…"}`,
       );
     }
-    const next = lines[index + 1];
+    const next = filled[index + 1];
     values.push(next === undefined ? [name, value.trim()] : [name, value.trim(), next]);
   }
   return success(values);
