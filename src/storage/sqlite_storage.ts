@@ -18,72 +18,6 @@ import {
 } from "./port.ts";
 import { openSqliteDatabase, sqliteCode, sqliteCodeOf } from "./sqlite_database.ts";
 
-// Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
-// reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
-// as new ones come, and who missed them is told that anything may have changed.
-
-const keptRows = 10_000;
-const readAtOnce = 1_000;
-/** In place of a key: something changed that cannot be watched. No entry has it. */
-const unnamed = "";
-
-interface ChangeLogRow {
-  readonly sequence: number;
-  readonly key: string;
-}
-
-/** The log of one connection. */
-function createChangeLog(database: DatabaseSync) {
-  const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
-  const trim = database.prepare(
-    `DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - ${keptRows}`,
-  );
-  const selectLast = database.prepare("SELECT coalesce(max(sequence), 0) AS last FROM change");
-  const selectAfter = database.prepare(
-    `SELECT sequence, key FROM change WHERE sequence > ? ORDER BY sequence LIMIT ${readAtOnce}`,
-  );
-  /** The number of the last note; moves with every counted commit, of this process or another. */
-  const last = (): number => (selectLast.get() as { last: number }).last;
-  return {
-    last,
-    /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
-    add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number {
-      const watchable = entries.filter(({ key }) => isWatchable(key));
-      for (const { keyText } of watchable) insert.run(keyText);
-      const isUnnamed = watchable.length === 0 && entries.some(({ key }) => isCounted(key));
-      if (isUnnamed) insert.run(unnamed);
-      if (isUnnamed || watchable.length > 0) trim.run();
-      return last();
-    },
-    /** Tells `watches` of what is added from here on, until the returned function is called. */
-    follow(intervalMs: number, { tell, tellAll }: Pick<KeyedWatches, "tell" | "tellAll">): () => void {
-      /** `null` where the disk failed: who watches hears when it is back, and the next look begins where this one did. */
-      const attempt = <T>(step: () => T): T | null => {
-        try {
-          return step();
-        } catch {
-          return null;
-        }
-      };
-      let seen = attempt(last);
-      return systemTimers.every(intervalMs, () => {
-        if (seen === null) {
-          seen = attempt(last);
-          if (seen !== null) tellAll();
-          return;
-        }
-        const after = seen;
-        const rows = attempt(() => selectAfter.all(after) as unknown as readonly ChangeLogRow[]);
-        const first = rows?.[0];
-        if (rows === null || first === undefined) return;
-        seen = rows.at(-1)?.sequence ?? seen;
-        if (first.sequence !== after + 1) return tellAll();
-        for (const key of new Set(rows.map((row) => row.key))) tell(key);
-      });
-    },
-  };
-}
-
 /** How long an operation waits for a database file that another process writes. */
 const defaultBusyTimeoutMs = 5_000;
 const sweepAtOnce = 500;
@@ -250,6 +184,72 @@ function rollBack(rollback: StatementSync): void {
 
 function readRow(row: unknown): StoredEntry | null {
   return row === undefined ? null : entryOf(row as EntryRow);
+}
+
+// Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
+// reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
+// as new ones come, and who missed them is told that anything may have changed.
+
+const keptRows = 10_000;
+const readAtOnce = 1_000;
+/** In place of a key: something changed that cannot be watched. No entry has it. */
+const unnamed = "";
+
+interface ChangeLogRow {
+  readonly sequence: number;
+  readonly key: string;
+}
+
+/** The log of one connection. */
+function createChangeLog(database: DatabaseSync) {
+  const insert = database.prepare("INSERT INTO change (key) VALUES (?)");
+  const trim = database.prepare(
+    `DELETE FROM change WHERE sequence <= (SELECT max(sequence) FROM change) - ${keptRows}`,
+  );
+  const selectLast = database.prepare("SELECT coalesce(max(sequence), 0) AS last FROM change");
+  const selectAfter = database.prepare(
+    `SELECT sequence, key FROM change WHERE sequence > ? ORDER BY sequence LIMIT ${readAtOnce}`,
+  );
+  /** The number of the last note; moves with every counted commit, of this process or another. */
+  const last = (): number => (selectLast.get() as { last: number }).last;
+  return {
+    last,
+    /** Notes changed entries, within the transaction that changes them; gives the number of the last note. */
+    add(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): number {
+      const watchable = entries.filter(({ key }) => isWatchable(key));
+      for (const { keyText } of watchable) insert.run(keyText);
+      const isUnnamed = watchable.length === 0 && entries.some(({ key }) => isCounted(key));
+      if (isUnnamed) insert.run(unnamed);
+      if (isUnnamed || watchable.length > 0) trim.run();
+      return last();
+    },
+    /** Tells `watches` of what is added from here on, until the returned function is called. */
+    follow(intervalMs: number, { tell, tellAll }: Pick<KeyedWatches, "tell" | "tellAll">): () => void {
+      /** `null` where the disk failed: who watches hears when it is back, and the next look begins where this one did. */
+      const attempt = <T>(step: () => T): T | null => {
+        try {
+          return step();
+        } catch {
+          return null;
+        }
+      };
+      let seen = attempt(last);
+      return systemTimers.every(intervalMs, () => {
+        if (seen === null) {
+          seen = attempt(last);
+          if (seen !== null) tellAll();
+          return;
+        }
+        const after = seen;
+        const rows = attempt(() => selectAfter.all(after) as unknown as readonly ChangeLogRow[]);
+        const first = rows?.[0];
+        if (rows === null || first === undefined) return;
+        seen = rows.at(-1)?.sequence ?? seen;
+        if (first.sequence !== after + 1) return tellAll();
+        for (const key of new Set(rows.map((row) => row.key))) tell(key);
+      });
+    },
+  };
 }
 
 /** Steps that may wait; one more fails at once. */
