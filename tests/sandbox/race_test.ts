@@ -27,7 +27,7 @@ async function race(mode: string, ...variant: readonly string[]): Promise<readon
   const text = new TextDecoder().decode(stdout);
   assert.ok(success && text !== "", new TextDecoder().decode(stderr));
   const lines: readonly Line[] = text.trim().split("\n").map((line) => JSON.parse(line));
-  assert.equal(lines.length, 15);
+  assert.equal(lines.length, 14);
   assert.ok(lines.every(({ tries }) => tries > 0));
   return lines;
 }
