@@ -207,15 +207,20 @@ class CheckedDirectory implements DiskDirectory {
   }
 
   isStillInside(name?: string): boolean {
-    const segments = this.#realNames(name === undefined ? this.#path : this.#at(name));
-    return segments !== null && !isReserved(segments) && !this.#context.rules.isDenied(segments);
+    return this.#allowedNames(name === undefined ? this.#path : this.#at(name)) !== null;
   }
 
   isStillChangeable(): boolean {
     const info = lstatOrNull(this.#path);
-    if (info === null || !info.isDirectory || info.dev !== this.#context.device || !this.isStillInside()) return false;
-    const segments = this.#realNames(this.#path);
+    if (info === null || !info.isDirectory || info.dev !== this.#context.device) return false;
+    const segments = this.#allowedNames(this.#path);
     return segments !== null && !this.#context.rules.isProtected(segments);
+  }
+
+  /** The names below the root of what really is at the path; `null` outside, and where callers may not go. */
+  #allowedNames(path: string): readonly string[] | null {
+    const segments = this.#realNames(path);
+    return segments === null || isReserved(segments) || this.#context.rules.isDenied(segments) ? null : segments;
   }
 
   /** The names below the root of what really is at the path; `null` outside. */

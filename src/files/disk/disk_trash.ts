@@ -1,7 +1,7 @@
 /** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
 import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
-import { headerLine, itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
+import { itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
 import type { Clock } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Staging } from "./staging.ts";
@@ -115,7 +115,7 @@ export function createDiskTrash(
         note(number: number, step: ChangeStep): void {
           const line = toRecordLine({ number, step });
           if (!isNoted) onChange?.(ownId());
-          staging.trash().appendText(recordName(ownId()), isNoted ? line : headerLine(clock(), by) + line);
+          staging.trash().appendText(recordName(ownId()), isNoted ? line : toRecordLine({ at: clock(), by }) + line);
           isNoted = true;
         },
         /** A step that was recorded was not made. */

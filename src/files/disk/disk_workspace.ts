@@ -76,7 +76,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     change: null,
     writers: createKeyedMutex(),
   };
-  if (opened !== null && isThereTrash(access)) void opened.tidy(clock());
+  if (opened !== null && hasTrash(access)) void opened.tidy(clock());
   const close = async (): Promise<void> => {
     await opened?.close();
     staging.close();
@@ -114,15 +114,6 @@ function workspaceWith(disk: Disk, close: () => Promise<void>, directories: read
       workspaceWith({ ...disk, change: trash?.begin(by, onChange) ?? null }, () => Promise.resolve(), directories),
     close,
   };
-}
-
-function isThereTrash(access: DiskAccess): boolean {
-  try {
-    return hasTrash(access);
-  } catch (error) {
-    toRefusal(error);
-    return false;
-  }
 }
 
 function openRoot(

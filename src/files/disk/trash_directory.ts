@@ -3,9 +3,9 @@
  * what its steps kept (`ID.NUMBER`). A step is recorded before it is made, so that whatever lies here has its record.
  */
 import * as z from "zod";
-import { authorRecord, type Change, type ChangeAuthor, type NumberedStep, stepRecord } from "../workspace/change.ts";
+import { authorRecord, type Change, type NumberedStep, stepRecord } from "../workspace/change.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
-import type { DiskAccess, DiskDirectory } from "./directory.ts";
+import { type DiskAccess, type DiskDirectory, toRefusal } from "./directory.ts";
 
 export const trashDirectoryName = "trash";
 /** Longer records are read up to here: a step takes some 300 bytes. */
@@ -36,22 +36,23 @@ export function enterTrash(staging: DiskDirectory): DiskDirectory {
   return staging.enter(trashDirectoryName);
 }
 
-/** Whether there is one already. */
+/** Whether there is one already, as far as the system tells. */
 export function hasTrash(access: DiskAccess): boolean {
-  return access.step(() => {
-    const root = access.root();
-    if (root?.statusOf(stagingDirectoryName)?.isDirectory !== true) return false;
-    return root.enter(stagingDirectoryName).statusOf(trashDirectoryName)?.isDirectory === true;
-  });
+  try {
+    return access.step(() => {
+      const root = access.root();
+      if (root?.statusOf(stagingDirectoryName)?.isDirectory !== true) return false;
+      return root.enter(stagingDirectoryName).statusOf(trashDirectoryName)?.isDirectory === true;
+    });
+  } catch (error) {
+    toRefusal(error);
+    return false;
+  }
 }
 
 /** The text of a line; it begins with a line end, since a full disk may have cut the line before. */
 export function toRecordLine(content: Line): string {
   return `\n${JSON.stringify(content)}\n`;
-}
-
-export function headerLine(at: number, by: ChangeAuthor | null): string {
-  return toRecordLine({ at, by });
 }
 
 /** The change as its record tells it; `null` when there is none, or none that can be read. */
