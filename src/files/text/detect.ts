@@ -38,7 +38,7 @@ const latin = /^(?:windows-125[02478]|iso-8859-2)$/;
 
 const loadDetector = loadOnce(() => import("jschardet")); // a megabyte of models, some 150 ms
 
-/** The text of these bytes, in the encoding that they show; `null` when they are no text. */
+/** The text of a file's bytes, in the encoding that they show (UTF-8, UTF-16 or one of their forerunners); `null` when they are no text. */
 export async function decodeText(bytes: Uint8Array): Promise<DecodedText | null> {
   const decoded = decodeBytes(bytes);
   if (decoded !== null) return decoded;

@@ -25,7 +25,7 @@ interface FileDeleteOptions {
   readonly clock?: () => number;
 }
 
-/** Deletes entries of the workspace. */
+/** The tool that `app` registers to delete entries. It asks a person before it deletes a large directory. */
 export function fileDeleteTool(
   source: WorkspaceSource,
   { isKept = true, clock = () => performance.now() }: FileDeleteOptions = {},
@@ -215,7 +215,15 @@ interface Changing {
   readonly change: string | null;
 }
 
-/** The call's workspace. Its audit line names the change. */
+/**
+ * The workspace for a call that changes files: all that the call does through it is one change, which `file_undo` takes
+ * back and the call's audit line names. Tools of any part that write call this first:
+ *
+ * ```ts
+ * const { workspace } = beginChange(source, context, "servicenow_fetch_attachment");
+ * const written = await workspace.receive(path, pieces);
+ * ```
+ */
 export function beginChange(
   source: WorkspaceSource,
   context: Pick<ToolContext, "principal" | "noteChange">,

@@ -96,7 +96,7 @@ const oneFile = () => ({
   sha256: sha256Output().optional(),
 });
 
-/** Edits text files of the workspace. */
+/** The tool that `app` registers to replace exact text: all edits of a call are made, or none. */
 export function fileEditTool(source: WorkspaceSource): Tool {
   const large = createKeyedMutex(); // one call with large files at a time
   return defineTool({

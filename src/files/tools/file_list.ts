@@ -88,7 +88,7 @@ interface FileListOptions {
   readonly clock?: Clock;
 }
 
-/** Lists directories of the workspace. */
+/** The tool that `app` registers to list directories and trees; a page ends with a cursor. */
 export function fileListTool(
   source: WorkspaceSource,
   { maxListMilliseconds = 10_000, maxVisits = maxTreeVisits, clock = systemClock }: FileListOptions = {},

@@ -23,7 +23,7 @@ import { destinationOf, previewMove } from "./preview.ts";
 import { inStoredForm, isLink, suggestNear, suggestRelative } from "./near_names.ts";
 import { beginChange, takeBack } from "./file_delete.ts";
 
-/** Moves, copies and makes entries of the workspace. */
+/** The tool that `app` registers to move and copy entries, and to make directories. */
 export function fileMoveTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_move",

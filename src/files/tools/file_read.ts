@@ -100,7 +100,7 @@ const output = z.lazy(() =>
   })
 );
 
-/** Reads files of the workspace. */
+/** The tool that `app` registers to read files; with `links`, it also gives addresses to download them. */
 export function fileReadTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
   const reading = { kept: createKeptReads(), hasLinks: links !== null };
   return defineTool({

@@ -97,6 +97,7 @@ const loadSearch = loadOnce(async () => ({
   ...await import("./search_run.ts"),
 }));
 
+/** The tool that `app` registers to find lines and names. Its engine is loaded by the first search. */
 export function fileSearchTool(
   source: WorkspaceSource,
   { maxSearchMilliseconds = 10_000, handOutAfterMilliseconds = 1_000, clock = systemClock }: FileSearchOptions = {},

@@ -39,7 +39,7 @@ const changeOutput = z.lazy(() =>
   })
 );
 
-/** Undoes changes of the workspace. */
+/** The tool that `app` registers to list and undo changes. A caller sees those of the same user and client alone. */
 export function fileUndoTool(source: WorkspaceSource): Tool {
   return defineTool({
     name: "file_undo",
@@ -240,7 +240,7 @@ function shownPaths(paths: readonly string[]): string {
   return rest > 0 ? `${shown} and ${count(rest, "further path")}` : shown;
 }
 
-/** The failure; `later`: a change of the same caller that is in the way. */
+/** Why a change was not undone, for `file_undo` and the console; `later`: a change of the same caller that is in the way. */
 export function toUndoFailure({ id }: Change, { problem, undone }: UndoFailure, later: string | null): ToolOutcome {
   const { code, words } = wordsOf(problem, later);
   const rest = undone.length === 0 ? "; nothing was changed" : `; undone so far: ${undone.map(showName).join(", ")}`;

@@ -85,7 +85,7 @@ const output = (hasLinks: boolean) => {
   });
 };
 
-/** Writes text files to the workspace. */
+/** The tool that `app` registers to write text files, one or all of several; with `links`, also addresses to upload them. */
 export function fileWriteTool(source: WorkspaceSource, links: TransferLinks | null = null): Tool {
   return defineTool({
     name: "file_write",

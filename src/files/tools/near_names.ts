@@ -70,7 +70,10 @@ async function formsIn(workspace: Workspace, directory: WorkspacePath, composed:
   return forms;
 }
 
-/** The outcome of a call on `path`; if nothing is there, with the nearest paths that are. */
+/**
+ * The outcome of a call on `path`; if nothing is there, its message names the nearest paths that are, of those that the
+ * caller may learn. Every tool that takes a path ends with this; it takes 0.3 s at most.
+ */
 export async function suggestNear<Outcome extends ToolOutcome | { readonly code: string; readonly message: string }>(
   workspace: Workspace,
   path: WorkspacePath,

@@ -42,7 +42,10 @@ function withoutDots(path: string): string | null {
   return names.join("/");
 }
 
-/** The failure of an action such as `read file` on the entry at `path`. */
+/**
+ * A refusal of the workspace as the outcome of a tool: `Failed to read file: it is a directory (notes)`, with the
+ * reason as its code. `action` is a verb with its object.
+ */
 export function toFailure(action: string, path: WorkspacePath, refusal: WorkspaceRefusal): Failure {
   const where = path.text === "" ? "" : ` (${showName(path.text)})`;
   const words = refusalWords(refusal) + (remedies[action]?.[refusal.reason] ?? "");
@@ -109,7 +112,7 @@ function pathRuleWords(rule: Exclude<PathRule, "empty">): string {
   }
 }
 
-/** Why, as the end of a sentence. */
+/** Why the workspace refused, as the end of a sentence: what is wrong and what to do, without a path or an error code. */
 export function refusalWords(refusal: WorkspaceRefusal): string {
   switch (refusal.reason) {
     case "not_found":

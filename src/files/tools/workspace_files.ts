@@ -29,7 +29,7 @@ import type { WorkspaceChange, WorkspaceWatches } from "../workspace/watch.ts";
 const scope = "files:read";
 const maxSuggestions = 1_000;
 
-/** Without `watches`, changes are not announced. */
+/** The resource family that `app` registers: each file as `workspace:///PATH`. Without `watches`, changes are not announced. */
 export function workspaceFilesResource(source: WorkspaceSource, watches?: WorkspaceWatches): ResourceFamily {
   return {
     name: "workspace_files",

@@ -24,6 +24,7 @@ export const transferLimits = {
   requestsPerMinute: 120,
 };
 
+/** The bounds of transfers, which a test of a started server shortens. */
 export type TransferLimits = Readonly<typeof transferLimits>;
 
 /** So much is read, or gathered before it is written, in one step: at {@link TransferLimits.stallMs} 4 kB a second. */

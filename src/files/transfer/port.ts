@@ -4,7 +4,7 @@ import type { ReceiveOptions } from "../workspace/change.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome } from "../workspace/port.ts";
 
-/** Where links lie. */
+/** Below this path `app` routes requests to the endpoint of transfers. */
 export const transferPath = "/files/";
 
 /** An address for one transfer of one file: a secret, which is all that a request needs. */
@@ -14,7 +14,7 @@ export interface TransferLink {
   readonly expiresAt: number;
 }
 
-/** Makes links. */
+/** What `file_read` and `file_write` ask for a link: an address for one transfer of one file, without a token. */
 export interface TransferLinks {
   /** For the file's content as it is now. */
   forDownload(

@@ -43,6 +43,7 @@ import {
 import { type TransferLink, type TransferLinks, transferPath } from "./port.ts";
 import { formBoundary, maxUploadBytes, planUpload, receiveUpload, refusedPage, uploadPage } from "./upload.ts";
 
+/** What transfers need of the other parts. */
 export interface TransfersOptions {
   readonly serverUrl: string;
   readonly source: WorkspaceSource;
@@ -69,6 +70,10 @@ export interface Transfers extends Pick<ReturnType<typeof createRunningTransfers
   readonly endpoint: Endpoint;
 }
 
+/**
+ * The links and the endpoint that serves them. `app` routes `/files/` to `endpoint`, hands `links` to the tools, and at
+ * a stop calls `finish` (uploads that run arrive), then `close` (what still runs is cut).
+ */
 export function createTransfers(
   { serverUrl, source, storage, secrets, access, log, clock, timers, refusalWords, ...options }: TransfersOptions,
 ): Transfers {
