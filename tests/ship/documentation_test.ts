@@ -113,9 +113,9 @@ Deno.test("documentation: the README's table names every tool with its scope", (
   }
   const offered = new Map<string, string>();
   for (const [, source] of sourceFiles("src")) {
-    for (const [, name = "", scope = ""] of source.matchAll(/ name: "([a-z_]+)",[^]*?scopes: \["([a-z:]+)"/g)) {
-      offered.set(name, scope);
-    }
+    const [, shared = ""] = /^const scopes = \["([a-z:]+)"/m.exec(source) ?? [];
+    const tools = source.matchAll(/define\w*Tool\(\{\s+name: "([a-z_]+)",[^]*?scopes(?:: \["([a-z:]+)"|,)/g);
+    for (const [, name = "", scope = shared] of tools) offered.set(name, scope);
   }
   assert.ok(offered.size > 15);
   assert.deepEqual([...scopeOf].sort(), [...offered].sort());
