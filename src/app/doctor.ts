@@ -19,7 +19,6 @@ import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doc
 import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
-import { openableDescriptors } from "../lib/persistent_listener.ts";
 import { createOllamaClient } from "../llm/mod.ts";
 import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
 import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
@@ -229,6 +228,19 @@ function* examineConnections({ http: { host, trustedProxies } }: Config): Genera
     `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
     "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
   );
+}
+
+/** As many more as can be opened, up to `most`. Found by opening: the system's own answer needs permission for all. */
+function openableDescriptors(most: number): number {
+  const opened: Deno.FsFile[] = [];
+  try {
+    while (opened.length < most) opened.push(Deno.openSync(Deno.execPath()));
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== "EMFILE") return most; // another reason says nothing about it
+  } finally {
+    for (const file of opened) file.close();
+  }
+  return opened.length;
 }
 
 /** Without forwarded client addresses, one client's failures count against every client. */

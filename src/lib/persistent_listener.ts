@@ -88,18 +88,3 @@ const hint = "open connections stay; put a proxy with connection limits in front
 function longer(milliseconds: number): number {
   return Math.min(Math.max(milliseconds * 2, firstPauseMs), longestPauseMs);
 }
-
-// How many files and connections this process can have open at once.
-
-/** As many more as can be opened, up to `most`. Found by opening: the system's own answer needs permission for all. */
-export function openableDescriptors(most: number): number {
-  const opened: Deno.FsFile[] = [];
-  try {
-    while (opened.length < most) opened.push(Deno.openSync(Deno.execPath()));
-  } catch (error) {
-    if ((error as { readonly code?: unknown }).code !== "EMFILE") return most; // another reason says nothing about it
-  } finally {
-    for (const file of opened) file.close();
-  }
-  return opened.length;
-}
