@@ -259,8 +259,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
   });
 }
 
-// The tool `servicenow_fetch_attachment`: a record's file into the workspace.
-
+/** `servicenow_fetch_attachment`: a record's file into the workspace. */
 export function servicenowFetchAttachmentTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
   return defineTool({
     name: "servicenow_fetch_attachment",

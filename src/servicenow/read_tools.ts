@@ -34,8 +34,6 @@ import {
   toTextOutcome,
 } from "./outcome_tool.ts";
 
-// The tool `servicenow_get_record`: one record, its journal and related work.
-
 // Records as lines of text. No value can pass for a line of ours: further lines of a value are indented.
 
 /** Values in a list are for choosing; servicenow_get_record gives them whole. */
@@ -123,6 +121,7 @@ function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly 
 const maxChosenCharacters = 20_000;
 const fewFields = 5;
 
+/** `servicenow_get_record`: one record, its journal and related work. */
 function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_get_record",
@@ -300,10 +299,9 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
   });
 }
 
-// The tool `servicenow_count`: how many records the person may see, all or by group.
-
 const maxGroups = 50;
 
+/** `servicenow_count`: how many records the person may see, all or by group. */
 function servicenowCountTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_count",
@@ -357,8 +355,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
   });
 }
 
-// The tool `servicenow_describe`: a table's fields and their values, or a catalog item's questions.
-
+/** `servicenow_describe`: a table's fields and their values, or a catalog item's questions. */
 function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_describe",

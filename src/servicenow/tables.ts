@@ -252,9 +252,7 @@ export function tableOfNumber(number: string): string {
   return knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
 }
 
-// The four kinds of records that are resources: where they are, and what they are called.
-
-// * Tables that no setting opens: roles, credentials, tokens, scripts and the platform's own configuration. A table whose
+// Tables that no setting opens: roles, credentials, tokens, scripts and the platform's own configuration. A table whose
 // name begins with `sys` or `v_` is the platform's, but for people, groups, their members and approvals.
 
 const platformTablesOffered: ReadonlySet<string> = new Set([
