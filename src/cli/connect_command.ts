@@ -11,7 +11,7 @@ import {
   type ClientFormat,
   clientFormats,
   type Connection,
-} from "./client_configurations.ts";
+} from "../lib/client_configurations.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 // The command line that starts this program again, for a client's configuration.

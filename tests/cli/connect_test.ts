@@ -1,6 +1,6 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
-import { clientFormats, type Connection } from "../../src/cli/client_configurations.ts";
+import { clientFormats, type Connection } from "../../src/lib/client_configurations.ts";
 import { connectCommand } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { loadConfig } from "../../src/app/config/config.ts";

@@ -1,6 +1,6 @@
 /** The configuration of each known client, in its own format. Pure. */
-import { isLoopbackHost } from "../lib/settings.ts";
-import { commandLine } from "../lib/program_name.ts";
+import { isLoopbackHost } from "./settings.ts";
+import { commandLine } from "./program_name.ts";
 
 /** How a client reaches the server. */
 export type Connection =
