@@ -224,6 +224,26 @@ testInEachMode(
     }),
 );
 
+Deno.test("checked: where a directory disappears before it is watched, the watch begins again", async () => {
+  const { watchFs } = Deno;
+  Deno.watchFs = () => {
+    Deno.watchFs = watchFs;
+    throw new Deno.errors.NotFound("gone");
+  };
+  try {
+    await withWatch({ kernel: undefined }, async ({ root, seen }) => {
+      assert.equal(Deno.watchFs, watchFs);
+      for (let n = 0; seen().length === 0; n++) {
+        Deno.writeTextFileSync(`${root}/a`, `${n}`);
+        await pause();
+      }
+      assert.deepEqual(new Set(seen()), new Set(["a"]));
+    });
+  } finally {
+    Deno.watchFs = watchFs;
+  }
+});
+
 interface Watched {
   readonly root: string;
   readonly outside: string;

@@ -83,7 +83,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
     };
     const watchUntilDirectoriesChange = async (isFirst: boolean): Promise<void> => {
       const watched = isFirst ? known : readTree();
-      const watcher = openWatcher(look, [...watched.keys()]);
+      const watcher = openWatcher(access, [...watched.keys()]);
       if (watcher === null) return;
       end = watcher.close;
       const now = readTree(); // what appeared before the watch was there
@@ -198,10 +198,9 @@ function forgetDirectory(tree: WatchedTree, path: string): boolean {
 
 /** Looks at a tree, links themselves. Paths are absolute. */
 interface Look {
-  readonly access: DiskAccess;
   /** What is in a directory; none when it is gone by now. */
   entriesOf(directory: string): readonly { readonly name: string; readonly kind: EntryKind }[];
-  /** What is at the path, or `null` when it is gone by now or not for us to see. */
+  /** What is at a path below the root, or `null` when it is gone by now or not for us to see. */
   infoOf(path: string): DiskInfo | null;
 }
 
@@ -209,7 +208,6 @@ function createLook(root: string, access: DiskAccess): Look {
   const listingOf = (directory: string): DiskListing | undefined =>
     access.step(() => access.root()?.list(relativePath(root, directory)));
   return {
-    access,
     entriesOf(directory) {
       try {
         using listing = listingOf(directory);
@@ -250,7 +248,7 @@ interface Watcher {
 const unwatched = new Set(["EXDEV", "ELOOP", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG"]);
 
 /** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */
-function openWatcher({ access, infoOf }: Look, directories: readonly string[]): Watcher | null {
+function openWatcher(access: DiskAccess, directories: readonly string[]): Watcher | null {
   const ends: (() => void)[] = [];
   const told: WatchEvent[] = [];
   let wake = Promise.withResolvers<void>();
@@ -261,7 +259,7 @@ function openWatcher({ access, infoOf }: Look, directories: readonly string[]): 
     ends.splice(0).forEach((end) => end());
   };
   const root = directories[0] ?? "";
-  if (access.watch === undefined) return openByPaths(directories, infoOf);
+  if (access.watch === undefined) return openByPaths(directories, access);
   for (const path of directories) {
     try {
       const end = access.watch(relativePath(root, path), (changed) => {
@@ -276,7 +274,7 @@ function openWatcher({ access, infoOf }: Look, directories: readonly string[]): 
       if (!isRoot && unwatched.has(code)) continue;
       close();
       if (code !== "ENOENT") throw error;
-      return isRoot && access.root() !== null ? openByPaths(directories, infoOf) : null; // there is no /proc
+      return isRoot && access.root() !== null ? openByPaths(directories, access) : null; // there is no /proc
     }
   }
   return {
@@ -291,12 +289,12 @@ function openWatcher({ access, infoOf }: Look, directories: readonly string[]): 
   };
 }
 
-function openByPaths(directories: readonly string[], infoOf: Look["infoOf"]): Watcher | null {
+function openByPaths(directories: readonly string[], access: DiskAccess): Watcher | null {
   let watcher: Deno.FsWatcher;
   try {
     watcher = Deno.watchFs([...directories], { recursive: false });
   } catch (error) {
-    if (error instanceof Deno.errors.NotFound && infoOf(directories[0] ?? "")?.isDirectory) return null;
+    if (error instanceof Deno.errors.NotFound && isRootThere(access)) return null;
     throw error;
   }
   let isOpen = true;
@@ -316,4 +314,12 @@ function openByPaths(directories: readonly string[], infoOf: Look["infoOf"]): Wa
     },
     close,
   };
+}
+
+function isRootThere(access: DiskAccess): boolean {
+  try {
+    return access.root() !== null;
+  } catch {
+    return false;
+  }
 }
