@@ -79,7 +79,7 @@ const refused: readonly Row[] = [
   [
     "file_read",
     { filename: "one.md" },
-    /another name of it \(a hard link\) is outside the workspace; the server.s owner can allow that/,
+    /another name of it \(a hard link\) is outside the workspace/,
   ],
   ["file_write", { filename: "README.md", content: "x", mode: "create" }, /leave mode out to replace it/, [
     "file_write",
