@@ -46,6 +46,11 @@ export const longFiles: readonly LongFile[] = [
   { path: "tests/deploy/", seconds: 6, why: "instances that start, stop and are killed" },
   { path: "tests/console/two_instances_test.ts", seconds: 6, why: "a fleet" },
   { path: "tests/end_to_end/kill_test.ts", seconds: 4, why: "kills a server" },
+  {
+    path: "tests/public_domain/",
+    seconds: 15,
+    why: "Pebble, and a certificate that is waited for until it is renewed",
+  },
   { path: "tests/hostile_load/", seconds: 15, why: "a load, and times are compared", alone: true },
 ];
 

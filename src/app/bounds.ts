@@ -17,6 +17,8 @@ export interface Bounds {
   readonly lifetimes?: Partial<Lifetimes>;
   readonly healthChecksPerMinute?: number;
   readonly http?: HttpBounds;
+  /** How often it is looked at. */
+  readonly certificate?: { readonly lookMs?: number };
   readonly eventStreams?: Partial<EventStreamOptions>;
   readonly log?: RepeatBounds;
   readonly mcp?: Partial<McpLimits>;

@@ -36,6 +36,7 @@ import type { KernelAccess, WorkspaceSource } from "../files/mod.ts";
 import { describeModels, type LocalModel } from "../llm/mod.ts";
 import { callEvent, readCallsOfDay } from "../audit/mod.ts";
 import { searchAudit } from "../audit/later.ts";
+import type { Storage } from "../storage/mod.ts";
 import { confinementWords, type Installation } from "./installation.ts";
 import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
 import type { Tool } from "../mcp/mod.ts";
@@ -54,6 +55,7 @@ const modelPatienceMs = 2_000;
 
 interface HealthParts {
   readonly serverUrl: string;
+  readonly storage: Storage;
   /** Rejects when the storage takes no write. */
   readonly probeStorage: () => Promise<void>;
   readonly model: LocalModel;
@@ -72,11 +74,19 @@ function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<
       ...examineDisks(config, parts.kernel),
       ...examineCertificate(config.http.tls, { serverUrl: parts.serverUrl, clock: systemClock }),
     ].map(factOf),
+    ...await publicCertificateFacts(config, parts.storage),
   ];
   return () => {
     if (last === null || timers.elapsed() - last.at > keptMs) last = { at: timers.elapsed(), facts: look() };
     return last.facts;
   };
+}
+
+async function publicCertificateFacts(config: Config, storage: Storage): Promise<readonly HealthFact[]> {
+  const { publicDomain: name } = config.http;
+  if (name === undefined) return [];
+  const { examineStoredCertificate } = await import("./doctor_public.ts");
+  return (await Array.fromAsync(examineStoredCertificate(config, name, storage))).map(factOf);
 }
 
 function storageFact(probe: () => Promise<void>): Promise<HealthFact> {
@@ -306,7 +316,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
           }),
         async examine() {
           const { examineArrival } = await loadExamination();
-          return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed });
+          return await examineArrival(config, { serverUrl: issuer, clock: parts.timers.elapsed, storage });
         },
       }),
       decisionsSection(parts.decisions),

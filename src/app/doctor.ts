@@ -20,7 +20,10 @@ import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { createOllamaClient } from "../llm/mod.ts";
-import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
+import type { Storage } from "../storage/mod.ts";
+import { examineNamedPort, examinePlainPort, examineStoredCertificate, isNamed } from "./doctor_public.ts";
+import { portRemedy } from "./listeners.ts";
+import { missesTrustProxy, serverUrlFor, servesTls } from "./server_url.ts";
 import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
 import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
@@ -31,11 +34,14 @@ interface ChosenParts {
   readonly verbose?: boolean;
   readonly parts?: readonly string[];
   readonly serverUrl?: string;
+  /** Where the caller has it open. */
+  readonly storage?: Storage;
 }
 
 /** Runs the checks one after the other: all, or those of the parts named. A cause that one has told is not told again. */
 export async function* examine(config: Config, clock: Clock, only: ChosenParts = {}): AsyncGenerator<Check> {
   const { parts: chosen, serverUrl = serverUrlFor(config.http, config.http.port) } = only;
+  const { publicDomain } = config.http;
   let [hasDataDirectory, isRunning, isCertified, isReachable] = [true, true, true, true];
   const parts: readonly (readonly [name: string, checks: () => Iterable<Check> | AsyncIterable<Check>])[] = [
     ["data directory", async function* () {
@@ -46,6 +52,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["disk", () => examineDisks(config, loadKernel())],
     ["port", async function* () {
       isRunning = yield* examinePort(config.http);
+      if (publicDomain !== undefined) yield* examinePlainPort(config.http);
     }],
     ["wall", () => examineWall(config, only.verbose === true)],
     ["proxy", () => examineProxy(config)],
@@ -54,11 +61,14 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
     ["ollama", () => examineOllama(config, clock)],
     ["ServiceNow", () => examineServicenow(config.servicenow, { resolve: systemSurroundings.resolve, serverUrl })],
     ["registration", () => examineRegistration(config)],
-    ["certificate", function* () {
-      isCertified = yield* examineCertificate(config.http.tls, { serverUrl, clock: systemClock });
+    ["certificate", async function* () {
+      isCertified = publicDomain !== undefined
+        ? yield* examineStoredCertificate(config, publicDomain, only.storage)
+        : yield* examineCertificate(config.http.tls, { serverUrl, clock: systemClock });
     }],
     ["public address", async function* () {
       isReachable = yield* examinePublicAddress(serverUrl, systemSurroundings, isCertified);
+      if (publicDomain !== undefined && isRunning && await isNamed(publicDomain)) yield* examineNamedPort(publicDomain);
     }],
     ["metadata", () => {
       if (!isRunning) {
@@ -84,7 +94,7 @@ const partsOnTheWay = ["proxy", "registration", "certificate", "public address",
 /** All of them; made by the server of itself. Where the wall keeps it from asking, a note says so. */
 export async function examineArrival(
   config: Config,
-  { serverUrl, clock }: { readonly serverUrl: string; readonly clock: Clock },
+  { serverUrl, clock, storage }: { readonly serverUrl: string; readonly clock: Clock; readonly storage: Storage },
 ): Promise<readonly Check[]> {
   const { hostname, port, protocol } = new URL(serverUrl);
   const host = `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
@@ -92,7 +102,7 @@ export async function examineArrival(
   const parts = mayAsk
     ? partsOnTheWay
     : partsOnTheWay.filter((name) => name !== "public address" && name !== "metadata");
-  const checks = await Array.fromAsync(examine(config, clock, { parts, serverUrl }));
+  const checks = await Array.fromAsync(examine(config, clock, { parts, serverUrl, storage }));
   if (mayAsk) return checks;
   const text = `the server's own permissions keep it from asking ${serverUrl}`;
   return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
@@ -103,7 +113,9 @@ export async function examineArrival(
 const { well, broken } = checksOf("port");
 
 /** Listens for a moment; where that is taken, asks who is there. Says at its end whether it is a server of ours. */
-async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator<Check, boolean> {
+async function* examinePort(http: Config["http"]): AsyncGenerator<Check, boolean> {
+  const { host, port, publicDomain } = http;
+  const another = publicDomain === undefined ? "choose another with --port or --host" : portRemedy("PORT");
   const place = `${host} port ${port}`;
   try {
     Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
@@ -111,14 +123,14 @@ async function* examinePort({ host, port, tls }: Config["http"]): AsyncGenerator
     return false;
   } catch (error) {
     if (systemCode(error) !== "EADDRINUSE") {
-      yield broken(`${place} cannot be listened on: ${faultWords(error)}`, "choose another with --port or --host");
+      yield broken(`${place} cannot be listened on: ${faultWords(error)}`, another);
       return false;
     }
   }
   const health = await askHealth({
     host,
     port,
-    usesTls: tls !== undefined,
+    usesTls: servesTls(http),
     signal: AbortSignal.timeout(healthTimeoutMs),
   });
   if (typeof health === "string" || !isHealthBody(health.body)) {

@@ -2,7 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { isPublicAddress } from "../lib/client_document_url.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
-import { faultWords } from "../lib/system_fault.ts";
+import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { doctorAgent } from "../lib/endpoint.ts";
 
@@ -129,7 +129,6 @@ async function shakeHands(hostname: string, port: number): Promise<void> {
 
 const { well: doctorMetadataWell, warning: doctorMetadataWarning, broken } = checksOf("metadata");
 const doctorMetadataTimeoutMs = 5_000;
-const maxWordsShown = 200;
 
 /** How Claude's cloud names itself: some edges refuse it, and nothing but it. */
 const cloudAgent = "Claude-User";
@@ -174,7 +173,7 @@ async function fetchDocument(url: string): Promise<Readonly<Record<string, unkno
     const document: unknown = await response.json().catch(() => null);
     return typeof document === "object" && document !== null ? { ...document } : "does not answer with JSON";
   } catch (error) {
-    return `cannot be fetched: ${fetchFault(error)}`;
+    return `cannot be fetched: ${fetchFaultWords(error)}`;
   }
 }
 
@@ -196,18 +195,14 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
     return response?.status ?? null;
   };
   const [status, cloudStatus] = [await ask(doctorAgent), await ask(`${cloudAgent} (${doctorAgent})`)];
+  yield status === 401 ? doctorMetadataWell(`${url} asks for a sign-in, as it should`) : doctorMetadataWarning(
+    `${url} answers ${status ?? "nothing"} to a call without a token, and not 401`,
+    "let the proxy pass POST requests to /mcp with their headers, and answers as they are",
+  );
   if (status === 401 && cloudStatus !== 401) {
     yield doctorMetadataWarning(
       `${url} answers ${cloudStatus ?? "nothing"} to the agent ${cloudAgent}, and 401 to others`,
       "let your CDN or firewall pass AI agents to /mcp, /oauth and /.well-known",
     );
   }
-}
-
-/** The last part of what fetch says of a failure: the layers above repeat the address. */
-function fetchFault(error: unknown): string {
-  if (error instanceof DOMException && error.name === "TimeoutError") return "no answer in time";
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const words = faultWords(cause);
-  return (words.split(": ").at(-1) ?? words).replace(/ \(os error \d+\)/, "").slice(0, maxWordsShown);
 }

@@ -24,5 +24,5 @@ export type { Installation } from "./installation.ts";
 export type { OwnerTrash } from "./owner_trash.ts";
 export { giveUp, realPathBelow } from "./sandbox/permissions.ts";
 export { serverWorkerUrl, startSandboxedServer } from "./sandboxed_server.ts";
-export { serverUrlFor } from "./server_url.ts";
+export { serverUrlFor, servesTls } from "./server_url.ts";
 export { registryAdvice } from "./servicenow_registry.ts";

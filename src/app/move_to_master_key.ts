@@ -1,5 +1,6 @@
 /** Moves everything that lasts from one master key to another. */
 import { resealAuditChains } from "../audit/later.ts";
+import { loadPublicCertificate } from "../http/mod.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 import type { Clock } from "../lib/time.ts";
 import { resealSigningKeys } from "../oauth/mod.ts";
@@ -25,6 +26,7 @@ export async function moveToMasterKey(
   if (await boundMark(storage) !== masterKeyMark(keys.from)) return null;
   const signingKeys = await resealSigningKeys({ storage, clock }, keys);
   await resealAuditChains(storage, keys);
+  await (await loadPublicCertificate()).resealCertificates(storage, keys);
   const { resealed } = await resealLinks(storage, keys);
   await rebindMasterKey(storage, masterKeyMark(keys.to));
   return { signingKeys, links: resealed };

@@ -103,8 +103,8 @@ async function start(
     }
     // The port itself stays: it is listened on again when accepting fails. Port 0 would let a tool listen anywhere.
     listenAddresses(config).filter((address) => address.endsWith(":0")).forEach(giveUpHost);
-    const { serverUrl, port, setUpLink } = started.value;
-    tell({ kind: "ready", serverUrl, port, setUpLink });
+    const { serverUrl, port, isWaiting, setUpLink } = started.value;
+    tell({ kind: "ready", serverUrl, port, isWaiting, setUpLink });
     return started.value;
   } catch (error) {
     tell({ kind: "failed", reason: faultWords(error) });

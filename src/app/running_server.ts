@@ -1,115 +1,31 @@
 /** The server running in this isolate: the installation opened, the app built, a port listened on. */
 import { loadMetrics, observeStorage, startTelemetry, type Telemetry } from "../audit/mod.ts";
-import type { Config, TlsConfig } from "./config/config.ts";
-import { ConnectionPeer, createProxyNotice, type ProxyNotice } from "../http/mod.ts";
-import { askHealth, type Endpoint, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
-import { type HttpServer, listenPersistently, type PersistentListener } from "../lib/persistent_listener.ts";
+import type { Config } from "./config/config.ts";
+import { createProxyNotice } from "../http/mod.ts";
+import { askHealth, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
+import type { PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
-import { faultWords, systemCode, systemFaultWords } from "../lib/system_fault.ts";
+import { systemCode } from "../lib/system_fault.ts";
 import { type App, buildApp } from "./app.ts";
 import type { Bounds } from "./bounds.ts";
 import { canVerify, hasArgon2id } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
+import { listenForClients, listeningOn } from "./listeners.ts";
 import type { Clock } from "../lib/time.ts";
 import { methodNames, type Tool } from "../mcp/mod.ts";
-import { missesTrustProxy, serverUrlFor } from "./server_url.ts";
+import { missesTrustProxy, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
-
-// Listening on the addresses that the configuration names, with its failures in words.
-
-interface ListenPlace {
-  readonly host: string;
-  readonly port: number;
-  /** Its purpose, where that is not the server itself. */
-  readonly use?: string;
-  readonly remedy: string;
-}
-
-const unreservedPort = 1_024;
-
-/** Listens by `listen`. Throws {@link UnusableError} where the address cannot be listened on. */
-function listeningOn<T>({ host, port, use = "", remedy }: ListenPlace, listen: () => T): T {
-  try {
-    return listen();
-  } catch (error) {
-    const isReserved = error instanceof Deno.errors.PermissionDenied && port > 0 && port < unreservedPort;
-    const rights = `ports below ${unreservedPort} need rights that this user lacks: `;
-    throw new UnusableError(
-      `cannot listen on ${host} port ${port}${use}: ${faultWords(error)}`,
-      isReserved ? `${rights}${remedy}` : remedy,
-      { cause: error },
-    );
-  }
-}
-
-interface MainListenerOptions {
-  readonly log: Log;
-  readonly notice: ProxyNotice;
-  /** Taken if it is free where the configuration leaves the port to the system. */
-  readonly preferredPort: number | undefined;
-}
-
-/** The server's own listener. Throws {@link UnusableError} where it cannot listen, or its TLS files are unusable. */
-function listenForClients(
-  http: Config["http"],
-  answer: Endpoint,
-  { log, notice, preferredPort }: MainListenerOptions,
-): PersistentListener {
-  const place = { host: http.host, port: http.port, remedy: "choose another with --port or --host" };
-  const on = (port: number): HttpServer => listen({ ...http, port }, notice, answer);
-  try {
-    return listenPersistently({
-      listen: (again) =>
-        again === null ? listeningOn(place, () => listenFirst(http.port, preferredPort, on)) : on(again),
-      log,
-    });
-  } catch (error) {
-    if (!(error instanceof UnusableError) || http.tls === undefined || systemFaultWords(error.cause) !== null) {
-      throw error;
-    }
-    throw new UnusableError(
-      `cannot serve https: ${faultWords(error.cause)}`,
-      "TLS_CERT_FILE has to name certificates, TLS_KEY_FILE the private key of the first, both as PEM",
-      { cause: error },
-    );
-  }
-}
-
-/** Another program may have taken the preferred port in the meantime. */
-function listenFirst(port: number, preferred: number | undefined, listen: (port: number) => HttpServer): HttpServer {
-  if (port !== 0 || preferred === undefined) return listen(port);
-  try {
-    return listen(preferred);
-  } catch (error) {
-    if (!(error instanceof Deno.errors.AddrInUse)) throw error;
-    return listen(port);
-  }
-}
-
-function listen(
-  { host: hostname, port, trustedProxies, tls }: Config["http"],
-  notice: ProxyNotice,
-  answer: Endpoint,
-): Deno.HttpServer<Deno.NetAddr> {
-  const proxies = { trusted: trustedProxies, notice };
-  return Deno.serve(
-    { hostname, port, onListen: () => {}, ...credentialsOf(tls) },
-    (request, info) => answer(request, new ConnectionPeer(request, info, proxies)),
-  );
-}
-
-function credentialsOf(tls: TlsConfig | undefined): Deno.TlsCertifiedKeyPem | Record<never, never> {
-  return tls === undefined ? {} : { cert: tls.certificates, key: tls.privateKey };
-}
 
 export interface RunningServer {
   /** Its address as clients know it. */
   readonly serverUrl: string;
   /** The port that it listens on. */
   readonly port: number;
+  /** Whether it listens only once it has its first certificate. */
+  readonly isWaiting: boolean;
   /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
   readonly setUpLink: string | null;
   /** Drains: stops accepting, waits SHUTDOWN_TIMEOUT for requests in flight, closes. */
@@ -169,10 +85,11 @@ export async function startServer(
 }
 
 /** Says so where what listens on the server's address already is one of ours. */
-async function namingOwnServer(error: UnusableError, { host, port, tls }: Config["http"]): Promise<Problem> {
+async function namingOwnServer(error: UnusableError, http: Config["http"]): Promise<Problem> {
+  const { host, port } = http;
   if (systemCode(error.cause) !== "EADDRINUSE") return error;
   const signal = AbortSignal.timeout(healthTimeoutMs);
-  const health = await askHealth({ host, port, usesTls: tls !== undefined, signal });
+  const health = await askHealth({ host, port, usesTls: servesTls(http), signal });
   if (typeof health === "string" || !isHealthBody(health.body)) return error;
   return {
     problem: `cannot listen on ${host} port ${port}: a Portcullis server already runs there`,
@@ -200,7 +117,11 @@ async function openServer(
   const answer: App["fetch"] = (request, peer) =>
     opened.app?.fetch(request, peer) ?? ready.promise.then((built) => built.fetch(request, peer));
   const notice = createProxyNotice(log);
-  const server = opened.server = listenForClients(http, answer, { log, notice, preferredPort });
+  const { publicDomain: name } = http;
+  const publicly = name === undefined
+    ? null
+    : await (await import("./public_listener.ts")).listenPublicly({ ...http, name }, answer, { ...options, notice });
+  const server = opened.server = publicly ?? listenForClients(http, answer, { log, notice, preferredPort });
   const serverUrl = serverUrlFor(http, server.port);
   const { metricsAddress } = config.telemetry;
   const metrics = metricsAddress === undefined
@@ -231,6 +152,7 @@ async function openServer(
   return {
     serverUrl,
     port: server.port,
+    isWaiting: publicly?.hasCertificate() === false,
     setUpLink: await app.issueSetUpLink(),
     async stop() {
       app.drain();

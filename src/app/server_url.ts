@@ -3,15 +3,22 @@ import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 
 /** The one address that is the issuer: SERVER_URL, or on this machine alone the address listened on. */
-export function serverUrlFor({ serverUrl, host, tls }: Config["http"], port: number): string {
+export function serverUrlFor(http: Config["http"], port: number): string {
+  const { serverUrl, host } = http;
   if (serverUrl !== undefined) return serverUrl;
   const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
-  return new URL(`${tls === undefined ? "http" : "https"}://${name}:${port}`).origin;
+  return new URL(`${servesTls(http) ? "https" : "http"}://${name}:${port}`).origin;
+}
+
+/** Whether the server itself ends TLS. */
+export function servesTls({ tls, publicDomain }: Config["http"]): boolean {
+  return tls !== undefined || publicDomain !== undefined;
 }
 
 /** Whether a proxy has to be in between, since someone ends TLS, and none is trusted: all people then share one address. */
-export function missesTrustProxy({ http: { serverUrl, tls, trustedProxies }, onDeploy }: Config): boolean {
-  return !onDeploy && serverUrl?.startsWith("https:") === true && tls === undefined && trustedProxies === undefined;
+export function missesTrustProxy({ http, onDeploy }: Config): boolean {
+  const { serverUrl, trustedProxies } = http;
+  return !onDeploy && serverUrl?.startsWith("https:") === true && !servesTls(http) && trustedProxies === undefined;
 }
 
 /**

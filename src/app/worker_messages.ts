@@ -21,6 +21,7 @@ export interface Ready {
   readonly kind: "ready";
   readonly serverUrl: string;
   readonly port: number;
+  readonly isWaiting: boolean;
   readonly setUpLink: string | null;
 }
 

@@ -1,5 +1,5 @@
 /** `healthcheck`: asks the server on this machine for its health, for containers without curl. */
-import { describeProblems } from "../app/mod.ts";
+import { describeProblems, servesTls } from "../app/mod.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Exits with 0 when `/health` of the configured port answers 200, else with 1. */
@@ -13,12 +13,12 @@ export const healthcheckCommand: CommandWork = {
 async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitStatus> {
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
-  const { host, port, tls } = config.value.http;
+  const { host, port } = config.value.http;
   const { askHealth, healthTimeoutMs } = await import("../lib/endpoint.ts"); // see action.ts
   const outcome = await askHealth({
     host,
     port,
-    usesTls: tls !== undefined,
+    usesTls: servesTls(config.value.http),
     signal: AbortSignal.timeout(healthTimeoutMs),
   });
   if (typeof outcome !== "string" && outcome.status === 200) return 0;

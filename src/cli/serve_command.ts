@@ -47,10 +47,10 @@ export async function serve(
   if (started === null) return 1;
   if (started.kind === "refused") return endWith(say, started.text);
   if (started.kind === "failed") return endWith(say, `error: the server could not start: ${started.reason}\n`);
-  const { serverUrl, port, setUpLink } = started;
-  const welcome = welcomeText({ config, serverUrl, port, setUpLink, ...await missingParts() });
+  const { serverUrl, port, isWaiting, setUpLink } = started;
+  const welcome = welcomeText({ config, serverUrl, port, isWaiting, setUpLink, ...await missingParts() });
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
-  print(`portcullis listening on ${serverUrl}\n`);
+  if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
   const stopping = asked.then(() => {
     server.stop();
     return pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => "too late" as const);

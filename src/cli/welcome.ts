@@ -9,6 +9,8 @@ export function welcomeText(options: {
   readonly serverUrl: string;
   /** What it listens on; that of the settings unless given. */
   readonly port?: number;
+  /** Whether it still waits for its first certificate. */
+  readonly isWaiting?: boolean;
   readonly setUpLink: string | null;
   /** What the server does without, a sentence a part. */
   readonly missing: readonly string[];
@@ -28,6 +30,11 @@ export function welcomeText(options: {
     ...(models.length === 0 ? [] : [`  models      ${models.join(", ")}`]),
     ...(access === undefined ? [] : [`  ServiceNow  ${access.instance}`]),
     ...(missing.length === 0 ? [] : [`  without     ${missing.join("; ")}`]),
+    ...options.isWaiting === true
+      ? [
+        "  certificate none yet, so clients cannot connect: the log says why, and `portcullis doctor`; it keeps trying",
+      ]
+      : [],
     "",
   ];
   if (config.servicenow.missing.length > 0) {

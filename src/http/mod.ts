@@ -37,3 +37,6 @@ export {
   type SharedRateLimiter,
 } from "./rate_limit.ts";
 export { createRouter, traceRequests } from "./router.ts";
+export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
+export const loadPublicCertificate = (): Promise<typeof import("./public_certificate.ts")> =>
+  import("./public_certificate.ts");

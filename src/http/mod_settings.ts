@@ -1,6 +1,8 @@
 /** Where the server listens, and under which names it is called. */
 import {
   optional,
+  parseDirectoryUrl,
+  parseDomain,
   parseHost,
   parseInteger,
   parseList,
@@ -13,11 +15,19 @@ import {
 
 /** Settings under the heading Address. */
 export const httpSettings = {
+  publicDomain: optional({
+    env: "PUBLIC_DOMAIN",
+    flag: "public",
+    parse: parseDomain,
+    help:
+      "DNS name of this machine: listen on 443 and 80, with a certificate from ACME_DIRECTORY, whose terms this accepts",
+  }),
   host: required({
     env: "HOST",
     flag: "host",
     default: "127.0.0.1",
     defaultOnDeploy: "0.0.0.0",
+    defaultWhenPublic: "0.0.0.0",
     parse: parseHost,
     help: "address to listen on",
   }),
@@ -26,8 +36,21 @@ export const httpSettings = {
     flag: "port",
     default: "3000",
     defaultOnDeploy: "8000",
+    defaultWhenPublic: "443",
     parse: parseInteger(0, 65_535),
     help: "port to listen on; 0 takes any free one",
+  }),
+  httpPort: required({
+    env: "HTTP_PORT",
+    default: "80",
+    parse: parseInteger(1, 65_535),
+    help: "with PUBLIC_DOMAIN, the port to which port 80 leads: for the certificate authority, and redirects to https",
+  }),
+  acmeDirectory: required({
+    env: "ACME_DIRECTORY",
+    default: "https://acme-v02.api.letsencrypt.org/directory",
+    parse: parseDirectoryUrl,
+    help: "with PUBLIC_DOMAIN, the ACME directory of the certificate authority",
   }),
   serverUrl: optional({
     env: "SERVER_URL",

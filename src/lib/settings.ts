@@ -102,6 +102,33 @@ export function parseHost(text: string): Result<string, string> {
     : failure("must be a host name or an IP address such as 127.0.0.1");
 }
 
+/** A name that an authority on the internet can make a certificate for, in lower case and as it is in the DNS. */
+export function parseDomain(text: string): Result<string, string> {
+  const example = "the name alone, such as mcp.example.com";
+  const host = URL.parse(`https://${text}`)?.hostname.replace(/\.$/, "") ?? "";
+  if (/[/@?#\s]/.test(text) || host === "") return failure(`must be ${example}: without https:// and without a path`);
+  if (parseIpNetwork(host.replace(/^\[|\]$/g, "")) !== null) {
+    return failure("must be a DNS name, for which certificates are issued: give this address a name in the DNS");
+  }
+  if (text.includes(":")) {
+    return failure(`must be ${example}: clients use port 443; PORT and HTTP_PORT say where it leads on this machine`);
+  }
+  if (!host.includes(".") || /\.(localhost|local)$/.test(host)) {
+    return failure("must be a name in the public DNS; for this machine or network alone, leave it out");
+  }
+  return /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9-]*[a-z][a-z0-9-]*$/.test(host)
+    ? success(host)
+    : failure(`must be ${example}`);
+}
+
+/** The directory of an ACME server (RFC 8555 §7.1.1). */
+export function parseDirectoryUrl(text: string): Result<string, string> {
+  const url = URL.parse(text);
+  return url?.protocol === "https:" && url.username === "" && url.password === ""
+    ? success(url.href)
+    : failure("must be an https URL such as https://acme-staging-v02.api.letsencrypt.org/directory");
+}
+
 export interface ListenAddress {
   readonly host: string;
   readonly port: number;
@@ -206,6 +233,8 @@ export interface Setting<T> {
   readonly defaultOnDeploy?: string;
   readonly parse: SettingParser<T>;
   readonly help: string;
+  /** Its default where PUBLIC_DOMAIN is set, if that is another. */
+  readonly defaultWhenPublic?: string;
   /** Never shown, not even in an error about it; can also be read from the file that `<env>_FILE` names. */
   readonly secret?: true;
 }

@@ -64,6 +64,15 @@ export function faultWords(error: unknown): string {
   return systemFaultWords(error) ?? (error instanceof Error ? error.message : String(error));
 }
 
+const maxFetchWords = 200;
+
+/** What `fetch` says of a failure, by its last part: the layers above repeat the address. */
+export function fetchFaultWords(error: unknown): string {
+  if (error instanceof DOMException) return "no answer in time";
+  const words = faultWords(error instanceof Error && error.cause instanceof Error ? error.cause : error);
+  return (words.split(": ").at(-1) ?? words).replace(/ \(os error \d+\)/, "").slice(0, maxFetchWords);
+}
+
 /** What an error of a file or directory is about, as far as it says: for an error that nothing closer explains. */
 export function faultyPath(error: unknown): string | null {
   if (!(error instanceof Error)) return null;

@@ -11,6 +11,7 @@ Deno.test("docs/storage.md describes every family of records, and none that does
   for (const family of families) assert.ok(described.includes(family), `${family} is not described`);
   const others = described.filter((name) => !families.includes(name));
   assert.deepEqual(others, [
+    "public_certificate",
     "servicenow_link",
     "servicenow_link_state",
     "mcp_session",

@@ -28,7 +28,7 @@ import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/sy
 
 /** Reports what is absent or cannot be. */
 function requireForDeploy(
-  { http: { serverUrl }, storage: { database, masterKey }, workspace: { store } }: SettingValues,
+  { http: { serverUrl, publicDomain }, storage: { database, masterKey }, workspace: { store } }: SettingValues,
   env: ConfigSources["env"],
   problems: ConfigProblem[],
 ): void {
@@ -46,6 +46,14 @@ function requireForDeploy(
   if (database === undefined && !env["DATA_DIR"]) {
     absent("DATABASE_URL", ": assign a PostgreSQL database to the app, and the platform sets it");
   }
+  if (publicDomain !== undefined) {
+    problems.push({
+      field: "PUBLIC_DOMAIN",
+      value: JSON.stringify(publicDomain),
+      hint:
+        "cannot be set on Deno Deploy, which has certificates of its own: give the app the domain there, and set SERVER_URL",
+    });
+  }
   if (store === "disk") {
     problems.push({
       field: "WORKSPACE_STORE",
@@ -53,6 +61,25 @@ function requireForDeploy(
       hint: "cannot be disk on Deno Deploy, where each instance has a disk of its own and loses it; leave it out",
     });
   }
+}
+
+/** The address that PUBLIC_DOMAIN stands for; reports settings that contradict it. */
+function publicUrl(
+  { publicDomain, serverUrl, tlsCertificateFile, tlsKeyFile }: SettingValues["http"],
+  problems: ConfigProblem[],
+): string | undefined {
+  if (publicDomain === undefined) return serverUrl;
+  const url = `https://${publicDomain}`;
+  const others = { SERVER_URL: serverUrl === url ? undefined : serverUrl, tlsCertificateFile, tlsKeyFile };
+  const names = { SERVER_URL: "SERVER_URL", tlsCertificateFile: "TLS_CERT_FILE", tlsKeyFile: "TLS_KEY_FILE" };
+  for (const [name, field] of Object.entries(names)) {
+    const value = others[name as keyof typeof others];
+    if (value === undefined) continue;
+    const hint =
+      `cannot be set together with PUBLIC_DOMAIN, which makes the server ${url} with a certificate of its own`;
+    problems.push({ field, value: JSON.stringify(value), hint });
+  }
+  return url;
 }
 
 // The files that https is served with, read while the program may still read anything.
@@ -199,9 +226,10 @@ function readTable(
 
 function completeConfig(values: SettingValues, sources: ConfigSources, problems: ConfigProblem[]): Config {
   const { env, file, readFile, listens = true } = sources;
-  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...http } = values.http;
+  const { tlsCertificateFile: certificateFile, tlsKeyFile: keyFile, ...given } = values.http;
   const { instance, clientId, clientSecret, ...servicenow } = values.servicenow;
-  const { serverUrl } = http;
+  const serverUrl = publicUrl(values.http, problems);
+  const http = { ...given, ...serverUrl === undefined ? {} : { serverUrl } };
   const onDeploy = isDeploy(env);
   const access = completeServicenow(
     { instance, clientId, clientSecret },
@@ -225,7 +253,10 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
   requireSeparatePaths({ ...values, storage, workspace }, variables, sources, problems);
   return {
     ...values,
-    authorizationServer: { ...values.authorizationServer, registration: registrationMode(values, listens, problems) },
+    authorizationServer: {
+      ...values.authorizationServer,
+      registration: registrationMode({ ...values, http }, listens, problems),
+    },
     http: { ...http, ...(tls === null ? {} : { tls }) },
     ollama: { ...values.ollama, avoidProxy: environmentHasProxy((name) => env[name]) },
     servicenow: {
@@ -248,12 +279,13 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
 }
 
 function registrationMode(
-  { http: { serverUrl }, authorizationServer: { registration, registrationToken } }: SettingValues,
+  { http: { serverUrl, publicDomain }, authorizationServer: { registration, registrationToken } }: SettingValues,
   listens: boolean,
   problems: ConfigProblem[],
 ): RegistrationMode {
   const isPublic = serverUrl !== undefined && !isLoopbackHost(new URL(serverUrl).hostname);
-  const mode = registration ?? (isPublic || registrationToken !== undefined ? "token" : "open");
+  const closed = publicDomain !== undefined && registrationToken === undefined ? "off" : "token"; // one setting is enough
+  const mode = registration ?? (isPublic || registrationToken !== undefined ? closed : "open");
   if (mode === "token" && registrationToken === undefined && listens) {
     problems.push({
       field: "DCR_AUTH_TOKEN",

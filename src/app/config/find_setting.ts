@@ -4,6 +4,7 @@ import { expandHome } from "../../lib/system_path.ts";
 import type { ConfigFile, ConfigProblem } from "./config_file.ts";
 import type { LookAt } from "./overlap.ts";
 import type { Setting } from "../../lib/settings.ts";
+import { httpSettings } from "../../http/mod_settings.ts";
 import { settingSections } from "./settings.ts";
 
 /** Everything that settings are read from. An empty variable counts as absent. */
@@ -36,9 +37,10 @@ export interface FoundSetting {
 /** The text in force; adds to `problems` what cannot be read. Nothing where the setting is absent and has no default. */
 export function findSetting(
   setting: Setting<unknown>,
-  { flags, env, file, readFile }: Pick<ConfigSources, "flags" | "env" | "file" | "readFile">,
+  sources: Pick<ConfigSources, "flags" | "env" | "file" | "readFile">,
   problems: ConfigProblem[],
 ): FoundSetting | undefined {
+  const { flags, env, file, readFile } = sources;
   const flagText = setting.flag === undefined ? undefined : flags[setting.flag];
   if (flagText !== undefined) return { source: "flag", field: `--${setting.flag}`, text: flagText };
   const variables = [
@@ -63,7 +65,12 @@ export function findSetting(
       return undefined;
     }
   }
-  const preset = isDeploy(env) ? setting.defaultOnDeploy ?? setting.default : setting.default;
+  const preset =
+    (isDeploy(env)
+      ? setting.defaultOnDeploy
+      : setting.defaultWhenPublic !== undefined && findSetting(httpSettings.publicDomain, sources, []) !== undefined
+      ? setting.defaultWhenPublic
+      : undefined) ?? setting.default;
   return preset === undefined ? undefined : { source: "default", field: setting.env, text: preset };
 }
 

@@ -68,10 +68,10 @@ export function storagePaths({ storage: { dataDir } }: WallSettings, realPath: (
 
 /** Where the server listens: for clients, and for Prometheus where that is set. */
 export function listenAddresses(
-  { http: { host, port }, telemetry: { metricsAddress } }: WallSettings,
+  { http: { host, port, httpPort, publicDomain }, telemetry: { metricsAddress } }: WallSettings,
 ): readonly string[] {
   const metrics = metricsAddress === undefined ? [] : [hostAndPort(metricsAddress.host, metricsAddress.port)];
-  return [hostAndPort(host, port), ...metrics];
+  return [hostAndPort(host, port), ...publicDomain === undefined ? [] : [hostAndPort(host, httpPort)], ...metrics];
 }
 
 /**
@@ -79,10 +79,11 @@ export function listenAddresses(
  * the main thread fetches them, with the check of every address in between.
  */
 export function upstreamHosts(settings: WallSettings): readonly string[] {
-  const { ollama, servicenow: { access }, storage: { database } } = settings;
+  const { http: { publicDomain, acmeDirectory }, ollama, servicenow: { access }, storage: { database } } = settings;
   const urls = [
     ollama.host.baseUrl,
     ...access === undefined ? [] : [access.instance],
+    ...publicDomain === undefined ? [] : [acmeDirectory],
   ];
   const hosts = urls.map((text) => {
     const { hostname, port, protocol } = new URL(text);

@@ -1,0 +1,114 @@
+/** What `doctor` and the console say of PUBLIC_DOMAIN: its certificate, its port 80, and where its name leads. */
+import { type CertificateState, loadPublicCertificate } from "../http/mod.ts";
+import { askHealth, doctorAgent, healthTimeoutMs } from "../lib/endpoint.ts";
+import { randomId } from "../lib/secrets.ts";
+import { faultWords, fetchFaultWords, systemCode } from "../lib/system_fault.ts";
+import { type Clock, durationWords, systemClock } from "../lib/time.ts";
+import { ownerId, users } from "../oauth/mod.ts";
+import type { Storage } from "../storage/mod.ts";
+import type { Config } from "./config/config.ts";
+import { systemSurroundings } from "./doctor_address.ts";
+import { type Check, checksOf } from "./doctor_places.ts";
+import { examineInstallation, openInstallation } from "./installation.ts";
+import { portRemedy } from "./listeners.ts";
+
+/** Says at its end whether there is a certificate to be asked for. `storage`: where the caller has it open. */
+export async function* examineStoredCertificate(
+  config: Config,
+  name: string,
+  storage?: Storage,
+): AsyncGenerator<Check, boolean> {
+  const state = storage === undefined
+    ? await readClosedStorage(config, name)
+    : await (await loadPublicCertificate()).readCertificateState(storage, name);
+  return yield* judgeCertificateState(state, { name, clock: systemClock });
+}
+
+/** Opened for the moment, unless that would make it, or move what a previous master key sealed. */
+async function readClosedStorage({ storage: place }: Config, name: string): Promise<CertificateState> {
+  const nothing = { current: null, failed: null };
+  const found = await examineInstallation(place, users.key(ownerId));
+  if (!found.ok || found.value.kind === "absent" || place.previousMasterKey !== undefined) return nothing;
+  const opened = await openInstallation(place, systemClock);
+  if (!opened.ok) return nothing;
+  try {
+    return await (await loadPublicCertificate()).readCertificateState(opened.value.storage, name);
+  } finally {
+    await opened.value.storage.close();
+  }
+}
+
+export function* judgeCertificateState(
+  { current, failed }: CertificateState,
+  { name, clock }: { readonly name: string; readonly clock: Clock },
+): Generator<Check, boolean> {
+  const { well, note, warning, broken } = checksOf("certificate");
+  const now = clock();
+  const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+  const next = failed === null ? "" : ` (next attempt: ${new Date(failed.retryAt).toISOString()})`;
+  if (current === null) {
+    yield failed === null
+      ? note(`there is none for ${name} yet: the first start gets one`)
+      : broken(`there is none for ${name}: ${failed.problem}`, `${failed.remedy}${next}`);
+    return false;
+  }
+  const { from, ends } = current;
+  const left = durationWords(Math.abs(ends - now) / 1_000);
+  const term = ends <= now ? `expired ${left} ago` : `ends in ${left}, on ${dayOf(ends)}`;
+  if (from > now) {
+    yield broken(`that of ${name} is not valid before ${dayOf(from)}`, "set this machine's clock");
+  } else if (failed !== null) {
+    const text = `that of ${name} ${term}, and cannot be renewed: ${failed.problem}`;
+    yield (ends <= now ? broken : warning)(text, `${failed.remedy}${next}`);
+  } else if (ends <= now) {
+    yield broken(`that of ${name} ${term}`, "start the server, which renews it");
+  } else {
+    yield well(`that of ${name} ${term}`);
+  }
+  return from <= now && now < ends;
+}
+
+/** HTTP_PORT on this machine: free, ours, or another program's. */
+export async function* examinePlainPort(http: Config["http"]): AsyncGenerator<Check> {
+  const { well, broken } = checksOf("port");
+  const { host, httpPort: port } = http;
+  const place = `${host} port ${port}`;
+  try {
+    Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
+    return void (yield well(`${place} is free`));
+  } catch (error) {
+    if (systemCode(error) !== "EADDRINUSE") {
+      const text = `${place} cannot be listened on: ${faultWords(error)}`;
+      return void (yield broken(text, portRemedy("HTTP_PORT")));
+    }
+  }
+  const answer = await askHealth({ host, port, usesTls: false, signal: AbortSignal.timeout(healthTimeoutMs) });
+  yield typeof answer !== "string" && answer.body.startsWith("This server ")
+    ? well(`a Portcullis server answers on ${place}`)
+    : broken(`another program listens on ${place}, which the certificate authority asks`, portRemedy("HTTP_PORT"));
+}
+
+/** Whether the name has an address; that it has none is told with the public address. */
+export function isNamed(name: string): Promise<boolean> {
+  return systemSurroundings.resolve(name).then((addresses) => addresses.length > 0, () => false);
+}
+
+/** Port 80 of the name, as the certificate authority sees it. */
+export async function* examineNamedPort(name: string, ask = fetch): AsyncGenerator<Check> {
+  const { well, warning } = checksOf("public address");
+  const url = `http://${name}/.well-known/acme-challenge/${randomId()}`;
+  const signal = AbortSignal.timeout(healthTimeoutMs);
+  const answer = await ask(url, { redirect: "manual", signal, headers: { "user-agent": doctorAgent } })
+    .catch(fetchFaultWords);
+  if (typeof answer === "string") {
+    return void (yield warning(
+      `port 80 of ${name} cannot be reached from here: ${answer}`,
+      "open it in the firewall and the router, for the certificate authority; some routers do not lead back inside",
+    ));
+  }
+  const isOurs = answer.status === 404 && (await answer.text()).startsWith("There is no such challenge");
+  yield isOurs ? well(`port 80 of ${name} leads to this server`) : warning(
+    `port 80 of ${name} leads to another server (status ${answer.status})`,
+    "point the DNS records of the name (A and AAAA) to this machine: else the certificate cannot be renewed",
+  );
+}

@@ -1,0 +1,325 @@
+/**
+ * Gets a certificate for one name from an authority by ACME (RFC 8555), proving the name by HTTP-01 (§8.3). Keeps
+ * nothing: the caller has the account's key, and answers the challenge on port 80.
+ */
+import * as z from "zod";
+import { parseJson } from "../lib/json.ts";
+import { readBounded } from "../lib/request_text.ts";
+import { failure, type Problem, type Result, success } from "../lib/result.ts";
+import { toBase64Url } from "../lib/secrets.ts";
+import { fetchFaultWords } from "../lib/system_fault.ts";
+import { type Clock, durationWords, type Pause } from "../lib/time.ts";
+import { createCertificateRequest, signP256 } from "./certificate_request.ts";
+
+/** Why there is no certificate, in words for the operator, and how long the authority wants to be left alone. */
+export interface AcmeProblem extends Problem {
+  readonly retryAfterMs: number;
+}
+
+interface AcmeOptions {
+  /** The URL of the authority's directory (§7.1.1). */
+  readonly directory: string;
+  readonly name: string;
+  readonly accountKey: CryptoKeyPair;
+  readonly fetch: typeof fetch;
+  readonly clock: Clock;
+  readonly pause: Pause;
+  readonly signal: AbortSignal;
+  /** Makes the answer of a challenge available on port 80, on every instance, before the authority asks for it. */
+  offer(token: string, answer: string): Promise<void>;
+  /** Whether the authority, or anyone else, has asked this instance for it. */
+  wasAsked(token: string): boolean;
+}
+
+/** The chain and the private key as PEM. Rejects for a bug, or where `offer` does. */
+export async function requestCertificate(
+  options: AcmeOptions,
+): Promise<Result<{ readonly certificates: string; readonly privateKey: string }, AcmeProblem>> {
+  try {
+    return success(await order(options, await openSession(options)));
+  } catch (error) {
+    if (!(error instanceof AcmeRefusal)) throw error;
+    return failure({ ...describe(error, options), retryAfterMs: error.retryAfterMs });
+  }
+}
+
+const requestTimeoutMs = 30_000;
+/** Of one answer: a chain of certificates is the longest. */
+const maxReplyBytes = 131_072;
+/** A nonce may be refused though it was given (§6.5). */
+const maxNonces = 10;
+const firstPollMs = 500;
+const longestPollMs = 10_000;
+/** For the authority to check the name, and then to sign. */
+const patienceMs = 120_000;
+/** A clock further off misjudges when a certificate begins and ends. */
+const maxClockErrorMs = 600_000;
+
+const directorySchema = z.lazy(() => z.object({ newNonce: z.string(), newAccount: z.string(), newOrder: z.string() }));
+const problemSchema = z.lazy(() => z.object({ type: z.string().default(""), detail: z.string().default("") }));
+const orderSchema = z.lazy(() =>
+  z.object({
+    status: z.string(),
+    authorizations: z.array(z.string()).min(1),
+    finalize: z.string(),
+    certificate: z.string().optional(),
+    error: problemSchema.optional(),
+  })
+);
+const authorizationSchema = z.lazy(() =>
+  z.object({
+    status: z.string(),
+    challenges: z.array(z.looseObject({
+      type: z.string(),
+      url: z.string(),
+      token: z.string().optional(),
+      error: problemSchema.optional(),
+    })),
+  })
+);
+
+/** `unreachable` and `clock` are ours; the others are the last part of a problem's type (§6.7). */
+class AcmeRefusal extends Error {
+  constructor(readonly kind: string, detail: string, readonly retryAfterMs = 0, readonly token = "") {
+    // deno-lint-ignore no-control-regex
+    super(detail.replace(/[\x00-\x1f\x7f]+/g, " ").slice(0, maxDetailCharacters));
+  }
+}
+
+const maxDetailCharacters = 500;
+
+interface Reply {
+  readonly text: string;
+  readonly location: string;
+  readonly retryAfterMs: number;
+}
+
+type Session = Awaited<ReturnType<typeof openSession>>;
+
+/** The directory read and the account opened, or found by its key (§7.3). */
+async function openSession({ directory, fetch, clock, pause, accountKey, signal }: AcmeOptions) {
+  const { origin } = new URL(directory);
+  let nonce: string | null = null;
+  let account: string | null = null;
+  const { kty, crv, x, y } = await crypto.subtle.exportKey("jwk", accountKey.publicKey);
+  const jwk = { crv, kty, x, y }; // in this order for the thumbprint (RFC 7638 §3)
+
+  const send = async (
+    url: string,
+    init: RequestInit,
+  ): Promise<{ readonly response: Response; readonly text: string }> => {
+    // Its own documents name the other URLs: they must not lead this server elsewhere.
+    if (URL.parse(url)?.origin !== origin) throw new AcmeRefusal("malformed", `it names a URL elsewhere: ${url}`);
+    const [late, over] = [new AbortController(), new AbortController()];
+    void pause(requestTimeoutMs, over.signal).then(() => late.abort());
+    try {
+      const limits = AbortSignal.any([signal, late.signal]);
+      const response = await fetch(url, { ...init, redirect: "error", signal: limits });
+      nonce = response.headers.get("replay-nonce") ?? nonce;
+      const bytes = await readBounded(response, maxReplyBytes);
+      if (bytes === null) throw new AcmeRefusal("malformed", "its answer is too large");
+      return { response, text: new TextDecoder().decode(bytes) };
+    } catch (error) {
+      throw error instanceof AcmeRefusal ? error : unreachable(error);
+    } finally {
+      over.abort();
+    }
+  };
+  const takeNonce = async (): Promise<string> => {
+    if (nonce === null) await send(urls.newNonce, { method: "HEAD" });
+    const taken = nonce ?? "";
+    nonce = null;
+    return taken;
+  };
+  /** Signs and posts (§6.2); no payload reads the resource (§6.3). */
+  const post = async (url: string, payload?: object): Promise<Reply> => {
+    for (let left = maxNonces;; left--) {
+      const header = { alg: "ES256", nonce: await takeNonce(), url, ...account === null ? { jwk } : { kid: account } };
+      const [protectedPart, payloadPart] = [base64Url(JSON.stringify(header)), base64Url(payload)];
+      const signature = await signP256(accountKey.privateKey, utf8(`${protectedPart}.${payloadPart}`));
+      const { response, text } = await send(url, {
+        method: "POST",
+        headers: { "content-type": "application/jose+json" },
+        body: JSON.stringify({ protected: protectedPart, payload: payloadPart, signature: toBase64Url(signature) }),
+      });
+      const retryAfterMs = retryAfter(response.headers.get("retry-after"), clock());
+      if (response.ok) return { text, location: response.headers.get("location") ?? "", retryAfterMs };
+      const { type = "", detail = "" } = problemSchema.safeParse(parseJson(text)).data ?? {};
+      const kind = kindOf(type) || (response.status === 429 ? "rateLimited" : "serverInternal");
+      if (kind !== "badNonce" || left === 0) {
+        throw new AcmeRefusal(kind, detail || `it answers with status ${response.status}`, retryAfterMs);
+      }
+    }
+  };
+
+  const { response, text } = await send(directory, {});
+  const ahead = clock() - Date.parse(response.headers.get("date") ?? "");
+  if (Math.abs(ahead) > maxClockErrorMs) {
+    throw new AcmeRefusal("clock", `${durationWords(Math.abs(ahead) / 1_000)} ${ahead > 0 ? "ahead of" : "behind"}`);
+  }
+  if (!response.ok) throw new AcmeRefusal("serverInternal", `its directory answers with status ${response.status}`);
+  const urls = parse(directorySchema, text);
+  account = (await post(urls.newAccount, { termsOfServiceAgreed: true })).location;
+  return {
+    newOrder: urls.newOrder,
+    post,
+    /** What port 80 has to answer (§8.1). */
+    keyAuthorization: async (token: string): Promise<string> =>
+      `${token}.${toBase64Url(new Uint8Array(await crypto.subtle.digest("SHA-256", utf8(JSON.stringify(jwk)))))}`,
+  };
+}
+
+/** §7.4: an order, its proof, the request, the chain. */
+async function order(options: AcmeOptions, session: Session) {
+  const { newOrder, post } = session;
+  const { text, location } = await post(newOrder, { identifiers: [{ type: "dns", value: options.name }] });
+  const { authorizations: [authorization = ""], finalize } = parse(orderSchema, text);
+  await prove(options, session, authorization);
+  const { request, privateKey } = await createCertificateRequest(options.name);
+  await post(finalize, { csr: toBase64Url(request) });
+  const done = await poll(options, async () => {
+    const reply = await post(location);
+    const { status, certificate, error } = parse(orderSchema, reply.text);
+    if (status === "invalid") throw new AcmeRefusal(kindOf(error?.type ?? ""), error?.detail ?? "the order failed");
+    return { reply, value: status === "valid" ? certificate ?? null : null };
+  });
+  return { certificates: (await post(done)).text, privateKey };
+}
+
+/** §7.5: the authority asks port 80 of the name for the token, unless it knows the name as proven. */
+async function prove(options: AcmeOptions, { post, keyAuthorization }: Session, authorization: string): Promise<void> {
+  const { status, challenges } = parse(authorizationSchema, (await post(authorization)).text);
+  if (status === "valid") return;
+  const { url, token } = challenges.find(({ type }) => type === "http-01") ?? {};
+  // §8.3: at least 128 bits, base64url; it becomes a part of a path and of a key.
+  if (url === undefined || token === undefined || !/^[\w-]{22,128}$/.test(token)) {
+    throw new AcmeRefusal("malformed", "it offers no HTTP-01 challenge");
+  }
+  await options.offer(token, await keyAuthorization(token));
+  await post(url, {});
+  await poll(options, async () => {
+    const reply = await post(authorization);
+    const { status, challenges } = parse(authorizationSchema, reply.text);
+    if (status === "valid") return { reply, value: true };
+    if (status === "pending" || status === "processing") return { reply, value: null };
+    const error = challenges.find((challenge) => challenge.url === url)?.error;
+    throw new AcmeRefusal(kindOf(error?.type ?? ""), error?.detail ?? `the proof is ${status}`, 0, token);
+  });
+}
+
+/** Looks again and again, as often as the authority asks to (§7.5.1), until there is a value. */
+async function poll<T>(
+  { pause, signal }: AcmeOptions,
+  look: () => Promise<{ readonly reply: Reply; readonly value: T | null }>,
+): Promise<T> {
+  for (let wait = firstPollMs, waited = 0;; wait = Math.min(wait * 2, longestPollMs)) {
+    const { reply: { retryAfterMs }, value } = await look();
+    if (value !== null) return value;
+    if (waited > patienceMs || signal.aborted) {
+      throw new AcmeRefusal("unreachable", "it did not come to an end in time");
+    }
+    const next = Math.min(Math.max(retryAfterMs, wait), longestPollMs);
+    await pause(next, signal);
+    waited += next;
+  }
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
+  const parsed = schema.safeParse(parseJson(text));
+  if (!parsed.success) throw new AcmeRefusal("malformed", "its answer is not ACME");
+  return parsed.data;
+}
+
+function kindOf(type: string): string {
+  return /^urn:ietf:params:acme:error:(\w+)$/.exec(type)?.[1] ?? "";
+}
+
+/** RFC 9110 §10.2.3: seconds, or a date. */
+function retryAfter(header: string | null, now: number): number {
+  const wait = header === null ? 0 : /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - now;
+  return wait > 0 ? wait : 0;
+}
+
+function base64Url(value: string | object | undefined): string {
+  return value === undefined ? "" : toBase64Url(utf8(typeof value === "string" ? value : JSON.stringify(value)));
+}
+
+function utf8(text: string): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(text);
+}
+
+function unreachable(error: unknown): AcmeRefusal {
+  const words = fetchFaultWords(error);
+  if (/NotValidYet|Expired/.test(words)) return new AcmeRefusal("certificateTime", words);
+  return new AcmeRefusal(/UnknownIssuer|certificate/i.test(words) ? "untrusted" : "unreachable", words);
+}
+
+/** The culprit and the remedy. `wasAsked` tells a challenge that came here from one that another server answered. */
+function describe(refusal: AcmeRefusal, { directory, name, clock, wasAsked }: AcmeOptions): Problem {
+  const { host } = new URL(directory);
+  const { message, token } = refusal;
+  const isNameless = /could not resolve|NXDOMAIN/i.test(message); // Pebble calls it a failed connection
+  const kind = isNameless && token !== "" ? "dns" : refusal.kind;
+  switch (kind) {
+    case "unreachable":
+    case "serverInternal":
+      return {
+        problem: `the certificate authority ${host} does not work at the moment: ${message}`,
+        remedy:
+          "nothing is wrong with this server's address: wait, or look whether this machine may connect to the authority",
+      };
+    case "untrusted":
+      return {
+        problem: `the certificate authority ${host} shows a certificate that is not trusted here: ${message}`,
+        remedy:
+          "for a private authority, name its root certificate in Deno's variable DENO_CERT; else look who intercepts it",
+      };
+    case "certificateTime":
+      return {
+        problem: `by this machine's clock (${new Date(clock()).toISOString()}) the certificate of ${host} is not valid`,
+        remedy: "set this machine's clock, and keep it synchronized",
+      };
+    case "clock":
+      return {
+        problem: `this machine's clock is ${message} that of the certificate authority ${host}`,
+        remedy: "set this machine's clock, and keep it synchronized",
+      };
+    case "rateLimited":
+      return {
+        problem: `the certificate authority ${host} has had too many requests for ${name}: ${message}`,
+        remedy: "wait: starting again does not help",
+      };
+    case "dns":
+      return {
+        problem: `the name ${name} has no address that ${host} can find: ${message}`,
+        remedy: "make a DNS record for it with this machine's public address, or correct PUBLIC_DOMAIN",
+      };
+    case "caa":
+      return {
+        problem: `the CAA record of ${name} does not allow ${host}: ${message}`,
+        remedy: "add the authority to the CAA record in the DNS, or choose another with ACME_DIRECTORY",
+      };
+  }
+  if (token === "") {
+    return {
+      problem: `the certificate authority ${host} refuses a certificate for ${name}: ${message}`,
+      remedy: "correct PUBLIC_DOMAIN, or choose another authority with ACME_DIRECTORY",
+    };
+  }
+  if (wasAsked(token)) {
+    return {
+      problem: `${host} asked this server for its proof of ${name} and did not accept it: ${message}`,
+      remedy:
+        "look for a proxy that changes answers on port 80, and remove addresses of other machines from the DNS record",
+    };
+  }
+  return kind === "connection"
+    ? {
+      problem: `${host} cannot connect to port 80 of ${name}: ${message}`,
+      remedy: "open port 80 in the firewall and the router, and point the DNS record to this machine",
+    }
+    : {
+      problem: `${name} leads to another server, which answered in place of this one: ${message}`,
+      remedy: "point its DNS records (A and AAAA) to this machine, and port 80 of the router to HTTP_PORT here",
+    };
+}
