@@ -22,6 +22,10 @@ import { mayHaveSeveralInstances } from "./rate_limits.ts";
 import { serverUrlSpellings } from "./server_url.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
 
+/**
+ * Opens the stored audit behind the log, the running calls, and the steps of clients that connect. `close` stores what is
+ * still queued.
+ */
 export async function openCallRecords(
   config: Config,
   parts: Installation & {
@@ -164,6 +168,7 @@ export function nameOfOperator(clientId: string): string | undefined {
   return clientId === operatorClientId ? operatorName : undefined;
 }
 
+/** The name to show for a client: stored, or the host of its metadata document; `null` when neither is known. */
 export async function readClientName(storage: Storage, clientId: string): Promise<string | null> {
   const operator = nameOfOperator(clientId);
   if (operator !== undefined) return operator;

@@ -26,6 +26,7 @@ import { dataFiles, type StorageSettings } from "../storage/mod_settings.ts";
 import type { Config } from "./config/config.ts";
 import type { KernelAccess } from "../files/mod.ts";
 
+/** An open storage and the key box that belongs to it. The caller closes the storage. */
 export interface Installation {
   readonly storage: Storage;
   readonly secrets: SecretBox;

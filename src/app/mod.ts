@@ -4,9 +4,9 @@
  * - `loadConfig` reads every setting from flags, environment and file, and reports all problems together, without secrets.
  * - `startSandboxedServer` runs the server in a worker that holds the permissions its configuration names and no others;
  *   the main thread gives up its own. Deploy and stdio, which have no worker, are in `later.ts`.
- * - A refusal that was foreseen is a `Problem` with its remedy; an exception is a bug.
+ * - An expected refusal is a `Problem` with its remedy; an exception is a bug.
  *
- * Nothing else here opens a storage, a workspace or a connection before it is asked to.
+ * Importing it opens no storage, workspace or connection.
  */
 export { type Config, loadConfig } from "./config/config.ts";
 export {

@@ -35,6 +35,7 @@ export interface KeptEntry {
   readonly tool: string | null;
 }
 
+/** The trash for `portcullis trash`: every user's changes, not one client's. */
 export interface OwnerTrash {
   /** The newest first. */
   list(): AsyncIterable<KeptEntry>;

@@ -201,6 +201,7 @@ export interface NewBatch {
   readonly calls: OutcomeCounts;
 }
 
+/** What reading and writing the stored audit needs. */
 export interface AuditParts {
   readonly storage: Storage;
   readonly secrets: SecretBox;

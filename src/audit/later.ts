@@ -1,4 +1,7 @@
-/** What other parts use of audit once they are loaded later themselves. */
+/**
+ * What modules that are themselves loaded late use of audit: the console's pages, the metrics' listener and a change of
+ * the master key. A server's start loads none of it.
+ */
 export { resealAuditChains } from "./chain.ts";
 export { expose, expositionType } from "./metrics.ts";
 export { searchAudit } from "./search.ts";

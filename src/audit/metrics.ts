@@ -7,6 +7,7 @@ import type { AuditEntry } from "../mcp/mod.ts";
 /** Which limit refused a request. */
 export type LimitName = "tool_calls" | "oauth" | "registration" | "health";
 
+/** The counters of one process. */
 export type Metrics = ReturnType<typeof createMetrics>;
 /** What was counted. */
 export type Counts = Pick<Metrics, "requests" | "answers" | "tools" | "durations" | "totals">;
@@ -94,6 +95,7 @@ interface Gauges {
 
 type Labels = Readonly<Record<string, string>>;
 
+/** The metrics as Prometheus reads them (text format 0.0.4). `gauges` are measured by the caller at the scrape. */
 export function expose({ requests, answers, tools, durations, totals }: Counts, gauges: Gauges): string {
   const text: string[] = [];
   const family = (name: string, type: "counter" | "gauge" | "histogram", help: string): void => {

@@ -2,9 +2,11 @@
  * The stored audit for the owner: who did what, with which outcome, without contents or secrets. `app` feeds it with the
  * lines of requests and of the log; the console and `portcullis audit` search it.
  *
- * Promises: a call never waits for its line; lines are lost only where that is counted; what is stored is chained under
- * the master key, so that `verifyAudit` names what was changed, removed or moved; age and size are bounded (`trimAudit`).
- * Beside it, what a server tells machines: metrics for Prometheus, spans for OpenTelemetry.
+ * - A call never waits for its line, and lost lines are counted.
+ * - Stored lines are chained under the master key, so `verifyAudit` names lines that were changed, removed or moved.
+ * - Age and size are bounded (`trimAudit`).
+ *
+ * It also has the metrics for Prometheus and the spans for OpenTelemetry.
  */
 
 export { type AuditParts, readCallsOfDay } from "./chain.ts";
@@ -16,7 +18,11 @@ export { trimAudit } from "./retention.ts";
 export type { AuditFilter, FoundLine, FoundPage } from "./search.ts";
 export { findTelemetry, startTelemetry, type Telemetry } from "./telemetry.ts";
 
+/** Counters and their text form: loaded where `METRICS_PORT` is set. */
 export const loadMetrics = (): Promise<typeof import("./metrics.ts")> => import("./metrics.ts");
+/** A model client that makes a span for each call: loaded where traces are exported. */
 export const loadTracedModel = (): Promise<typeof import("./traced_model.ts")> => import("./traced_model.ts");
+/** `verifyAudit` and the chain's head: loaded for `portcullis audit`. */
 export const loadVerify = (): Promise<typeof import("./verify.ts")> => import("./verify.ts");
+/** The search of stored lines: loaded for the console's pages and `portcullis audit`. */
 export const loadSearch = (): Promise<typeof import("./search.ts")> => import("./search.ts");

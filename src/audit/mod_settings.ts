@@ -1,4 +1,7 @@
-/** How long the stored audit is kept. */
+/**
+ * Settings of the stored audit and of metrics, with their defaults and bounds. `app` reads them before the rest of audit
+ * is loaded.
+ */
 import {
   mebibyte,
   optional,
@@ -25,10 +28,10 @@ export const auditSettings = {
   }),
 };
 
+/** The values of {@link auditSettings}, parsed. */
 export type AuditSettings = ValuesOf<typeof auditSettings>;
 
-// Settings under the heading Metrics.
-
+/** Settings under the heading Metrics. */
 export const telemetrySettings = {
   metricsAddress: optional({
     env: "METRICS_PORT",

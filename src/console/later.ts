@@ -1,4 +1,7 @@
-/** What other parts use of console once they are loaded later themselves. */
+/**
+ * The console's pages, for `app`, which loads them with the first request below `/console`. A start waits for none of
+ * them, and with `CONSOLE=off` they are not loaded at all. Each section renders a page for one visitor.
+ */
 export { reportAttempts } from "./connections/report.ts";
 export { auditSection } from "./pages/audit.ts";
 export { changeSection } from "./pages/audit.ts";

@@ -1,9 +1,9 @@
 /**
- * The console: where people see what their agents do, and decide. `app` wires it; nothing here knows HTTP's framework.
+ * The console: people see what their agents do, and approve or stop it. `app` wires it; nothing here knows Hono.
  *
  * - approvals: rules that allow, hold or refuse calls; a held call waits for a person and runs once, as it was approved.
- *   Before a decision the caller learns nothing of what the call would find.
- * - connections: the steps of clients on their way to a connection, and what keeps one from it. No step holds a secret.
+ *   Until the decision the caller learns nothing of what the call would find.
+ * - connections: the steps of each client's attempt to connect, and why one failed. No step holds a secret.
  * - live: the calls that run, on every instance, and the switches that stop them.
  * - pages: the sections of `/console`. Each shows visitors their own things, and administrators everyone's.
  */
@@ -22,5 +22,5 @@ export type { Usage } from "./pages/connections.ts";
 
 export type { ConnectedClient, HealthFact } from "./pages/overview.ts";
 
-/** The report of attempts, for the command line: loaded only when it is asked for. */
+/** The report of connection attempts: loaded for `portcullis connections`. */
 export const loadReport = (): Promise<typeof import("./connections/report.ts")> => import("./connections/report.ts");

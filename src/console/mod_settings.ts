@@ -1,4 +1,7 @@
-/** Whether there are pages for the owner. */
+/**
+ * The console's one setting: whether its pages are served. Stored rules hold either way. `app` reads it before the
+ * rest of the console is loaded.
+ */
 import { parseChoice, required } from "../lib/settings.ts";
 
 /** Settings under the heading Console. */

@@ -5,9 +5,9 @@
  *   (`openDiskWorkspace`) or in a database (`loadStoreWorkspace`). Refusals are values; exceptions are bugs and lost
  *   infrastructure. On Linux the kernel resolves every name below the directory (`loadKernel`).
  * - `app` opens one for all users or one for each (`createUserWorkspaces`), and registers the tools, the resource and
- *   the links for files past the model (`loadTransfers`).
- * - Every change through `beginChange` is one that `file_undo` and the console can take back, as long as the trash keeps
- *   it. Watches (`createWorkspaceWatches`) say which paths changed, a short time after they did.
+ *   the links that carry files past the model (`loadTransfers`).
+ * - `file_undo` and the console can undo every change made through `beginChange` while the trash keeps it. Watches
+ *   (`createWorkspaceWatches`) report changed paths after a short delay.
  */
 export { openDiskWorkspace } from "./disk/disk_workspace.ts";
 export { createDiskWatch } from "./disk/watch.ts";
@@ -60,10 +60,10 @@ export {
 } from "./workspace/port.ts";
 export { createUserWorkspaces, userDirectoryName } from "./workspace/user_workspaces.ts";
 export { createWorkspaceWatches, type WorkspaceWatches, type WorkspaceWatchesOptions } from "./workspace/watch.ts";
-/** Links for files past the model: loaded when the first is asked for. */
+/** Links that carry files past the model: loaded with the first request for one. */
 export const loadTransfers = (): Promise<typeof import("./transfer/transfers.ts")> => import("./transfer/transfers.ts");
-/** The workspace in a database: loaded where files are kept there. */
+/** The workspace in a database: loaded with `WORKSPACE_STORE=storage`. */
 export const loadStoreWorkspace = (): Promise<typeof import("./store/store_workspace.ts")> =>
   import("./store/store_workspace.ts");
-/** How changes of that are noticed. */
+/** The watch of a workspace in a database. */
 export const loadWatch = (): Promise<typeof import("./store/watch.ts")> => import("./store/watch.ts");

@@ -1,4 +1,7 @@
-/** The directory that agents work in, and its bounds. */
+/**
+ * Settings of the workspace: where files are kept, who shares them, how large they get, and how long changes can be
+ * undone. `app` reads them before the rest of files is loaded.
+ */
 import {
   mebibyte,
   optional,
@@ -57,4 +60,5 @@ export const workspaceSettings = {
   }),
 };
 
+/** The values of {@link workspaceSettings}, parsed. */
 export type WorkspaceSettings = ValuesOf<typeof workspaceSettings>;

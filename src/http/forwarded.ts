@@ -85,6 +85,7 @@ const maxPeers = 64;
 /** Reads where a request says that it came from. Clients can forge this, so it causes one log line and no more. */
 export type ProxyNotice = (peer: string, headers: Headers) => void;
 
+/** Logs `proxy_not_trusted` once, when one peer has forwarded requests of several clients. */
 export function createProxyNotice(log: Log): ProxyNotice {
   const clients = new Map<string, Set<string>>();
   let isTold = false;

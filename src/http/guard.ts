@@ -118,6 +118,10 @@ const noToken: AuthOutcome = { kind: "no_token" };
 const maxHeaderLength = 8_192;
 const maxVerifiedTokens = 100_000; // some 80 MB, where so many are in use
 
+/**
+ * Turns the token of a request into a principal, or into a 401 with its challenge (RFC 6750 §3). Verified tokens are
+ * cached; each is checked again once something that could revoke it has changed.
+ */
 export function createGuard(options: {
   readonly verifier: TokenVerifier;
   readonly challenges: ReturnType<typeof createChallenges>;

@@ -4,6 +4,7 @@ import { createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { addresseeOf, type KnownNames } from "./router.ts";
 
+/** What `/health` and its kinds report on. */
 export interface HealthOptions {
   readonly version: string;
   /** Resolves when the storage can be read and written; rejects within a second when it cannot. */

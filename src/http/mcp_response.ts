@@ -12,6 +12,7 @@ export const eventStreamOptions = {
   retryMs: 1_000,
 };
 
+/** Times of a stream of server-sent events, in milliseconds. */
 export type EventStreamOptions = Readonly<typeof eventStreamOptions>;
 
 const eventStreamHeaders = {

@@ -1,8 +1,8 @@
 /**
  * The server's HTTP side: routes and their checks (Host, Origin, CORS), the guard that turns a token into a principal, rate
- * limits and memory budgets, `/mcp` over HTTP, health, and the pages for a browser that comes by. `app` builds and wires it.
+ * limits and memory budgets, `/mcp` over HTTP, health, and the home page for browsers. `app` builds and wires it.
  *
- * Who calls is known before a body is read, and every body, answer and stream is bounded before work is done for it.
+ * The caller is known before a body is read, and every body, answer and stream is bounded before work is done for it.
  * Only this part knows the router (Hono); it imports nothing of `oauth`.
  */
 export { createBodyIntake, intakeBytesFor } from "./rate_limit.ts";

@@ -1,4 +1,7 @@
-/** Where the server listens, and under which names it is called. */
+/**
+ * Where the server listens, which names and origins it answers to, which proxies it trusts, and how many requests it
+ * admits. `app` reads these settings before the rest of http is loaded.
+ */
 import {
   optional,
   parseDirectoryUrl,
@@ -86,8 +89,7 @@ export const httpSettings = {
   }),
 };
 
-// Settings under the heading Rate limits.
-
+/** Settings under the heading Rate limits. */
 export const rateLimitSettings = {
   toolCallsPerMinute: required({
     env: "MCP_RATE_LIMIT",

@@ -94,6 +94,7 @@ function refusalOf(waitMs: number): Throttled | null {
   return { ok: false, retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)) };
 }
 
+/** A rate limiter whose count all instances on one storage share. */
 export interface SharedRateLimiter extends RateLimiter {
   /** Settles what is not settled yet, and no more after that. */
   close(): Promise<void>;

@@ -2,9 +2,9 @@
  * The local model: Ollama as agents may use it. `app` wires the client, the queue and the tools; `console` shows the
  * models.
  *
- * - Every call ends: with its caller, after a silence, or when its time is over; what the model wrote by then is kept.
- * - Turns go round the people, so no one's queue delays another person.
- * - Whatever Ollama, or a proxy before it, answers becomes a failure in words that say what to do.
+ * - Every call ends: with its caller, after a silence, or at its time limit. What the model wrote by then is returned.
+ * - Users take turns, so one person's queue does not delay another.
+ * - Each failure of Ollama, or of a proxy in front of it, becomes a message that says what to do.
  * - Prompts go to the one host of `OLLAMA_HOST`, never past it through a redirect or a proxy on loopback.
  */
 export { createOllamaClient, type OllamaClient } from "./client.ts";

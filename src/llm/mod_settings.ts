@@ -1,4 +1,7 @@
-/** Where Ollama is, and what agents may ask of it. */
+/**
+ * Where Ollama is, its key, and which models agents may use. `app` reads these settings before the rest of llm is
+ * loaded.
+ */
 import { optional, parseList, parseText, required, type SettingParser } from "../lib/settings.ts";
 import { failure, success } from "../lib/result.ts";
 import { parseOllamaHost } from "./host.ts";

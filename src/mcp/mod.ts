@@ -2,11 +2,11 @@
  * The Model Context Protocol without HTTP, 2024-11-05 to 2026-07-28. `app` gives it tools, prompts and resources, `http`
  * and stdio hand it parsed bodies, and each gets one answer: a body, or a stream of messages.
  *
- * - A call runs once, within its time limit, with the scopes of its token; a tool that throws is told as failed.
+ * - A call runs once, within its time limit, with the scopes of its token; a tool that throws is reported as failed.
  * - Each request leaves one audit record, which names no contents.
- * - Streams, questions, sessions and tasks are bounded. What a session or task is survives a restart, and any instance on
- *   the storage can serve it; a stream ends with its instance.
- * - Tools know no revision: what differs lies in `revision.ts`, and in `profile.ts` for clients with habits of their own.
+ * - Streams, questions, sessions and tasks are bounded. Sessions and tasks survive a restart, and any instance on the
+ *   storage can serve them; a stream ends with its instance.
+ * - Tools know no revision: `revision.ts` has the differences, `profile.ts` those of particular clients.
  */
 export type { AuditEntry, Exchange, PublicExchange, TakeAudit } from "./call.ts";
 export { supportedVersions } from "./body_handler.ts";

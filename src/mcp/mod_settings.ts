@@ -1,6 +1,10 @@
-/** How MCP is spoken, and to whom. */
+/**
+ * Settings of the protocol: whose habits answers follow, who may do the handshake, and how long a call may take. `app`
+ * reads them before the rest of mcp is loaded.
+ */
 import { day, parseChoice, parseSeconds, required } from "../lib/settings.ts";
 
+/** Settings under the heading Protocol. */
 export const mcpSettings = {
   compatibility: required({
     env: "COMPATIBILITY",

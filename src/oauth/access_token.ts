@@ -170,6 +170,7 @@ export function createLivenessCheck(
   };
 }
 
+/** What `http`'s guard verifies tokens with. */
 export type Verifier = ReturnType<typeof createVerifier>;
 
 /** Verifies both kinds of access token: those of grants (JWTs) and those of the operator. */

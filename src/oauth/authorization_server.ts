@@ -16,6 +16,10 @@ export interface AuthorizationRoute extends Route {
   readonly limit: "none" | "attempts" | "registrations";
 }
 
+/**
+ * What {@link createAuthorizationServer} returns: routes for `http`, a verifier for its guard, and views for the
+ * console.
+ */
 export type AuthorizationServer = ReturnType<typeof createAuthorizationServer>;
 
 /**

@@ -69,8 +69,10 @@ interface VisitOptions extends InteractionOptions {
   readonly throttle: PasswordThrottle;
 }
 
+/** Sign-in to the console: who a request's visitor is, and whether they may still be there. */
 export type Visits = ReturnType<typeof createVisits>;
 
+/** Makes {@link Visits}. */
 export function createVisits(options: VisitOptions) {
   const { browsers, secrets, limits, log, users } = options;
   const visitorOf = async ({ account, signedInAt }: SignedIn, browser: Browser): Promise<Visitor> => ({
@@ -165,6 +167,7 @@ interface Doer {
 /** The actions on a user. */
 export type UserChange = "disable" | "enable" | "promote" | "demote";
 
+/** What the console shows and changes of people and their connections. */
 export type Administration = ReturnType<typeof createAdministration>;
 
 /** People and their connections, as the console shows and changes them. */

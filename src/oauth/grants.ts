@@ -31,6 +31,7 @@ export interface ListedGrant
   readonly renewedAt: number;
 }
 
+/** Grants and command-line tokens, for the Access page and the console. */
 export interface AccessList {
   readonly grants: readonly ListedGrant[];
   readonly tokens: readonly OperatorTokenSummary[];

@@ -30,6 +30,7 @@ export type UserSummary = Omit<User, "passwordHash" | "epoch">;
 
 const namePattern = /^[a-z0-9][a-z0-9.-]{0,31}$/;
 
+/** The refusal for a name that no user has. */
 export function noSuchUser(name: string): UserProblem {
   const message = name === ownerId
     ? "there is no owner yet; start the server and open the set-up link that it prints"
@@ -83,6 +84,7 @@ export async function addUser(
   return added ? success(summary) : failure(takenName(name));
 }
 
+/** All users, without their hashes. */
 export async function listUsers({ storage }: AdministrationOptions): Promise<UserSummary[]> {
   const stored = await Array.fromAsync(users.all(storage));
   return stored.map(({ value }) => summarise(value));
@@ -149,6 +151,7 @@ function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): Us
 
 // Who may sign in: stored users, and the owner whose passphrase the settings may give.
 
+/** A person who may sign in: a stored user, or the owner whose passphrase the settings give. */
 export interface Account {
   readonly id: string;
   /** Shown to users; the id itself where there is nothing better. */
@@ -167,6 +170,7 @@ export async function isLiveGrant(users: Pick<UserDirectory, "find">, grant: Gra
   return grant.kind === "client" || (await users.find(grant.subject))?.credentialHash === grant.credentialHash;
 }
 
+/** Looks up accounts. */
 export type UserDirectory = ReturnType<typeof createUserDirectory>;
 
 /** Users in storage; `ownerPasswordHash` replaces the owner's stored passphrase. */

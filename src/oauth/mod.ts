@@ -1,9 +1,10 @@
 /**
  * The authorization server (OAuth 2.1): clients register or publish their metadata, people sign in and consent, and
- * clients get tokens for the MCP endpoint. `app` builds it and mounts its routes, `http`'s guard gets the verifier, the
- * console the visits and the administration, the command line the functions on clients, users, tokens and keys.
+ * clients get tokens for the MCP endpoint. `app` builds it and mounts its routes. `http`'s guard uses the verifier, the
+ * console the visits and the administration, and the command line the functions on clients, users, tokens and keys.
  *
- * A code, a link and a refresh token work once, in all instances together. What was revoked is refused from the next request on. Secrets are stored as hashes, or sealed under the master key.
+ * Codes, links and refresh tokens work once across all instances; revocation takes effect on the next request. Secrets
+ * are stored as hashes, or sealed under the master key.
  */
 export type { Administration, UserChange } from "./for_console.ts";
 export {
@@ -27,14 +28,25 @@ export {
 export { resealSigningKeys } from "./signing_keys.ts";
 export type { Verifier } from "./access_token.ts";
 export type { Visitor, Visits } from "./for_console.ts";
+/** Makes, lists and removes clients: loaded for the command line and the console. */
 export const loadManageClients = (): Promise<typeof import("./manage_clients.ts")> => import("./manage_clients.ts");
+/** Hashes and verifies passphrases. */
 export const loadPasswordHash = (): Promise<typeof import("./password_hash.ts")> => import("./password_hash.ts");
+/** Makes, rotates and withdraws signing keys. */
 export const loadSigningKeys = (): Promise<typeof import("./signing_keys.ts")> => import("./signing_keys.ts");
+/** Makes, lists and revokes command-line tokens. */
 export const loadOperatorToken = (): Promise<typeof import("./operator_token.ts")> => import("./operator_token.ts");
+/** Adds, disables and resets users. */
 export const loadManageUsers = (): Promise<typeof import("./manage_users.ts")> => import("./manage_users.ts");
+/** Makes invitation, reset and sign-in links, and the endpoints behind them. */
 export const loadSetUp = (): Promise<typeof import("./set_up.ts")> => import("./set_up.ts");
+/** What {@link loadManageClients} resolves to. */
 export type ManageClientsPart = typeof import("./manage_clients.ts");
+/** What {@link loadSigningKeys} resolves to. */
 export type SigningKeysPart = typeof import("./signing_keys.ts");
+/** What {@link loadOperatorToken} resolves to. */
 export type OperatorTokenPart = typeof import("./operator_token.ts");
+/** What {@link loadSetUp} resolves to. */
 export type SetUpPart = typeof import("./set_up.ts");
+/** What {@link loadManageUsers} resolves to. */
 export type ManageUsersPart = typeof import("./manage_users.ts");

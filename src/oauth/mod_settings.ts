@@ -1,4 +1,7 @@
-/** Settings of clients, sign-in and tokens. */
+/**
+ * Settings of sign-in, tokens and clients, with their defaults and bounds. `app` reads them before the rest of oauth is
+ * loaded.
+ */
 import {
   day,
   optional,
@@ -10,9 +13,10 @@ import {
   required,
 } from "../lib/settings.ts";
 
-/** The verifier accepts no longer ones. */
+/** The maximum lifetime of an access token; the verifier refuses longer ones. */
 export const maxAccessTokenLifetimeSeconds = day;
 
+/** Settings under the heading Sign-in, tokens and clients. */
 export const authorizationServerSettings = {
   signIn: required({
     env: "SIGN_IN",

@@ -117,6 +117,7 @@ export async function revokeOperatorToken({ storage }: AdministrationOptions, id
   return id !== "" && await storage.consume(operatorTokens.key(id)) !== null;
 }
 
+/** Ends all command-line tokens of a user. */
 export async function deleteOperatorTokensOf(storage: Storage, userId: string): Promise<void> {
   for await (const { key, value } of operatorTokens.all(storage)) {
     if (value.userId === userId) await storage.commit({ deletes: [key] });

@@ -50,6 +50,7 @@ function toSecret(passphrase: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(passphrase.normalize("NFC")); // RFC 8265 §4.2.2: one spelling of each letter
 }
 
+/** Hashing with a bound on how many hashes run and wait. */
 export type PasswordHasher = ReturnType<typeof createPasswordHasher>;
 
 /**
@@ -190,6 +191,7 @@ interface ScryptParameters {
   readonly salt: Uint8Array;
 }
 
+/** scrypt (RFC 7914) as PHC strings, where the runtime has no Argon2id. */
 export const scrypt: PasswordAlgorithm = {
   parse(phc) {
     const match = scryptPhcPattern.exec(phc);

@@ -71,6 +71,7 @@ export interface InstanceSignIn {
 
 // What pages say of a link.
 
+/** The linked account as pages name it. */
 export function accountName({ account }: LinkHealth): string {
   return account === null ? "Unknown" : `${account.name} (${account.userName})`;
 }

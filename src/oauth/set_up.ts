@@ -293,6 +293,7 @@ interface PendingInvitation extends Pick<Invitation["value"], "userId" | "kind">
 /** Those that are still good. */
 const maxListedInvitations = 100;
 
+/** Invitations and resets that can still be used, at most {@link maxListedInvitations}. */
 export async function listInvitations({ storage }: AdministrationOptions): Promise<readonly PendingInvitation[]> {
   const stored = await invitations.list(storage, { limit: maxListedInvitations });
   const isGood = await Promise.all(stored.map(({ value }) => isInvitationGood(storage, value)));

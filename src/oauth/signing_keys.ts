@@ -70,6 +70,7 @@ async function importKey(jwk: Record<string, unknown>): Promise<CryptoKey> {
   return key;
 }
 
+/** Signs access tokens, and publishes the keys that verify them. */
 export type SigningKeys = ReturnType<typeof createSigningKeys>;
 
 /** Opens the keys of an installation; the first is made when it is first needed. */

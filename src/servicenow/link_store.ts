@@ -95,6 +95,10 @@ export type LinkStore = ReturnType<typeof createLinkStore>;
 /** Links that are listed at most. */
 const maxListed = 500;
 
+/**
+ * Keeps each user's linked account and its tokens, sealed. An entry that was sealed for another user or instance does not
+ * open.
+ */
 export function createLinkStore(options: {
   readonly instance: ServicenowInstance;
   readonly storage: Storage;

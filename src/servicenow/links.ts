@@ -219,6 +219,7 @@ export interface LinkedAccess {
 /** Links of users to accounts; `subject` is the `sub` of a user's tokens here. */
 export type ServicenowLinks = ReturnType<typeof createServicenowLinks>;
 
+/** Makes {@link ServicenowLinks}. Callers of one link share one refresh, in this process and across instances. */
 export function createServicenowLinks(options: RefreshOptions) {
   const { store, storage, tokenEndpoint, clock } = options;
   const refreshLink = createRefreshLink(options);

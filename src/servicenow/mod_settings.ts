@@ -1,7 +1,11 @@
-/** Settings under the heading ServiceNow. */
+/**
+ * Settings of the ServiceNow instance: its address, this server's client there, which tables are open, and whether
+ * tools may write. `app` reads them before the rest of servicenow is loaded.
+ */
 import { optional, parseInstanceUrl, parseSwitch, parseText, required } from "../lib/settings.ts";
 import { defaultTables, parseTableList } from "./tables.ts";
 
+/** Settings under the heading ServiceNow. */
 export const servicenowSettings = {
   instance: optional({
     env: "SERVICENOW_INSTANCE",

@@ -43,6 +43,7 @@ export function given(text: string | undefined): string | undefined {
   return text === undefined || text.trim() === "" ? undefined : text.trim();
 }
 
+/** A comma-separated parameter as a list, without empty entries; `undefined` when it is absent or empty. */
 export function listOf(text: string | undefined): readonly string[] | undefined {
   return given(text)?.split(",").map((name) => name.trim()).filter((name) => name !== "");
 }

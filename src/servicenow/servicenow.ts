@@ -50,6 +50,7 @@ export interface ServicenowOptions {
   readonly admit: (subject: string) => Admission | Promise<Admission>;
 }
 
+/** One instance, as {@link createServicenow} builds it. */
 export type Servicenow = ReturnType<typeof createServicenow>;
 
 /** What tools and resources may do with an instance: every call in the caller's own name, under their rights. */

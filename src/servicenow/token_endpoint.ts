@@ -38,6 +38,7 @@ const errorReply = z.object({ error: z.string(), error_description: z.string().n
 /** Words of an error that are shown; nothing that could hold a token. */
 const plainError = /^[A-Za-z][A-Za-z_ ]{0,59}$/;
 
+/** The instance's token endpoint: exchanges codes, renews and revokes tokens (RFC 6749 §4.1.3 and §6, RFC 7009). */
 export function createInstanceTokenEndpoint(
   { transport, client }: { readonly transport: Transport; readonly client: InstanceClient },
 ) {

@@ -93,6 +93,7 @@ export type Transport = (
 /** One request, to the end of its answer. */
 const requestTimeoutMs = 10_000;
 
+/** Sends requests to one instance and to no other host. Failures are values; each request ends within `requestMs`. */
 export function createTransport(
   { instance, fetch, fetchOnce, requestMs = requestTimeoutMs }: {
     readonly instance: ServicenowInstance;

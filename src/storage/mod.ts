@@ -2,9 +2,11 @@
  * What every other part keeps: an ordered key-value store with versions, on SQLite in the data directory or on
  * PostgreSQL, behind one port (`Storage`). Only `app` opens it; the others receive the port.
  *
- * Promises: a batch takes effect whole, durably, or not at all; of several callers exactly one consumes an entry; every
- * change that is watched is told, whichever process made it; a database that fails is refused fast and used again by
- * itself; a write whose files were taken away is never acknowledged; a database of another format is left as it is.
+ * - A batch takes effect whole and durably, or not at all. Of several callers exactly one consumes an entry.
+ * - Watchers are notified of every change, whichever process made it.
+ * - While a database fails, calls are refused fast; it is used again once it answers. A write is not acknowledged after
+ *   the database's files were deleted. A database of another format is refused and not changed.
+ *
  * It also owns the data directory, the master key's file, and backups of both.
  */
 export {
@@ -31,6 +33,9 @@ export {
   wrongMasterKey,
 } from "./open_storage.ts";
 export type { Batch, Put, Storage, StorageKey, StoredEntry, VersionCheck } from "./port.ts";
+/** Looks for damage in a database without creating or changing anything: for `doctor`. */
 export const loadExamineStorage = (): Promise<typeof import("./examine_storage.ts")> => import("./examine_storage.ts");
+/** The SQLite driver: for commands that have to know whether a server uses the file. */
 export const loadSqliteDatabase = (): Promise<typeof import("./sqlite_database.ts")> => import("./sqlite_database.ts");
+/** Copies and restores a data directory. */
 export const loadBackup = (): Promise<typeof import("./backup.ts")> => import("./backup.ts");

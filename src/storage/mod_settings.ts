@@ -1,4 +1,7 @@
-/** Settings of the storage, and the names of its files. */
+/**
+ * Settings of the storage, and the names of its files. `app` reads them before the rest of storage is loaded; the
+ * sandbox derives from the names what the server's worker may see.
+ */
 import { parseDatabaseUrl } from "./database_url.ts";
 import { optional, parseMasterKey, parseText, required, type ValuesOf } from "../lib/settings.ts";
 
@@ -32,6 +35,7 @@ export const storageSettings = {
   }),
 };
 
+/** The values of {@link storageSettings}, parsed. */
 export type StorageSettings = ValuesOf<typeof storageSettings>;
 
 /** The names of the files in a data directory, and in a backup of one. */
@@ -39,7 +43,7 @@ export const dataFiles = { database: "portcullis.db", masterKey: "master.key" } 
 
 const sideFiles = ["", "-wal", "-shm"] as const;
 
-/** The files that an open database has. */
+/** The files of an open SQLite database: itself, its write-ahead log and the log's index. */
 export function databaseFiles(databasePath: string): readonly string[] {
   return sideFiles.map((suffix) => `${databasePath}${suffix}`);
 }
@@ -47,13 +51,14 @@ export function databaseFiles(databasePath: string): readonly string[] {
 const belowFile = "/in-place";
 
 /**
- * What may be looked at to learn whether a database's files are there, by code that may not look at the files: names
- * below them, where nothing can ever be. The answer is "not a directory" where the file is there, else "no such file".
+ * Paths by which code without permission for a database's files can tell whether they exist: names below the files,
+ * where nothing can ever be. A stat fails with "not a directory" if the file exists, otherwise with "no such file".
  */
 export function presencePaths(databasePath: string): readonly string[] {
   return databaseFiles(databasePath).map((path) => `${path}${belowFile}`);
 }
 
+/** Whether a path is one of {@link presencePaths}, of any data directory. */
 export function isPresencePath(path: string): boolean {
   return sideFiles.some((suffix) => path.endsWith(`${dataFiles.database}${suffix}${belowFile}`));
 }

@@ -8,6 +8,7 @@ import type { PostgresLocation } from "./database_url.ts";
 import type { PostgresLimits } from "./postgres_connection.ts";
 import type { SecretBox } from "../lib/secrets.ts";
 
+/** Which database to open, and what it reports to. */
 export interface OpenStorageOptions {
   /** From `parseDatabaseUrl`; without it the SQLite file is used. */
   readonly location?: PostgresLocation;

@@ -184,6 +184,7 @@ export interface EntryRow {
   readonly version: string;
 }
 
+/** A database's row as an entry. Throws for a value that is not JSON. */
 export function entryOf({ key, value, version }: EntryRow): StoredEntry {
   return { key: decodeKey(key), value: parseStoredJson(value), version };
 }
@@ -226,12 +227,18 @@ function compareBytes(a: string, b: string): number {
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
-// Checks a {@link Batch} against the limits and brings it into the form that drivers work with.
-
-/** Throws `TypeError` for what is not JSON or not a key, `RangeError` for what is over a limit; both before any write. */
-export function prepareBatch(batch: Batch) {
-  const checks: { key: StorageKey; keyText: string; version: string | null }[] = [];
+/** A {@link Batch} in the form that drivers work with. */
+interface PreparedBatch {
+  readonly checks: { key: StorageKey; keyText: string; version: string | null }[];
+  readonly puts: { key: StorageKey; keyText: string; json: string; expiresAt: number | null }[];
+  readonly deletes: { key: StorageKey; keyText: string }[];
   /** A check can never hold: it wants a version of a key under which nothing can be stored. */
+  readonly impossible: boolean;
+}
+
+/** Checks a batch against the limits. Throws `TypeError` for what is not JSON or not a key, `RangeError` for what is over a limit; both before any write. */
+export function prepareBatch(batch: Batch): PreparedBatch {
+  const checks: PreparedBatch["checks"] = [];
   let impossible = false;
   for (const { key, version } of batch.checks ?? []) {
     const keyText = encodeKeyToRead(key);
@@ -239,12 +246,12 @@ export function prepareBatch(batch: Batch) {
     else if (version !== null) impossible = true;
   }
   // Each key is written once.
-  const puts = new Map<string, { key: StorageKey; keyText: string; json: string; expiresAt: number | null }>();
+  const puts = new Map<string, PreparedBatch["puts"][number]>();
   for (const { key, value, expiresAt } of batch.puts ?? []) {
     const keyText = encodeKey(key);
     puts.set(keyText, { key, keyText, json: toJson(value), expiresAt: wholeMs(expiresAt) });
   }
-  const deletes = new Map<string, { key: StorageKey; keyText: string }>();
+  const deletes = new Map<string, PreparedBatch["deletes"][number]>();
   for (const key of batch.deletes ?? []) {
     const keyText = encodeKeyToRead(key);
     if (keyText === null) continue;
@@ -272,7 +279,7 @@ function wholeMs(expiresAt: number | undefined): number | null {
   return whole;
 }
 
-function requireWithinLimits({ checks, puts, deletes }: Omit<ReturnType<typeof prepareBatch>, "impossible">): void {
+function requireWithinLimits({ checks, puts, deletes }: PreparedBatch): void {
   const refuse = (what: string, size: number, limit: number): never => {
     throw new RangeError(`A batch has at most ${limit} ${what}; this one has ${size}`);
   };

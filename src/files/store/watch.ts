@@ -74,6 +74,7 @@ interface StoreWatchOptions {
 /** The clocks of two instances may differ by so much; a change just before the watch may be told too. */
 const clockToleranceMilliseconds = 1_000;
 
+/** Watches a stored workspace through its record of recent changes, so changes of other instances are noticed too. */
 export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
   const { storage, name, clock, log } = options;
   const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths } = options;

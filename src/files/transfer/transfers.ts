@@ -65,6 +65,7 @@ const worthAnotherTry: ReadonlySet<number> = new Set([400, 408, 413, 503, 507]);
 const minute = 60_000;
 const busySeconds = 5;
 
+/** What {@link createTransfers} returns. */
 export interface Transfers extends Pick<ReturnType<typeof createRunningTransfers>, "finish" | "close"> {
   readonly links: TransferLinks;
   readonly endpoint: Endpoint;

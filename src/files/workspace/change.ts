@@ -84,12 +84,19 @@ const step = z.lazy(() =>
 export const stepRecord = z.lazy(() => z.object({ number: z.int(), step }));
 export const authorRecord = author;
 
+/** The caller that made a change. */
 export type ChangeAuthor = z.infer<typeof author>;
+/** What a step keeps of the entry that it replaced or removed. */
 export type Kept = z.infer<typeof kept>;
+/** What identifies the entry that a step put in place, so that an undo can tell whether it is still there. */
 export type Left = z.infer<typeof left>;
+/** A changed place of a text, with the lines around it. */
 export type Passage = z.infer<typeof passage>;
+/** One step of a change, in its stored form. */
 export type ChangeStep = z.infer<typeof step>;
+/** A step that created or replaced an entry. */
 export type PutStep = Extract<ChangeStep, { readonly op: "put" }>;
+/** A step with its number in the change; an undo goes from the highest number down. */
 export type NumberedStep = z.infer<typeof stepRecord>;
 
 /** What one call has changed. */

@@ -9,6 +9,7 @@ const maxHeldEntries = 10_000;
 /** As the file tools show versions. */
 const shownCharacters = 12;
 
+/** What is at a path, as an approval compares it between the decision and the run. */
 export interface EntryState {
   /** For people. */
   readonly words: string;

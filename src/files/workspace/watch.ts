@@ -87,6 +87,7 @@ export function createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, 
 /** Is called with a change. */
 type ChangeListener = (change: WorkspaceChange) => void;
 
+/** Watches that several listeners share: one begins with its first listener and ends with its last. */
 export interface WorkspaceWatches {
   /** Tells of changes in the workspace that the principal uses, until the returned function is called. */
   watch(principal: Principal, listener: ChangeListener): () => void;
@@ -94,6 +95,7 @@ export interface WorkspaceWatches {
   close(): Promise<void>;
 }
 
+/** How {@link createWorkspaceWatches} names and opens watches. */
 export interface WorkspaceWatchesOptions {
   /** A name for the principal's workspace: those that share it share its watch. */
   readonly nameOf: (principal: Principal) => string;
