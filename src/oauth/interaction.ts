@@ -103,10 +103,12 @@ export async function showSignIn(
   extra: Pick<SignInPage, "userName" | "problem" | "status" | "retryAfterSeconds" | "cookies"> & {
     /** Ask for a user name even where the owner is the only user. */
     readonly asOther?: boolean;
+    /** The code of a sign-in link, which the form uses up. */
+    readonly link?: string;
   } = {},
 ): Promise<Response> {
   const { signIn } = pathsOf(options.issuer);
-  const { asOther = false, ...shown } = extra;
+  const { asOther = false, link, ...shown } = extra;
   if (options.signInElsewhere !== undefined) {
     const cookies = extra.cookies ?? [];
     return purpose.kind === "request"
@@ -118,7 +120,9 @@ export async function showSignIn(
   }
   if (!await options.users.hasOwner()) return errorPage("not_set_up");
   return signInPage({
-    action: purpose.kind === "account" ? `${signIn}?${new URLSearchParams({ next: purpose.next })}` : signIn,
+    action: purpose.kind === "account"
+      ? `${signIn}?${new URLSearchParams({ next: purpose.next, ...link === undefined ? {} : { link } })}`
+      : signIn,
     hidden: [
       purpose.kind === "request"
         ? ["request", purpose.waiting.handle]

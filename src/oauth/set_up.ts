@@ -4,7 +4,14 @@
  * whose passphrase is reset.
  */
 import * as z from "zod";
-import { type Browser, type Browsers, readBrowserForm } from "./browser_sessions.ts";
+import {
+  type Browser,
+  type Browsers,
+  csrfToken,
+  foreignForm,
+  isCsrfToken,
+  readBrowserForm,
+} from "./browser_sessions.ts";
 import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf } from "./interaction.ts";
@@ -126,41 +133,49 @@ export function createInvitationEndpoint(options: SetUpOptions): Endpoint {
 const repeatSeconds = 30;
 
 function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Found>): Endpoint {
-  const { issuer, storage, clock, log, limits, users: directory, browsers, passwords } = options;
+  const { issuer, storage, clock, log, limits, secrets, users: directory, browsers, passwords } = options;
   let last: Promise<unknown> = Promise.resolve();
 
   const refuse = ({ address }: Peer, reason: DeadEnd): Response => {
     log.write("audit", link.event, { outcome: "refused", reason, address });
     return errorPage(reason);
   };
-  const show = (code: string, found: Found, problem?: string): Response =>
-    choicePage(link, { code, userName: link.userOf(found), problem });
-  /** Under a new cookie, which leads to a page that a reload shows again. */
-  const signIn = async (request: Request, account: Account): Promise<Response> => {
+  const show = (request: Request, code: string, found: Found, problem?: string): Response => {
     const browser = browsers.identify(request);
-    const session = await browsers.signIn(request, account, browser);
-    return seeOther(`${pathsOf(issuer).setUp}?ready`, [...browser.cookies, session]);
+    const csrf = csrfToken(secrets, browser);
+    return choicePage(link, { code, csrf, cookies: browser.cookies, userName: link.userOf(found), problem });
   };
-  /** Whose passphrase this very form chose a moment ago; `null` for any other. */
+  /** Under a new cookie, which leads to a page that a reload shows again. */
+  const signIn = async (request: Request, account: Account): Promise<Response> =>
+    seeOther(`${pathsOf(issuer).setUp}?ready`, [await browsers.signIn(request, account)]);
+  /** Whose passphrase this very form chose a moment ago; `null` for any other, after which none counts (guessing). */
   const userOfRepeated = async (code: string, passphrase: string): Promise<Account | null> => {
     const used = await usedLinks.read(storage, hashSecret(code));
     const account = used === null ? null : await directory.find(used.value.userId);
-    return account !== null && await passwords.verify(passphrase, account.passwordHash) === true ? account : null;
+    if (used === null || account === null) return null;
+    const verified = await passwords.verify(passphrase, account.passwordHash);
+    if (verified === false) await storage.consume(used.key);
+    return verified === true ? account : null;
   };
   const choose = async (request: Request, peer: Peer, form: URLSearchParams): Promise<Response> => {
     const code = form.get("code") ?? "";
     const passphrase = form.get("passphrase") ?? "";
     const found = await link.find(code);
+    // login CSRF: another site's page could make this browser choose a passphrase, which signs it in as someone else
+    const browser = browsers.identify(request);
+    if (!isCsrfToken(secrets, browser, form.get("csrf") ?? "")) {
+      return refuse(peer, found.ok ? foreignForm(browser) : found.error);
+    }
     if (!found.ok) {
       const account = await userOfRepeated(code, passphrase);
       return account === null ? refuse(peer, found.error) : await signIn(request, account);
     }
     const problem = passphraseProblem(passphrase) ??
       (passphrase === form.get("confirmation") ? null : "The two passphrases differ. Type the same one twice.");
-    if (problem !== null) return show(code, found.value, problem);
+    if (problem !== null) return show(request, code, found.value, problem);
     const userId = link.userOf(found.value);
     const outcome = await link.claim(found.value, passphrase);
-    if (outcome === "busy") return show(code, found.value, "The server is busy. Try again in a moment.");
+    if (outcome === "busy") return show(request, code, found.value, "The server is busy. Try again in a moment.");
     if (outcome === null) return refuse(peer, link.event === "set_up" ? "set_up_link_invalid" : "invitation_invalid");
     await storage.commit({ puts: [usedLinks.put(hashSecret(code), { userId }, clock() + repeatSeconds * 1_000)] });
     log.write("audit", link.event, { outcome, user: userId, address: peer.address });
@@ -171,7 +186,7 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
     if (request.method === "GET") {
       const code = new URL(request.url).searchParams.get("code") ?? "";
       const found = await link.find(code);
-      return found.ok ? show(code, found.value) : refuse(peer, found.error);
+      return found.ok ? show(request, code, found.value) : refuse(peer, found.error);
     }
     if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
     const form = await readBrowserForm(request, limits);
@@ -204,8 +219,10 @@ const showPassphraseScript = `
 /** The page with the form. */
 function choicePage(
   { event, path }: Pick<PassphraseLink<unknown>, "event" | "path">,
-  { code, userName, problem }: {
+  { code, csrf, cookies, userName, problem }: {
     readonly code: string;
+    readonly csrf: string;
+    readonly cookies: readonly string[];
     readonly userName: string;
     readonly problem?: string | undefined;
   },
@@ -217,6 +234,7 @@ function choicePage(
   return pageResponse({
     title: isSetUp ? "Set up" : "Choose a passphrase",
     script: showPassphraseScript,
+    cookies,
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
@@ -225,6 +243,7 @@ function choicePage(
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${path}">
         <input type="hidden" name="code" value="${code}">
+        <input type="hidden" name="csrf" value="${csrf}">
         <input type="text" name="username" value="${userName}" autocomplete="username" readonly hidden>
         <label class="field" for="passphrase">Passphrase</label>
         <input type="password" id="passphrase" name="passphrase" autocomplete="new-password" required autofocus
@@ -339,6 +358,11 @@ export async function createSignInCode(
   const code = `pcl_${randomSecret()}`;
   await storage.commit({ puts: [signInLinks.put(hashSecret(code), { userId }, clock() + signInLinkLifetimeMs)] });
   return success(code);
+}
+
+/** Whose link it is, `null` for a code that is not good. Uses nothing up: programs look at links, too. */
+export async function userOfSignInLink(storage: Storage, code: string): Promise<string | null> {
+  return (await signInLinks.read(storage, hashSecret(code)))?.value.userId ?? null;
 }
 
 /** Uses the code up: the browser is known from then on. The user's name, or `null` for a code that is not good. */

@@ -31,7 +31,7 @@ import {
 } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { seeOther } from "../lib/page.ts";
-import { openSignInLink } from "./set_up.ts";
+import { openSignInLink, userOfSignInLink } from "./set_up.ts";
 
 /** What the endpoint needs besides what all browser endpoints share. */
 interface SignInOptions extends InteractionOptions {
@@ -43,9 +43,9 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
   const { log, limits, browsers } = options;
   return async (request, peer) => {
     const browser = browsers.identify(request);
+    const { searchParams } = new URL(request.url);
+    const code = searchParams.get("link");
     if (request.method === "GET") {
-      const { searchParams } = new URL(request.url);
-      const code = searchParams.get("link");
       if (code !== null) return await showLinked(options, { browser, code, peer });
       const handle = searchParams.get("request") ?? "";
       const pending = await findPending(options, handle, browser);
@@ -57,32 +57,36 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
     if (options.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(form.error);
-    const page = accountPageIn(new URL(request.url).searchParams.get("next")) ?? "grants";
+    const page = accountPageIn(searchParams.get("next")) ?? "grants";
     const purpose = await purposeOf(options, { form: form.value, browser, page });
     if (purpose === null) {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
       logStep({ log, peer }, "sign_in", { outcome: "refused", reason });
       return errorPage(reason);
     }
+    if (code !== null) { // the browser signs in without the delays that others cause
+      const user = await openSignInLink(options, browser, code);
+      if (user === null) return refuseLink(options, peer);
+      log.write("audit", "sign_in_link", { outcome: "opened", user, address: peer.address });
+    }
     return await checkPassphrase(options, { request, peer, browser, purpose }, form.value);
   };
 }
 
-/** A browser that opened a link from the command line signs in without the delays that others cause. */
+/** The page of a link from the command line. The link is used up by its form, since mail scanners look at links, too. */
 async function showLinked(
   options: SignInOptions,
   { browser, code, peer }: { readonly browser: Browser; readonly code: string; readonly peer: Peer },
 ): Promise<Response> {
-  const userName = await openSignInLink(options, browser, code);
-  const outcome = userName === null ? "refused" : "opened";
-  options.log.write("audit", "sign_in_link", {
-    outcome,
-    ...(userName === null ? { reason: "sign_in_link_invalid" } : { user: userName }),
-    address: peer.address,
-  });
-  if (userName === null) return errorPage("sign_in_link_invalid");
+  const userName = await userOfSignInLink(options.storage, code);
+  if (userName === null) return refuseLink(options, peer);
   const purpose = { kind: "account", browser, next: "grants" } as const;
-  return await showSignIn(options, purpose, { userName, cookies: browser.cookies });
+  return await showSignIn(options, purpose, { userName, link: code, cookies: browser.cookies });
+}
+
+function refuseLink({ log }: SignInOptions, { address }: Peer): Response {
+  log.write("audit", "sign_in_link", { outcome: "refused", reason: "sign_in_link_invalid", address });
+  return errorPage("sign_in_link_invalid");
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */

@@ -21,6 +21,7 @@ import {
   openBrowser,
   passphrase,
   postForm,
+  postLinkForm,
   reachConsent,
   redeem,
   refresh,
@@ -34,8 +35,8 @@ import {
 async function runEverything(harness: Harness): Promise<Record<string, string>> {
   const setUpLink = await harness.server.issueSetUpLink() ?? "";
   const setUpCode = new URL(setUpLink).searchParams.get("code") ?? "";
-  const body = new URLSearchParams({ code: setUpCode, passphrase, confirmation: passphrase });
-  assert.equal((await harness.fetch("/setup", { method: "POST", body })).status, 303);
+  const form = { code: setUpCode, passphrase, confirmation: passphrase };
+  assert.equal((await postLinkForm(openBrowser(harness), "/setup", form)).status, 303);
   const client = await register(harness, { token_endpoint_auth_method: "client_secret_post" });
   const browser = openBrowser(harness);
   const page = await reachConsent(browser, authorizePath(client.client_id));

@@ -162,6 +162,20 @@ export function openBrowser(harness: Pick<Harness, "fetch">): TestBrowser {
   };
 }
 
+const linkForms = new WeakMap<TestBrowser, string>();
+
+/** Opens the link with the form's code, and posts its form from there; once it is used up, from the page seen last. */
+export async function postLinkForm(
+  browser: TestBrowser,
+  path: "/setup" | "/invitation",
+  form: Readonly<Record<string, string>>,
+): Promise<Response> {
+  const page = await (await browser.get(`${path}?code=${form["code"]}`)).text();
+  const csrf = /name="csrf" value="([^"]*)"/.exec(page)?.[1] ?? linkForms.get(browser) ?? "";
+  linkForms.set(browser, csrf);
+  return await browser.post(path, { ...form, csrf });
+}
+
 /** The value of a hidden field on a page. */
 export function hiddenField(page: string, name: string): string {
   const value = new RegExp(`name="${name}" value="([^"]*)"`).exec(page)?.[1];

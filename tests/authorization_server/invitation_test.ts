@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { disableUser } from "../../src/oauth/manage_users.ts";
-import { authorizePath, type Harness, openBrowser, register, startHarness, type TestBrowser } from "./harness.ts";
+import {
+  authorizePath,
+  type Harness,
+  hiddenField,
+  openBrowser,
+  postLinkForm,
+  register,
+  startHarness,
+  type TestBrowser,
+} from "./harness.ts";
 
 const owner = { userId: "owner", isAdministrator: true, address: "192.0.2.1" };
 const secret = "a passphrase of ada alone";
@@ -14,7 +23,7 @@ async function inviteUser(harness: Harness, userId: string, kind: "new" | "reset
 }
 
 function choose(browser: TestBrowser, code: string, passphrase = secret): Promise<Response> {
-  return browser.post("/invitation", { code, passphrase, confirmation: passphrase });
+  return postLinkForm(browser, "/invitation", { code, passphrase, confirmation: passphrase });
 }
 
 async function consentOf(harness: Harness, browser: TestBrowser): Promise<string> {
@@ -86,4 +95,32 @@ Deno.test("the session is a new one, and the one that was there before has ended
   const attacker = openBrowser(harness);
   attacker.cookies.set("__Host-portcullis-session", before);
   assert.match(await (await attacker.get("/oauth/grants")).text(), /<h1>Sign in/);
+});
+
+Deno.test("a link's form counts only from the browser that was sent it (login CSRF), whatever headers tell", async () => {
+  await using harness = await startHarness();
+  const code = await inviteUser(harness, "eve");
+  const own = openBrowser(harness);
+  const page = await (await own.get(`/invitation?code=${code}`)).text();
+  const form = { code, passphrase: secret, confirmation: secret };
+  const victim = openBrowser(harness);
+  await (await victim.get("/oauth/grants")).body?.cancel(); // a browser that knows this server
+  for (const csrf of [{}, { csrf: "" }, { csrf: hiddenField(page, "csrf") }]) {
+    assert.equal((await victim.post("/invitation", { ...form, ...csrf })).status, 403);
+    assert.equal((await openBrowser(harness).post("/invitation", { ...form, ...csrf })).status, 403);
+  }
+  assert.ok(!victim.cookies.has("__Host-portcullis-session"));
+  assert.equal((await own.post("/invitation", { ...form, csrf: hiddenField(page, "csrf") })).status, 303);
+});
+
+Deno.test("who holds a used link has one guess at the passphrase that was chosen by it", async () => {
+  await using harness = await startHarness();
+  const code = await inviteUser(harness, "ada");
+  const stranger = openBrowser(harness);
+  const csrf = hiddenField(await (await stranger.get(`/invitation?code=${code}`)).text(), "csrf");
+  assert.equal((await choose(openBrowser(harness), code)).status, 303);
+  for (const passphrase of ["a guess at the passphrase", secret]) {
+    const answer = await stranger.post("/invitation", { code, csrf, passphrase, confirmation: passphrase });
+    assert.equal(answer.status, 403, passphrase);
+  }
 });

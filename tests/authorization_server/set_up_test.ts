@@ -5,9 +5,11 @@ import {
   hiddenField,
   issuer,
   openBrowser,
+  postLinkForm,
   reachConsent,
   register,
   startHarness,
+  type TestBrowser,
 } from "./harness.ts";
 
 const passphrase = "correct horse battery";
@@ -18,9 +20,12 @@ async function openLink(harness: Harness): Promise<string> {
   return link.slice(issuer.length);
 }
 
+const browsers = new WeakMap<Harness, TestBrowser>();
+
 function claim(harness: Harness, code: string, form: Record<string, string> = {}): Promise<Response> {
-  const body = new URLSearchParams({ code, passphrase, confirmation: passphrase, ...form });
-  return harness.fetch("/setup", { method: "POST", body });
+  const browser = browsers.get(harness) ?? openBrowser(harness);
+  browsers.set(harness, browser);
+  return postLinkForm(browser, "/setup", { code, passphrase, confirmation: passphrase, ...form });
 }
 
 const codeOf = (link: string) => new URL(link, issuer).searchParams.get("code") ?? "";

@@ -13,6 +13,13 @@ import {
   startHarness,
 } from "./harness.ts";
 
+/** Where the form of a link's page is sent, and what with. */
+function formOf(page: string) {
+  const action = /<form method="post" action="([^"]*)"/.exec(page)?.[1]?.replaceAll("&amp;", "&") ?? "";
+  assert.match(action, /link=pcl_/);
+  return { action, csrf: hiddenField(page, "csrf") };
+}
+
 /** Wrong passphrases from everywhere, so that every browser that is new has to wait. */
 async function guessFromEverywhere(harness: Harness, client: string): Promise<void> {
   for (let guess = 0; guess < 60; guess++) {
@@ -46,8 +53,11 @@ Deno.test("while guessing keeps new browsers waiting, a link from the command li
   const browser = openBrowser(harness);
   const opened = await browser.get(`/oauth/sign-in?link=${code.value}`);
   assert.equal(opened.status, 200);
-  assert.match(await opened.text(), /name="passphrase"/, "it signs nobody in");
-  assert.equal(await attempt(browser, "wrong"), 403, "a wrong passphrase stays wrong");
+  const form = formOf(await opened.text());
+  assert.equal(await attempt(browser, passphrase), 429, "nothing is done before the form is sent");
+  const wrong = await browser.post(form.action, { csrf: form.csrf, passphrase: "wrong" });
+  assert.equal(wrong.status, 403, "a wrong passphrase stays wrong");
+  assert.doesNotMatch(await wrong.text(), /link=/);
   assert.equal(await attempt(browser, passphrase), 303);
 
   const another = openBrowser(harness);
@@ -62,10 +72,13 @@ Deno.test("a browser that a link let in is slowed down by its own wrong passphra
   assert.ok(code.ok);
   const browser = openBrowser(harness);
   const page = await (await browser.get(`/oauth/sign-in?link=${code.value}`)).text();
-  const csrf = hiddenField(page, "csrf");
+  const { action, csrf } = formOf(page);
   const statuses: number[] = [];
   for (let attempt = 0; attempt < 8; attempt++) {
-    const answer = await browser.post("/oauth/sign-in?next=grants", { csrf, passphrase: "wrong" });
+    const answer = await browser.post(attempt === 0 ? action : "/oauth/sign-in?next=grants", {
+      csrf,
+      passphrase: "wrong",
+    });
     await answer.body?.cancel();
     statuses.push(answer.status);
   }
@@ -88,13 +101,42 @@ Deno.test("a link is good for one user, for ten minutes, and for nobody who may 
   for (const name of ["ada", "nobody", ""]) assert.ok(!(await createSignInCode(harness.deps, name)).ok, name);
 });
 
-Deno.test("of 32 browsers that open one link at once, one is let in", async () => {
+Deno.test("of 32 browsers that use one link at once, one is let in", async () => {
   await using harness = await startHarness();
   const code = await createSignInCode(harness.deps, "owner");
   assert.ok(code.ok);
-  const answers = await Promise.all(
-    Array.from({ length: 32 }, () => openBrowser(harness).get(`/oauth/sign-in?link=${code.value}`)),
+  const opened = await Promise.all(
+    Array.from({ length: 32 }, async () => {
+      const browser = openBrowser(harness);
+      const form = formOf(await (await browser.get(`/oauth/sign-in?link=${code.value}`)).text());
+      return { browser, form };
+    }),
   );
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+  const answers = await Promise.all(
+    opened.map(({ browser, form }) => browser.post(form.action, { csrf: form.csrf, passphrase })),
+  );
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [303, ...Array(31).fill(403)]);
   for (const answer of answers) await answer.body?.cancel();
+});
+
+Deno.test("programs that look at a link (mail scanners, previews, prefetching) use nothing up and are not known", async () => {
+  await using harness = await startHarness();
+  const code = await createSignInCode(harness.deps, "owner");
+  assert.ok(code.ok);
+  const path = `/oauth/sign-in?link=${code.value}`;
+  const stored = async () =>
+    (await Promise.all(
+      ["sign_in_link", "known_browser", "browser_session"].map((family) =>
+        harness.deps.storage.list([family], { limit: 100 })
+      ),
+    )).flat().map(({ key }) => key.join("/"));
+  const before = await stored();
+  assert.equal(before.length, 1, "the link alone");
+  const scanner = openBrowser(harness);
+  for (let look = 0; look < 3; look++) await (await scanner.get(path)).body?.cancel();
+  await (await harness.fetch(path, { method: "HEAD" })).body?.cancel();
+  assert.deepEqual(await stored(), before);
+  const browser = openBrowser(harness);
+  const form = formOf(await (await browser.get(path)).text());
+  assert.equal((await browser.post(form.action, { csrf: form.csrf, passphrase })).status, 303);
 });

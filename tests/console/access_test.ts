@@ -8,6 +8,7 @@ import {
   isAccepted,
   openBrowser,
   passphrase,
+  postLinkForm,
 } from "../authorization_server/harness.ts";
 import { type Client, clients, heldClients, unusedClientId } from "../../src/oauth/records.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
@@ -175,13 +176,13 @@ Deno.test("an invitation works once, for its own user, and a reset ends what was
   const code = /\/invitation\?code=([A-Za-z0-9_-]+)/.exec(reset)?.[1] ?? "";
   assert.equal((await ada.get("/console")).status, 200, "nothing ends before the new passphrase is chosen");
   const browser = openBrowser(harness);
-  const short = await browser.post("/invitation", { code, passphrase: "short", confirmation: "short" });
+  const short = await postLinkForm(browser, "/invitation", { code, passphrase: "short", confirmation: "short" });
   assert.equal(short.status, 422);
   const again = "the second passphrase of ada";
   const form = { code, passphrase: again, confirmation: again };
-  assert.equal((await browser.post("/invitation", form)).status, 303);
+  assert.equal((await postLinkForm(browser, "/invitation", form)).status, 303);
   const other = { code, passphrase: "a third passphrase of ada", confirmation: "a third passphrase of ada" };
-  assert.equal((await browser.post("/invitation", other)).status, 403);
+  assert.equal((await postLinkForm(browser, "/invitation", other)).status, 403);
   assert.match(await (await ada.get("/console")).text(), /<h1>Sign in<\/h1>/);
   assert.ok(await signInTo(harness, { username: "ada", secret: again }));
   harness.time.now += 4 * 86_400_000;

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { emptyLine } from "../../src/audit/line.ts";
 import { auditSection } from "../../src/console/pages/audit.ts";
 import { setAdministrator } from "../../src/oauth/manage_users.ts";
-import { hiddenField, openBrowser, type TestBrowser } from "../authorization_server/harness.ts";
+import { hiddenField, openBrowser, postLinkForm, type TestBrowser } from "../authorization_server/harness.ts";
 import { act, invitePerson, signInTo, startConsole } from "./harness.ts";
 
 Deno.test("a link for a passphrase ends with its maker's rights, and with any change of its user's passphrase", async () => {
@@ -33,14 +33,18 @@ Deno.test("a link for a passphrase ends with its maker's rights, and with any ch
   await change("ada", false);
   for (const code of byAda) {
     assert.equal(await status(code), 403);
-    assert.equal((await browser.post("/invitation", { ...form, code })).status, 403);
+    assert.equal((await postLinkForm(browser, "/invitation", { ...form, code })).status, 403);
   }
-  assert.equal((await browser.post("/invitation", { ...form, code: first })).status, 303);
-  assert.equal((await browser.post("/invitation", { ...form, code: second })).status, 403, "an older link is void");
+  assert.equal((await postLinkForm(browser, "/invitation", { ...form, code: first })).status, 303);
+  assert.equal(
+    (await postLinkForm(browser, "/invitation", { ...form, code: second })).status,
+    403,
+    "an older link is void",
+  );
   await act(owner, "/console/people", { act: "reset", user: "ada" });
   const disabled = await codeOf(owner, { act: "reset", user: "ada" });
   await act(owner, "/console/people", { act: "disable", user: "ada" });
-  assert.equal((await browser.post("/invitation", { ...form, code: disabled })).status, 403);
+  assert.equal((await postLinkForm(browser, "/invitation", { ...form, code: disabled })).status, 403);
 });
 
 Deno.test("an export ends with the rights that it began with, however slowly it is read", async () => {

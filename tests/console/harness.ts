@@ -14,6 +14,7 @@ import {
   mount,
   openBrowser,
   passphrase,
+  postLinkForm,
   startHarness,
   type TestBrowser,
 } from "../authorization_server/harness.ts";
@@ -95,8 +96,7 @@ export async function invitePerson(harness: ConsoleHarness, owner: TestBrowser, 
   assert.ok(code !== undefined, invited);
   const secret = `a passphrase of ${name} alone`;
   const browser = openBrowser(harness);
-  assert.equal((await browser.get(`/invitation?code=${code}`)).status, 200);
-  const chosen = await browser.post("/invitation", { code, passphrase: secret, confirmation: secret });
+  const chosen = await postLinkForm(browser, "/invitation", { code, passphrase: secret, confirmation: secret });
   assert.equal(chosen.status, 303, await chosen.text());
   return secret;
 }
