@@ -1,6 +1,6 @@
 /** Finds out whether any stored line was removed, changed or moved. */
 import type { SecretBox } from "../lib/secrets.ts";
-import type { Storage } from "../storage/mod.ts";
+import type { Storage, StorageKey } from "../storage/mod.ts";
 import {
   batchesKey,
   batchesOf,
@@ -46,6 +46,8 @@ interface VerifiedAudit {
 }
 
 const maxProblems = 20;
+/** Sorts after every number of a batch. */
+const lastOfAll = "\u{10ffff}";
 
 /** The heads of all chains, for the owner to keep elsewhere. */
 export async function auditHeads(storage: Storage): Promise<readonly KeptHead[]> {
@@ -70,11 +72,28 @@ export async function verifyAudit(
   for (let number = 1; number <= highest; number++) {
     if (!names.includes(String(number))) problems.push(`chain ${number} is gone`);
   }
+  for (const name of await namesOfBatches(storage)) {
+    if (!names.includes(name)) problems.push(`chain ${name}: its head is gone, and batches of it are there`);
+  }
   for (const name of names) {
     const heads = kept.filter(({ chain }) => chain === name);
     lines += await verifyChain({ storage, secrets }, { name, heads, problems, notes });
   }
   return { chains: names.length, lines, problems: problems.slice(0, maxProblems), notes };
+}
+
+/** The chains of which batches are there. */
+async function namesOfBatches(storage: Storage): Promise<ReadonlySet<string>> {
+  const names = new Set<string>();
+  let after: StorageKey | undefined;
+  for (let at = 0; at <= maxChains; at++) {
+    const [entry] = await storage.list(["audit"], { limit: 1, ...after === undefined ? {} : { after } });
+    const name = entry?.key[1];
+    if (name === undefined) break;
+    names.add(name);
+    after = ["audit", name, lastOfAll];
+  }
+  return names;
 }
 
 /** Why no line is there, in words; `null` where none has been recorded yet. */
@@ -103,7 +122,9 @@ async function verifyChain(
     return 0;
   }
   const newestSeq = newest === undefined ? 0 : seqOfKey(newest.key);
-  if (newestSeq > head.seq) problems.push(`chain ${name}: batch ${newestSeq} was added after the end`);
+  // a key of no batch as well: it could stand before one that was added
+  if (Number.isNaN(newestSeq)) problems.push(`chain ${name}: an entry was added after the end`);
+  else if (newestSeq > head.seq) problems.push(`chain ${name}: batch ${newestSeq} was added after the end`);
   if (!isGenuine(secrets, name, head)) problems.push(`chain ${name}: its head or checkpoint was changed`);
   for (const { seq } of heads) {
     if (seq > head.seq) problems.push(`chain ${name}: batches ${head.seq + 1} to ${seq} are gone from its end`);

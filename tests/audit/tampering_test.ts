@@ -117,6 +117,30 @@ const attacks: readonly (readonly [name: string, tamper: Tamper, said: RegExp])[
   ["a batch is added after the end", async ({ storage, batch }) => {
     await put(storage, 101, { ...batch(100), from: batch(100).from + 1 });
   }, /batch 101 was added after the end/],
+  ["a batch is added after the end, behind a key of no batch", async ({ storage, batch }) => {
+    await put(storage, 101, { ...batch(100), from: batch(100).from + 1 });
+    await storage.commit({ puts: [{ key: ["audit", "1", "0"], value: batch(44) }] });
+  }, /added after the end/],
+  ["a batch is there twice", async ({ storage, batch }) => await put(storage, 44, batch(45)), /batch 44 was changed/],
+  ["a batch is cut in the middle of a line", async ({ storage, batch }) => {
+    await put(storage, 44, { ...batch(44), lines: batch(44).lines.slice(0, -9) });
+  }, /batch 44 was changed/],
+  ["a batch is emptied", async ({ storage, batch }) => {
+    await put(storage, 100, { ...batch(100), lines: "" });
+  }, /batch 100 was changed/],
+  ["lines move into what names the batch before", async ({ storage, batch }) => {
+    const { prev, lines } = batch(44);
+    const [first = "", ...others] = lines.split("\n");
+    await put(storage, 44, { ...batch(44), prev: `${prev}\n${first}`, lines: others.join("\n") });
+  }, /batch 4[34] was changed/],
+  ["the oldest batch is one that retention removed", async ({ storage, batch }) => {
+    await put(storage, 40, { ...batch(41), from: batch(41).from - 1 });
+  }, /batch 41 does not follow|batch 40 was changed/],
+  ["the head of the last chain is removed, its batches not", async ({ storage, batch }) => {
+    for (const name of ["2", "10"]) {
+      await storage.commit({ puts: [{ key: batchKey(name, 1), value: batch(44) }] });
+    }
+  }, /chain 10: its head is gone[^]*chain 2: its head is gone/],
   ["everything is hashed anew", async ({ storage, batch, seqs, head }) => {
     let prev = head.removed?.hash ?? "";
     for (const seq of seqs) {
