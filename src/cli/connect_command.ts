@@ -4,6 +4,7 @@ import { libraryFlag } from "../lib/library_paths.ts";
 import { clientWords, commandLine, npmPackageName } from "../lib/program_name.ts";
 import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
 import { parseServerUrl } from "../lib/settings.ts";
+import { nodeProcess } from "../lib/program.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
@@ -38,7 +39,12 @@ const clientNames = clientFormats.map(({ name }) => name);
 
 /** With a client's name, standard output is the configuration alone, to be redirected to a file. */
 export const connectCommand: CommandWork = {
-  usage: ["connect [CLIENT] [--url URL] [--token-variable NAME]", "connect [CLIENT] --transport stdio"],
+  usage: [
+    "connect [CLIENT] [--url URL] [--token-variable NAME]",
+    "connect [CLIENT] --transport stdio",
+    "connect CLIENT --write [--yes]",
+    "connect CLIENT --remove [--yes]",
+  ],
   remarks: [`CLIENT is one of: ${clientNames.join(", ")}`],
   words: clientNames,
   flags: {
@@ -49,19 +55,37 @@ export const connectCommand: CommandWork = {
       help: "environment variable that holds an access token, for a client without a browser",
     },
   },
+  switches: {
+    write: "add it to the client's own configuration file: shows the change and asks first",
+    remove: "remove it from that file again",
+    yes: "with --write and --remove: do not ask",
+  },
   run: connect,
 };
 
-function connect(context: CommandContext): ExitStatus {
-  const { words, print, say } = context;
+/** `lm studio`, `Gemini-CLI`: as people write names. */
+function plainName(name: string): string {
+  return name.toLowerCase().replace(/[^a-z0-9]/g, "").replace(/cli$/, "");
+}
+
+function connect(context: CommandContext): ExitStatus | Promise<ExitStatus> {
+  const { words, flags, print, say } = context;
   const [name, ...more] = words;
-  const chosen = name === undefined ? clientFormats : clientFormats.filter((client) => client.name === name);
+  const chosen = name === undefined
+    ? clientFormats
+    : clientFormats.filter((client) => plainName(client.name) === plainName(name));
   if (chosen.length === 0 || more.length > 0) {
     const problem = more.length > 0
       ? "connect takes one client"
       : `there is no client ${JSON.stringify(name)}${didYouMean(name ?? "", clientNames)}`;
     say(`error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`);
     return 2;
+  }
+  const [client] = chosen;
+  if (flags["write"] !== undefined || flags["remove"] !== undefined) {
+    return name === undefined || client === undefined
+      ? endWith(say, "error: name the client whose file is to change\nhint: `connect cursor --write`\n", 2)
+      : changeFile(context, client);
   }
   const reached = reach(context);
   if (!reached.ok) return endWith(say, reached.error, 2);
@@ -82,6 +106,45 @@ function connect(context: CommandContext): ExitStatus {
   say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
   print(`${configuration.text}\n`);
   return 0;
+}
+
+async function changeFile(context: CommandContext, { title, name, file }: ClientFormat): Promise<ExitStatus> {
+  const { flags, say } = context;
+  if (flags["write"] !== undefined && flags["remove"] !== undefined) {
+    return endWith(say, "error: --write and --remove exclude each other\n", 2);
+  }
+  if (file === undefined) {
+    const hint = `\`${commandLine(`connect ${name}`)}\` prints what to enter there`;
+    return endWith(say, `error: ${title} has no configuration file; it is set up in its own settings\nhint: ${hint}\n`);
+  }
+  const reached = flags["write"] === undefined ? null : reach(context);
+  if (reached !== null && !reached.ok) return endWith(say, reached.error, 2);
+  const { changeClientFile } = await import("./client_file.ts");
+  for (const note of reached?.value.notes ?? []) say(`${note}\n`);
+  return await changeClientFile(
+    {
+      title,
+      file,
+      entry: reached === null ? null : file.entry(reached.value.connection),
+      isAgreed: flags["yes"] !== undefined,
+      next: reached === null ? `Restart ${title}.` : file.next(reached.value.connection),
+    },
+    {
+      os: Deno.build.os,
+      env: nodeProcess().env,
+      ask: Deno.stdin.isTerminal() ? (question) => ask(question, say) : null,
+    },
+    say,
+  );
+}
+
+const maxAnswerBytes = 64;
+
+async function ask(question: string, say: CommandContext["say"]): Promise<boolean> {
+  say(question);
+  const answer = new Uint8Array(maxAnswerBytes);
+  const length = await Deno.stdin.read(answer) ?? 0;
+  return /^\s*y(es)?\s*$/i.test(new TextDecoder().decode(answer.subarray(0, length)));
 }
 
 function section(

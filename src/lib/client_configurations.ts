@@ -20,15 +20,86 @@ export interface ClientConfiguration {
 export interface ClientFormat {
   readonly name: string;
   readonly title: string;
-  /** `null` when it cannot connect in that way. */
+  /** What is printed; `null` when it cannot connect in that way. */
   readonly configure: (connection: Connection) => ClientConfiguration | null;
+  /** The configuration file that `connect CLIENT --write` changes, where the client has one. */
+  readonly file?: ClientFile;
+}
+
+/** A client's own configuration file. */
+export interface ClientFile {
+  /**
+   * Where it can be; the first that is there is meant, else the first. `~` is the home directory, `CONFIG` where the
+   * platform keeps applications' settings, `XDG` the same but for macOS. A variable is written as a shell takes it.
+   */
+  readonly places: readonly string[];
+  /** The keys that lead to the entry, the last of which is the server's name. A file that ends in `.toml` is TOML. */
+  readonly keys: readonly string[];
+  readonly entry: (connection: Connection) => Readonly<Record<string, unknown>>;
+  /** What the user does next. */
+  readonly next: (connection: Connection) => string;
 }
 
 const serverName = "portcullis";
+/** What stands for a token where a client's file cannot name a variable. */
+const tokenPlace = "THE_TOKEN";
 
+/** A client whose entry is an object in a file. */
+interface FileClient {
+  readonly name: string;
+  readonly title: string;
+  /** Where the entry goes, in words; else the first of `places`. */
+  readonly where?: string;
+  readonly places: readonly string[];
+  readonly keys: readonly string[];
+  /** Its entry over HTTP, without headers. */
+  readonly http: (url: string) => Readonly<Record<string, unknown>>;
+  /** Its entry for a child process; else `command` and `args`. */
+  readonly process?: (command: string, args: readonly string[]) => Readonly<Record<string, unknown>>;
+  /** How it names an environment variable in a header. */
+  readonly reference?: (variable: string) => string;
+  /** The member that takes the token, where that is not a header. */
+  readonly token?: (variable: string) => Readonly<Record<string, unknown>>;
+  readonly next?: string;
+}
+
+const environment = (variable: string): string => `\${env:${variable}}`;
+
+const claudeCode = fileClient({
+  name: "claude-code",
+  title: "Claude Code",
+  places: ["${CLAUDE_CONFIG_DIR:-~}/.claude.json"],
+  keys: ["mcpServers"],
+  http: (url) => ({ type: "http", url }),
+  process: (command, args) => ({ type: "stdio", command, args }),
+  reference: (variable) => `\${${variable}}`,
+  next: "Then `/mcp` in Claude Code signs in.",
+});
+const claudeDesktop = fileClient({
+  name: "claude-desktop",
+  title: "Claude Desktop",
+  places: ["CONFIG/Claude/claude_desktop_config.json"],
+  keys: ["mcpServers"],
+  http: (url) => ({ command: "npx", args: ["-y", "mcp-remote", url] }),
+  // mcp-remote takes a blank within an argument badly on Windows, so the header's value comes from its variable whole.
+  token: (variable) => ({ env: { [variable]: `Bearer ${tokenPlace}` } }),
+});
+const vsCode = fileClient({
+  name: "vscode",
+  title: "VS Code",
+  where: ".vscode/mcp.json, or the file that `MCP: Open User Configuration` opens",
+  places: ["CONFIG/Code/User/mcp.json"],
+  keys: ["servers"],
+  http: (url) => ({ type: "http", url }),
+  process: (command, args) => ({ type: "stdio", command, args }),
+  reference: environment,
+  next: "Then `MCP: List Servers` in VS Code starts it.",
+});
+
+/** Every client that `connect` knows. The formats are those of the clients' documentation. */
 export const clientFormats: readonly ClientFormat[] = [
-  { name: "claude-code", title: "Claude Code", configure: configureClaudeCode },
-  { name: "claude-desktop", title: "Claude Desktop", configure: configureClaudeDesktop },
+  { ...claudeCode, configure: (connection) => printClaudeCode(connection) },
+  { ...claudeDesktop, configure: (connection) => printClaudeDesktop(connection) },
   {
     name: "claude.ai",
     title: "Claude on the web",
@@ -40,14 +111,162 @@ export const clientFormats: readonly ClientFormat[] = [
     configure: (connection) =>
       configureHosted(connection, "Settings > Apps & Connectors > Advanced settings: developer mode; then Create"),
   },
-  { name: "cursor", title: "Cursor", configure: configureCursor },
-  { name: "vscode", title: "VS Code", configure: configureVsCode },
-  { name: "codex", title: "Codex", configure: configureCodex },
-  { name: "gemini", title: "Gemini CLI", configure: configureGemini },
+  fileClient({
+    name: "cursor",
+    title: "Cursor",
+    where: "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
+    places: ["~/.cursor/mcp.json"],
+    keys: ["mcpServers"],
+    http: (url) => ({ url }),
+    reference: environment,
+  }),
+  { ...vsCode, configure: (connection) => printVsCode(connection) },
+  fileClient({
+    name: "codex",
+    title: "Codex",
+    where: "~/.codex/config.toml",
+    places: ["${CODEX_HOME:-~/.codex}/config.toml"],
+    keys: ["mcp_servers"],
+    http: (url) => ({ url }),
+    token: (variable) => ({ bearer_token_env_var: variable }),
+    next: `Then \`codex mcp login ${serverName}\` signs in.`,
+  }),
+  fileClient({
+    name: "gemini",
+    title: "Gemini CLI",
+    where: "~/.gemini/settings.json, or .gemini/settings.json in a project",
+    places: ["~/.gemini/settings.json"],
+    keys: ["mcpServers"],
+    http: (url) => ({ httpUrl: url }),
+    reference: (variable) => `$${variable}`,
+    next: `Then \`/mcp auth ${serverName}\` signs in.`,
+  }),
+  fileClient({
+    name: "opencode",
+    title: "OpenCode",
+    where: "~/.config/opencode/opencode.json, or opencode.json in a project",
+    places: [
+      "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.json",
+      "${XDG_CONFIG_HOME:-~/.config}/opencode/opencode.jsonc",
+    ],
+    keys: ["mcp", "servers"], // as V2 has it; 1.18 takes it too
+    http: (url) => ({ type: "remote", url }),
+    process: (command, args) => ({ type: "local", command: [command, ...args] }),
+    reference: (variable) => `{env:${variable}}`,
+    next: `Then \`opencode mcp auth ${serverName}\` signs in.`,
+  }),
+  fileClient({
+    name: "zed",
+    title: "Zed",
+    where: "the file that `zed: open settings file` opens",
+    places: ["XDG/zed/settings.json"],
+    keys: ["context_servers"],
+    http: (url) => ({ url }),
+  }),
+  fileClient({
+    name: "windsurf",
+    title: "Windsurf",
+    places: ["~/.codeium/windsurf/mcp_config.json"],
+    keys: ["mcpServers"],
+    http: (url) => ({ serverUrl: url }),
+    reference: environment,
+  }),
+  fileClient({
+    name: "cline",
+    title: "Cline",
+    where: "~/.cline/data/settings/cline_mcp_settings.json, or MCP Servers > Configure MCP Servers in the extension",
+    places: [
+      "~/.cline/data/settings/cline_mcp_settings.json",
+      "CONFIG/Code/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+    ],
+    keys: ["mcpServers"],
+    http: (url) => ({ type: "streamableHttp", url }),
+  }),
+  fileClient({
+    name: "lm-studio",
+    title: "LM Studio",
+    where: "~/.lmstudio/mcp.json (Program > Install > Edit mcp.json)",
+    places: ["~/.lmstudio/mcp.json"],
+    keys: ["mcpServers"],
+    http: (url) => ({ url }),
+  }),
+  fileClient({
+    name: "copilot-cli",
+    title: "Copilot CLI",
+    where: "~/.copilot/mcp-config.json",
+    places: ["${COPILOT_HOME:-~/.copilot}/mcp-config.json"],
+    keys: ["mcpServers"],
+    http: (url) => ({ type: "http", url, tools: ["*"] }),
+    process: (command, args) => ({ type: "local", command, args, tools: ["*"] }),
+    reference: (variable) => `\${${variable}}`,
+  }),
+  { name: "copilot-studio", title: "Copilot Studio", configure: configureCopilotStudio },
   { name: "servicenow", title: "ServiceNow AI Agent Studio", configure: configureServiceNow },
 ];
 
-function configureClaudeCode(connection: Connection): ClientConfiguration {
+function fileClient(client: FileClient) {
+  const { name, title, where, places } = client;
+  const file: ClientFile = {
+    places,
+    keys: [...client.keys, serverName],
+    entry: (connection: Connection) => entryOf(client, connection),
+    next: (connection) => notesOf(client, connection)[0] ?? `Restart ${title}.`,
+  };
+  const configure = (connection: Connection): ClientConfiguration => {
+    const entry = file.entry(connection);
+    const isToml = places[0]?.endsWith(".toml");
+    return {
+      place: where ?? places[0] ?? "",
+      text: isToml ? tomlTable(file.keys, entry) : json(nested(file.keys, entry)),
+      notes: notesOf(client, connection),
+    };
+  };
+  return { name, title, configure, file };
+}
+
+function entryOf(client: FileClient, connection: Connection): Readonly<Record<string, unknown>> {
+  if (connection.kind === "stdio") {
+    const { command, args } = connection;
+    return client.process?.(command, args) ?? { command, args };
+  }
+  const { tokenVariable } = connection;
+  const entry = client.http(endpointOf(connection));
+  if (tokenVariable === undefined) return entry;
+  if (client.token !== undefined) {
+    // the bridge takes its header as an argument
+    const args = Array.isArray(entry["args"])
+      ? { args: [...entry["args"], "--header", `Authorization:\${${tokenVariable}}`] }
+      : {};
+    return { ...entry, ...args, ...client.token(tokenVariable) };
+  }
+  return { ...entry, headers: { Authorization: `Bearer ${client.reference?.(tokenVariable) ?? tokenPlace}` } };
+}
+
+function notesOf({ title, next, reference, token }: FileClient, connection: Connection): string[] {
+  if (connection.kind === "stdio") return [];
+  if (connection.tokenVariable === undefined) return next === undefined ? [] : [next];
+  return reference === undefined && token === undefined
+    ? [`Replace ${tokenPlace}; ${title} has no other place for it.`]
+    : [];
+}
+
+/** The object that has this value below these keys. */
+export function nested(keys: readonly string[], value: object): object {
+  return keys.reduceRight((inner, key) => ({ [key]: inner }), value);
+}
+
+/** A table of TOML, without a line end. Its strings and lists are written as in JSON. */
+export function tomlTable(keys: readonly string[], entry: Readonly<Record<string, unknown>>): string {
+  const lines = Object.entries(entry).map(([key, value]) =>
+    `${key} = ${
+      Array.isArray(value) ? `[${value.map((each) => JSON.stringify(each)).join(", ")}]` : JSON.stringify(value)
+    }`
+  );
+  return [`[${keys.join(".")}]`, ...lines].join("\n");
+}
+
+/** A command, which writes the file by itself. */
+function printClaudeCode(connection: Connection): ClientConfiguration {
   const place = "run in a shell";
   if (connection.kind === "stdio") {
     const command = [connection.command, ...connection.args].map(shellWord).join(" ");
@@ -55,34 +274,41 @@ function configureClaudeCode(connection: Connection): ClientConfiguration {
   }
   const { tokenVariable } = connection;
   const add = `claude mcp add --transport http ${serverName} ${endpointOf(connection)}`;
-  if (tokenVariable === undefined) return { place, text: add, notes: ["Then `/mcp` in Claude Code signs in."] };
+  if (tokenVariable === undefined) return { place, text: add, notes: [claudeCode.file.next(connection)] };
   // Single quotes: Claude Code replaces the variable itself at each start, so that no token lies in its settings.
   return { place, text: `${add} --header 'Authorization: Bearer \${${tokenVariable}}'`, notes: [] };
 }
 
 /** Its file has only local servers; a server that the internet can reach is added in its settings. */
-function configureClaudeDesktop(connection: Connection): ClientConfiguration | null {
-  const place = "claude_desktop_config.json (Settings > Developer > Edit Config)";
-  if (connection.kind === "stdio") return { place, text: serversJson(processEntry(connection)), notes: [] };
-  const endpoint = endpointOf(connection);
-  const { tokenVariable } = connection;
-  if (endpoint.startsWith("https:") && tokenVariable === undefined) {
+function printClaudeDesktop(connection: Connection): ClientConfiguration | null {
+  const configuration = {
+    ...claudeDesktop.configure(connection),
+    place: "claude_desktop_config.json (Settings > Developer > Edit Config)",
+  };
+  if (connection.kind === "stdio") return configuration;
+  if (endpointOf(connection).startsWith("https:") && connection.tokenVariable === undefined) {
     return configureHosted(connection, "Settings > Connectors > Add custom connector");
   }
-  // mcp-remote takes a blank within an argument badly on Windows, so the header's value comes from its variable whole.
-  const header = tokenVariable === undefined ? [] : ["--header", `Authorization:\${${tokenVariable}}`];
-  const entry = {
-    command: "npx",
-    args: ["-y", "mcp-remote", endpoint, ...header],
-    ...(tokenVariable === undefined ? {} : { env: { [tokenVariable]: "Bearer THE_TOKEN" } }),
-  };
   const notes = [
     `mcp-remote (npm) is the bridge, since this file has no HTTP servers; \`${
       commandLine("connect claude-desktop --transport stdio")
     }\` needs no bridge.`,
   ];
-  if (tokenVariable !== undefined) notes.push("Replace THE_TOKEN; Claude Desktop has no other place for it.");
-  return { place, text: serversJson(entry), notes };
+  if (connection.tokenVariable !== undefined) {
+    notes.push(`Replace ${tokenPlace}; Claude Desktop has no other place for it.`);
+  }
+  return { ...configuration, notes };
+}
+
+/** It asks for a token once, and keeps it. */
+function printVsCode(connection: Connection): ClientConfiguration {
+  const configuration = vsCode.configure(connection);
+  if (connection.kind === "stdio" || connection.tokenVariable === undefined) return { ...configuration, notes: [] };
+  const { headers: _, ...entry } = vsCode.file.entry(connection);
+  const id = "portcullis-token";
+  const inputs = [{ id, type: "promptString", description: "Access token for Portcullis", password: true }];
+  const asking = { ...entry, headers: { Authorization: `Bearer \${input:${id}}` } };
+  return { ...configuration, text: json({ ...nested(vsCode.file.keys, asking), inputs }) };
 }
 
 /** Added in its settings; it connects from its maker's network and signs in by a browser. */
@@ -98,66 +324,19 @@ function configureHosted(connection: Connection, place: string): ClientConfigura
   return { place, text: `Name: Portcullis\nRemote MCP server URL: ${endpointOf(connection)}`, notes };
 }
 
-function configureCursor(connection: Connection): ClientConfiguration {
-  const place = "~/.cursor/mcp.json, or .cursor/mcp.json in a project";
-  const entry = connection.kind === "stdio" ? processEntry(connection) : {
-    url: endpointOf(connection),
-    ...headers(connection, (variable) => `\${env:${variable}}`),
+/** It connects from Microsoft's network and registers by itself. */
+function configureCopilotStudio(connection: Connection): ClientConfiguration | null {
+  const hosted = configureHosted(connection, "Tools > Add a tool > New tool > Model Context Protocol");
+  if (hosted === null) return null;
+  return {
+    ...hosted,
+    text: [
+      "Server name: Portcullis",
+      "Server description: files, a local model and ServiceNow",
+      `Server URL: ${endpointOf(connection as Connection & { kind: "http" })}`,
+      "Authentication: OAuth 2.0, Dynamic discovery",
+    ].join("\n"),
   };
-  return { place, text: serversJson(entry), notes: [] };
-}
-
-function configureVsCode(connection: Connection): ClientConfiguration {
-  const place = ".vscode/mcp.json, or the file that `MCP: Open User Configuration` opens";
-  if (connection.kind === "stdio") {
-    return {
-      place,
-      text: json({ servers: { [serverName]: { type: "stdio", ...processEntry(connection) } } }),
-      notes: [],
-    };
-  }
-  const entry = {
-    type: "http",
-    url: endpointOf(connection),
-    ...headers(connection, () => "${input:portcullis-token}"),
-  };
-  const inputs = connection.tokenVariable === undefined ? {} : {
-    inputs: [{
-      id: "portcullis-token",
-      type: "promptString",
-      description: "Access token for Portcullis",
-      password: true,
-    }],
-  };
-  return { place, text: json({ servers: { [serverName]: entry }, ...inputs }), notes: [] };
-}
-
-function configureCodex(connection: Connection): ClientConfiguration {
-  const place = "~/.codex/config.toml";
-  const table = `[mcp_servers.${serverName}]`;
-  // TOML basic strings escape as JSON does.
-  if (connection.kind === "stdio") {
-    const { command, args } = connection;
-    return {
-      place,
-      text: `${table}\ncommand = ${JSON.stringify(command)}\nargs = [${
-        args.map((arg) => JSON.stringify(arg)).join(", ")
-      }]`,
-      notes: [],
-    };
-  }
-  const url = `${table}\nurl = ${JSON.stringify(endpointOf(connection))}`;
-  return connection.tokenVariable === undefined
-    ? { place, text: url, notes: [`Then \`codex mcp login ${serverName}\` signs in.`] }
-    : { place, text: `${url}\nbearer_token_env_var = ${JSON.stringify(connection.tokenVariable)}`, notes: [] };
-}
-
-function configureGemini(connection: Connection): ClientConfiguration {
-  const place = "~/.gemini/settings.json, or .gemini/settings.json in a project";
-  if (connection.kind === "stdio") return { place, text: serversJson(processEntry(connection)), notes: [] };
-  const entry = { httpUrl: endpointOf(connection), ...headers(connection, (variable) => `$${variable}`) };
-  const notes = connection.tokenVariable === undefined ? [`Then \`/mcp auth ${serverName}\` signs in.`] : [];
-  return { place, text: serversJson(entry), notes };
 }
 
 function configureServiceNow(connection: Connection): ClientConfiguration | null {
@@ -188,21 +367,6 @@ function configureServiceNow(connection: Connection): ClientConfiguration | null
 
 function endpointOf({ serverUrl }: { readonly serverUrl: string }): string {
   return `${serverUrl}/mcp`;
-}
-
-function processEntry({ command, args }: { readonly command: string; readonly args: readonly string[] }): object {
-  return { command, args };
-}
-
-function headers(
-  { tokenVariable }: { readonly tokenVariable?: string },
-  reference: (variable: string) => string,
-): { readonly headers?: Readonly<Record<string, string>> } {
-  return tokenVariable === undefined ? {} : { headers: { Authorization: `Bearer ${reference(tokenVariable)}` } };
-}
-
-function serversJson(entry: object): string {
-  return json({ mcpServers: { [serverName]: entry } });
 }
 
 function json(value: object): string {

@@ -62,6 +62,7 @@ onSources.test("deno.json has what the server imports and no more; deno.dev.json
     "hono",
     "jose",
     "jschardet",
+    "jsonc-parser",
     "postgres",
     "re2js",
     "zod",
