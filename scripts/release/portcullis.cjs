@@ -8,8 +8,10 @@ function findDeno() {
   try {
     return require("deno/install_api.cjs").runInstall(); // the path of the executable, which it unpacks once if need be
   } catch (error) {
-    console.error(`error: npm installed no Deno for ${process.platform} ${process.arch}: ${error.message}`);
-    console.error("hint: Portcullis needs 64-bit Linux with glibc, macOS or Windows, and npm's optional dependencies.");
+    process.stderr.write(`error: npm installed no Deno for ${process.platform} ${process.arch}: ${error.message}\n`);
+    process.stderr.write(
+      "hint: Portcullis needs 64-bit Linux with glibc, macOS or Windows, and npm's optional dependencies.\n",
+    );
     process.exit(1);
   }
 }
@@ -36,7 +38,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => s
 const parent = process.ppid;
 const watch = isFromNpx && setInterval(() => process.ppid === parent || server.kill("SIGTERM"), 500);
 server.on("error", (error) => {
-  console.error(`error: ${deno} could not be started: ${error.message}`);
+  process.stderr.write(`error: ${deno} could not be started: ${error.message}\n`);
   process.exit(1);
 });
 server.on("exit", (code, signal) => {

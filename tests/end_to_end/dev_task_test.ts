@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { needing } from "../fixtures/forms/chosen_form.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { makeServerPlace } from "../fixtures/running_server.ts";
-import { onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { needsPrograms, onLinux, skippedUnless } from "../fixtures/skipped_unless.ts";
 import { until } from "../fixtures/until.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -23,7 +23,7 @@ const ways: Readonly<Record<string, (leader: number, watcher: number) => void>> 
 for (const [way, stop] of Object.entries(ways)) {
   const name = `\`deno task dev\` ends with ${way}, and leaves no process and no port taken`;
   needing("one process").test({
-    ...skippedUnless(...onLinux, name),
+    ...(onLinux[0] ? needsPrograms(["ps", "setsid"], name) : skippedUnless(...onLinux, name)),
     fn: async () => {
       await using place = await makeServerPlace();
       const port = freePort();
