@@ -11,6 +11,7 @@ import {
   readName,
   showName,
   stateOf,
+  toPathText,
   workspaceOf,
   type WorkspaceSource,
 } from "../files/mod.ts";
@@ -202,8 +203,10 @@ export function isKnownTool(name: string): boolean {
 
 /** Parameters whose values are paths, or lists of them or of objects with them; tools name them alike. */
 const pathParameters: ReadonlySet<string> = new Set(
-  ["path", "paths", "filename", "files", "destination", "output", "edits", "messages"],
+  ["path", "paths", "filename", "files", "against", "destination", "output", "edits", "messages"],
 );
+/** Of these only what is absolute is read otherwise: a backslash is part of a pattern. */
+const patternParameters: ReadonlySet<string> = new Set(["pattern", "exclude"]);
 const absolute = /^(?:[A-Za-z]:)?[\\/]/;
 
 /** The tool with such paths understood: rules and the tool itself see the path below the workspace. */
@@ -211,17 +214,25 @@ export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): T
   const { run, preview } = tool;
   const own = (input: never, principal: Principal): never => {
     let directories: readonly string[] | undefined; // looked for once a path needs it
-    const below = (text: string): string => {
-      if (!absolute.test(text)) return withSlashes(text);
+    const below = (text: string): string | null => {
+      if (!absolute.test(text)) return null;
       directories ??= workspaceOf(source(), principal).directories ?? [];
-      return belowOne(text, directories) ?? text;
+      return belowOne(text, directories);
     };
-    const meant = (value: unknown): unknown => {
-      if (typeof value === "string") return below(value);
-      if (Array.isArray(value)) return value.map(meant);
+    const path = (written: string): string => {
+      const text = ofUri(written);
+      return below(text) ?? (absolute.test(text) ? text : withSlashes(text));
+    };
+    const pattern = (text: string): string => below(text) ?? text;
+    const meant = (value: unknown, read = path): unknown => {
+      if (typeof value === "string") return read(value);
+      if (Array.isArray(value)) return value.map((each) => meant(each, read));
       if (!isObject(value)) return value;
       return Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [name, pathParameters.has(name) ? meant(member) : member]),
+        Object.entries(value).map(([name, member]) => [
+          name,
+          pathParameters.has(name) ? meant(member) : patternParameters.has(name) ? meant(member, pattern) : member,
+        ]),
       );
     };
     return meant(input) as never;
@@ -233,6 +244,17 @@ export function takingMachinePaths(tool: Tool, source: () => WorkspaceSource): T
       ? {}
       : { preview: (input: never, context) => preview(own(input, context.principal), context) },
   };
+}
+
+/** The path of an address: of a file on this machine (RFC 8089 §2), or of a file as the resources name it. */
+function ofUri(text: string): string {
+  const [, path] = /^file:(?:\/\/(?:localhost)?)?(\/(?!\/)[^]*)$/i.exec(text) ?? [];
+  if (path === undefined) return toPathText(parseFileUri(text)?.text ?? "") || text;
+  try {
+    return decodeURIComponent(path).replace(/^\/(?=[A-Za-z]:)/, "");
+  } catch {
+    return text; // no UTF-8
+  }
 }
 
 /** A backslash that begins no escape of a name is a separator, where that gives a path. */

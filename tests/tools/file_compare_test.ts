@@ -5,6 +5,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileEditTool } from "../../src/files/tools/file_edit.ts";
 import { fileReadTool } from "../../src/files/tools/file_read.ts";
+import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
 import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { roomyTrash } from "../workspace/contract.ts";
@@ -78,6 +79,14 @@ Deno.test("a file is compared with its version before the caller's own changes, 
         assert.match(text, new RegExp(`^\\(- d/a before [^,]+, version .*\\n@@ -1 \\+1 @@\\n-${old}\\n\\+three$`));
       }
     }
+    const listed = (await answerOf(fileUndoTool(workspace), {})).structured["changes"] as { readonly change: string }[];
+    for (const [index, old] of ["two", "one"].entries()) {
+      const { text } = await answerOf(read, { filename: "d/a", against: listed[index]?.change });
+      assert.match(text, new RegExp(`-${old}\n\\+three$`), "by the id that file_undo lists");
+    }
+    assert.match((await answerOf(read, { filename: "d/a", against: "last" })).text, /-two\n\+three$/);
+    const created = await failureOf(read, { filename: "d/a", against: listed[2]?.change });
+    assert.equal(created.code, "not_found");
     await answerOf(fileEditTool(workspace), { path: "d/a", old_text: "three", new_text: "3" });
     assert.match((await answerOf(read, { filename: "d/a", against: versions[2] })).text, /-three\n\+3$/);
     const other = await callTool(read, { filename: "d/a", against: versions[2] }, principalOf("another"));

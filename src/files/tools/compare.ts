@@ -26,7 +26,7 @@ interface Side {
   readonly bytes: Uint8Array;
 }
 
-/** How `filename` differs from `against`: a path, or a version that the caller's own changes have replaced. */
+/** How `filename` differs from `against`: a path, or what a change of the caller's replaced, by its id or the version. */
 export async function compareFiles(
   workspace: Workspace,
   principal: Principal,
@@ -40,7 +40,7 @@ export async function compareFiles(
   if ("code" in other) return other;
   let before = await readSide(workspace, other);
   if (!before.ok && before.error.code === "not_found") {
-    const earlier = versionLike.test(against) ? await earlierSide(workspace, principal, path, against) : null;
+    const earlier = await earlierSide(workspace, principal, path, against);
     before = earlier === null ? failure(await suggestNear(workspace, other, before.error)) : success(earlier);
   }
   if (!before.ok) return before.error;
@@ -72,23 +72,27 @@ function sideOf(name: string, bytes: Uint8Array): Side {
   return { name, version: toVersion(digestOf(bytes)), bytes };
 }
 
-/** The content that one of the caller's changes has replaced, and that has this version. */
+/** The content that one of the caller's changes replaced: the change `against` names, or one of this version. */
 async function earlierSide(
   workspace: Workspace,
   principal: Principal,
   path: WorkspacePath,
-  version: string,
+  against: string,
 ): Promise<Side | null> {
   const { trash, limits } = workspace;
+  const version = versionLike.test(against) ? against.toLowerCase() : null;
   let looked = 0;
   for await (const { id, steps } of trash === null ? [] : ownChanges(trash, principal)) {
+    const isNamed = id === against || against === "last";
+    if (!isNamed && version === null) continue;
     for (const { number, step } of steps) {
       if (step.path !== path.text || !("kept" in step) || step.kept?.kind !== "file") continue;
       if (step.kept.sizeBytes > limits.maxReadBytes) continue;
       if (++looked > maxEarlier) return null;
       const read = await trash?.read({ change: id, number }, { offsetBytes: 0, lengthBytes: limits.maxReadBytes });
       const side = read?.ok ? sideOf(`${showName(path.text)} before ${id}`, read.value) : null;
-      if (side !== null && side.version.startsWith(version.slice(0, side.version.length).toLowerCase())) return side;
+      const isOfVersion = version !== null && side?.version.startsWith(version.slice(0, side.version.length)) === true;
+      if (isNamed || isOfVersion) return side;
     }
   }
   return null;

@@ -27,7 +27,7 @@ interface Total {
 
 /** Counts everything in the tree, reading the files for their lines. */
 export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
-  const { workspace, path, isOver } = listing;
+  const { workspace, path, isOver, isFlat, modifiedAfter } = listing;
   const byExtension = new Map<string, Total>();
   const unread: string[] = [];
   const all: Total = { files: 0, sizeBytes: 0, lines: 0 };
@@ -54,12 +54,12 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
   // where not all was looked at, a count of lines would be read as that of the tree
   const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
+  // of some of the files, the directories that are listed are not those that hold them
+  const place = isFlat || modifiedAfter !== null ? "" : ` in ${count(directories, "directory", "directories")}`;
   const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
   return wholeTreeAnswer(listing, {
     lines: [
-      `${isCut ? "at least " : ""}${count(all.files, "file")} in ${count(directories, "directory", "directories")}, ${
-        toSize(all.sizeBytes)
-      } bytes${linesOf(all)}`,
+      `${isCut ? "at least " : ""}${count(all.files, "file")}${place}, ${toSize(all.sizeBytes)} bytes${linesOf(all)}`,
       ...extensions.slice(0, maxExtensions).map(([extension, total]) =>
         `${extension === "" ? "(none)" : `.${showName(extension)}`}: ${count(total.files, "file")}, ${
           toSize(total.sizeBytes)
