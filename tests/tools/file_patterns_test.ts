@@ -61,19 +61,62 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
         ["src\\*.ts", "src/*.ts"],
         ["SRC/*.TS", "src/a.ts"],
         ["main.java", "src/Main.java"],
+        ["*.(java|ts)", "*.{java,ts}"],
+        ["@(a|b)*", "{a,b}*"],
+        ["+(a).ts", "a.ts"],
+        ["*.java|*.ts", "{*.java,*.ts}"],
+        ["*.java;*.ts", "{*.java,*.ts}"],
+        ["*.java *.ts", "{*.java,*.ts}"],
+        ["%.java", "*.java"],
+        ["tls/*", "**/tls/*"],
+        ["tls", "**/tls/**"],
+        ["Main", "*Main*"],
       ] as const
     ) {
       for (const [tool, input] of [[search, { query: "needle" }], [search, {}], [list, {}]] as const) {
-        if (tool === list && pattern === "src/") continue; // the directory
+        if (tool === list && ["src/", "tls"].includes(pattern)) continue; // the directory
         const { text } = await answerOf(tool, { ...input, pattern });
         assert.ok(text.endsWith(`fits nothing; did you mean ${working}?)`), `${pattern}: ${text}`);
         const again = await answerOf(tool, { ...input, pattern: working });
         assert.doesNotMatch(again.text, /nothing|no entries/, working);
       }
     }
-    const { text } = await answerOf(search, { query: "needle", pattern: "!**/*.tsx" });
-    assert.match(text, /did you mean exclude \*\*\/\*\.tsx\?/);
+    for (const [pattern, exclude] of [["!**/*.tsx", "**/*.tsx"], ["!(*.tsx)", "*.tsx"], ["!(a|b)*", "{a,b}*"]]) {
+      const { text } = await answerOf(search, { query: "needle", pattern });
+      assert.ok(text.endsWith(`did you mean exclude ${exclude}?)`), text);
+      const again = await answerOf(search, { query: "needle", exclude: [exclude] });
+      assert.doesNotMatch(again.text, /b\.tsx|fits nothing/);
+    }
     assert.match((await answerOf(search, { pattern: "**/none.rb" })).text, /\(pattern \*\*\/none.rb fits nothing\)$/);
+  }));
+
+Deno.test("what was to be excluded and was not is named beside what was found, with the form that works", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, tree);
+    const [list, search] = [fileListTool(workspace), fileSearchTool(workspace)];
+    for (
+      const [exclude, working] of [
+        ["*.ts,*.tsx", "{*.ts,*.tsx}"],
+        ["*.(ts|tsx)", "*.{ts,tsx}"],
+        ["tls/*", "**/tls/*"],
+        [".ts", "*.ts"],
+      ] as const
+    ) {
+      const shows = [{ query: "needle" }, { query: "needle", show: "files" }, {
+        query: "needle",
+        show: "count",
+      }] as const;
+      const calls = [...shows.map((each) => [search, each] as const), [search, { pattern: "*" }] as const];
+      for (const [tool, input] of [...calls, [list, { depth: 9 }] as const]) {
+        const { text } = await answerOf(tool, { ...input, exclude: [exclude] });
+        assert.ok(text.endsWith(`\n(exclude fits nothing: ${exclude}; did you mean ${working}?)`), text);
+        assert.doesNotMatch((await answerOf(tool, { ...input, exclude: [working] })).text, /fits nothing/);
+      }
+    }
+    const { text } = await answerOf(search, { query: "needle", exclude: ["*.ts"] });
+    assert.doesNotMatch(text, /fits nothing/);
+    const page = await answerOf(search, { query: "needle", exclude: ["*.none"], limit: 1 });
+    assert.doesNotMatch(page.text, /fits nothing/, "not all was looked at");
   }));
 
 Deno.test("a search that finds nothing says where it almost is, and that a file has the name", () =>

@@ -184,9 +184,8 @@ export function fileSearchTool(
       };
       const outcome = await search(task);
       const { matches = [], lines: found, next_cursor: next } = outcome.ok ? outcome.structuredContent as Found : {};
-      if (!outcome.ok || matches.length > 0 || (found ?? 0) > 0 || next !== undefined || cursor !== undefined) {
-        return outcome;
-      }
+      if (!outcome.ok || next !== undefined || cursor !== undefined) return outcome;
+      if (matches.length > 0 || (found ?? 0) > 0) return withNotices(outcome, isFile ? [] : patterns.excludeNotices());
       const notices = isFile ? [] : patterns.notices();
       const relaxed = request.query === undefined
         ? null

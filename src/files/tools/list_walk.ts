@@ -224,25 +224,58 @@ interface Wanted {
   readonly name?: string | undefined;
 }
 
+/** A pattern that remembers whether it fitted something, and until then which form of it would have. */
+function createTracked(text: string, fits: (matches: GlobMatcher | null, segments: readonly string[]) => boolean) {
+  const matches = parseGlob(text);
+  const forms = workingForms(text).map((form) => ({ ...form, matches: parseGlob(form.text), isUsed: false }));
+  let isUsed = false;
+  return {
+    text,
+    get isUsed(): boolean {
+      return isUsed;
+    },
+    fits(segments: readonly string[]): boolean {
+      if (fits(matches, segments)) return isUsed = true;
+      for (const form of isUsed ? [] : forms) {
+        form.isUsed ||= fits(form.matches, segments);
+        if (form.isUsed) break; // those behind it are not asked for any more
+      }
+      return false;
+    },
+    /** What may have been meant, and fits something if it has to; `null` where nothing is known. */
+    working(mustFit: boolean): string | null {
+      const form = forms.find(({ isUsed }) => isUsed) ?? forms.find(({ isSure }) => isSure && !mustFit);
+      return form === undefined ? null : `${form.isOpposite ? "exclude " : ""}${form.text}`;
+    },
+  };
+}
+
 /** The patterns of a call about `base`, which remember what fitted; `null` when one is empty, too long or has too many alternatives. */
 export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [], name }: Wanted) {
-  const wanted = pattern === undefined ? () => true : parseGlob(pattern);
-  if (wanted === null || parseGlobs(exclude) === null) return null;
+  if ((pattern !== undefined && parseGlob(pattern) === null) || parseGlobs(exclude) === null) return null;
+  const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
+    matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
+  const wanted = pattern === undefined ? null : createTracked(pattern, fits);
   const caseless = pattern === undefined ? null : parseGlob(pattern.toLowerCase());
-  const excludes = exclude.map((text) => ({ text, matches: parseGlob(text), isUsed: false }));
+  const excludes = exclude.map((text) => createTracked(text, fits));
   const namesakes: string[] = [];
   const composed = name?.normalize("NFC");
   let otherCase: string | null = null;
-  let isUsed = pattern === undefined;
-  const fits = (matches: GlobMatcher | null, segments: readonly string[]): boolean =>
-    matches !== null && (matches(segments) || (base.text !== "" && matches([...base.segments, ...segments])));
+  const excludeNotices = (): Notice[] => {
+    const unused = excludes.filter(({ isUsed }) => !isUsed);
+    if (unused.length === 0) return [];
+    const working = unused.flatMap((each) => each.working(true) ?? []).slice(0, maxNoticedNames).map(showWritten);
+    const words = unused.slice(0, maxNoticedNames).map(({ text }) => showWritten(text)).join(", ");
+    const remedy = working.length === 0 ? "" : `; did you mean ${working.join(", ")}?`;
+    return [{ words: `exclude fits nothing: ${words}${remedy}`, isRemedy: false }];
+  };
   return {
     matches(segments: readonly string[]): boolean {
       if (segments.at(-1)?.normalize("NFC") === composed && namesakes.length < maxNoticedNames) {
         namesakes.push([...base.segments, ...segments].join("/"));
       }
-      if (fits(wanted, segments)) return isUsed = true;
-      if (!isUsed && otherCase === null && fits(caseless, segments.map((each) => each.toLowerCase()))) {
+      if (wanted === null || wanted.fits(segments)) return true;
+      if (!wanted.isUsed && otherCase === null && fits(caseless, segments.map((each) => each.toLowerCase()))) {
         otherCase = segments.join("/");
       }
       return false;
@@ -252,32 +285,28 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
       if (excludes.length === 0) return ignored;
       return {
         enter: (segments, entries) => ignored?.enter(segments, entries),
-        skips(segments, isDirectory) {
-          const found = excludes.find(({ matches }) => fits(matches, segments));
-          if (found !== undefined) found.isUsed = true;
-          return found !== undefined || (ignored?.skips(segments, isDirectory) ?? false);
-        },
+        skips: (segments, isDirectory) =>
+          excludes.some((each) => each.fits(segments)) || (ignored?.skips(segments, isDirectory) ?? false),
         get skipped() {
           return ignored?.skipped ?? { count: 0, names: [] };
         },
       };
     },
-    /** Once all was looked at: which patterns fitted nothing, with the form that works. */
+    /** Once all was looked at: what was to be excluded and is not there. */
+    excludeNotices,
+    /** The same, and the pattern where it fitted nothing, with the form that works. */
     notices(): Notice[] {
-      const unused = excludes.filter(({ isUsed }) => !isUsed).map(({ text }) => showWritten(text));
-      const working = pattern === undefined || isUsed ? null : otherCase ?? workingForm(pattern);
+      const working = wanted === null || wanted.isUsed ? null : otherCase ?? wanted.working(false);
       return [
-        ...isUsed ? [] : [
+        ...wanted === null || wanted.isUsed ? [] : [
           {
-            words: `pattern ${showWritten(pattern ?? "")} fits nothing${
+            words: `pattern ${showWritten(wanted.text)} fits nothing${
               working === null ? "" : `; did you mean ${otherCase === null ? showWritten(working) : showName(working)}?`
             }`,
             isRemedy: working !== null,
           },
         ],
-        ...unused.length === 0
-          ? []
-          : [{ words: `exclude fits nothing: ${unused.slice(0, maxNoticedNames).join(", ")}`, isRemedy: false }],
+        ...excludeNotices(),
         ...namesakes.length === 0
           ? []
           : [{ words: `files of that name: ${namesakes.map(showName).join(", ")}`, isRemedy: false }],
@@ -286,19 +315,49 @@ export function createNamePatterns(base: WorkspacePath, { pattern, exclude = [],
   };
 }
 
-/** A pattern that may do what one was meant to do that is written as elsewhere; `null` where none is known. */
-function workingForm(pattern: string): string | null {
-  if (pattern.startsWith("!")) return `exclude ${pattern.slice(1)}`;
-  if (/\.[*+]|\\\.|^\^|\$$/.test(pattern)) {
-    return pattern.replace(/^\^|\$$/g, "").replace(/\.[*+]/g, "*").replace(/\\(.)/g, "$1").replace(
-      /\(([\w|]+)\)/g,
-      (_, either) => `{${String(either).replaceAll("|", ",")}}`,
-    );
+/** A pattern that may do what one was meant to do. */
+interface WorkingForm {
+  readonly text: string;
+  /** Whether the pattern is one of another language: else the form is named only where it fits something. */
+  readonly isSure: boolean;
+  /** Whether it names what is not wanted. */
+  readonly isOpposite?: boolean;
+}
+
+const suffix = /^\.?\w{1,5}$/;
+/** `(a|b)` as shells and expressions write it, also behind a sign. */
+const either = /[@+?*]?\(([^()]*)\)/g;
+
+/** What may have been meant by a pattern that is written as elsewhere, the likeliest first. */
+function workingForms(pattern: string): readonly WorkingForm[] {
+  const sure = (text: string): WorkingForm => ({ text, isSure: true });
+  const maybe = (text: string): WorkingForm => ({ text, isSure: false });
+  if (pattern.startsWith("!")) {
+    return [{ ...sure(withBraces(pattern.slice(1).replace(/^\(([^()]*)\)$/, "($1)"))), isOpposite: true }];
   }
-  if (pattern.includes("\\")) return pattern.replaceAll("\\", "/");
-  if (pattern.split("{").length > pattern.split("}").length) return `${pattern}}`;
-  if (pattern.endsWith("/")) return `${pattern}**`;
-  if (pattern.includes(",") && !pattern.includes("{")) return `{${pattern.replace(/,\s+/g, ",")}}`;
-  if (/^\.?\w{1,5}$/.test(pattern)) return `*.${pattern.replace(".", "")}`;
-  return null;
+  if (/\.[*+]|\\\.|^\^|\$$/.test(pattern)) {
+    const plain = pattern.replace(/^\^|\$$/g, "").replace(/\.[*+]/g, "*").replace(/\\(.)/g, "$1");
+    return [sure(withBraces(plain))];
+  }
+  if (pattern.includes("\\")) return [sure(pattern.replaceAll("\\", "/"))];
+  if (pattern.split("{").length > pattern.split("}").length) return [sure(`${pattern}}`)];
+  if (pattern.endsWith("/")) return [sure(`${pattern}**`)];
+  if (withBraces(pattern) !== pattern) return [sure(withBraces(pattern))];
+  const isPlain = !/[*?[\]{}]/.test(pattern);
+  return [
+    ...pattern.includes(",") && !pattern.includes("{") ? [sure(`{${pattern.replace(/,\s+/g, ",")}}`)] : [],
+    ...pattern.includes("|") ? [sure(`{${pattern.replace(/\s*\|\s*/g, ",")}}`)] : [],
+    ...pattern.includes(";") ? [maybe(`{${pattern.replace(/\s*;\s*/g, ",")}}`)] : [],
+    ...pattern.includes(" ") ? [maybe(`{${pattern.trim().replace(/\s+/g, ",")}}`)] : [],
+    ...pattern.includes("%") ? [maybe(pattern.replaceAll("%", "*"))] : [],
+    ...suffix.test(pattern) ? [sure(`*.${pattern.replace(".", "")}`)] : [],
+    ...isPlain ? [maybe(`**/${pattern}/**`)] : [],
+    ...pattern.includes("/") ? [maybe(`**/${pattern}`)] : [],
+    ...isPlain && !pattern.includes("/") ? [maybe(`*${pattern}*`)] : [],
+  ];
+}
+
+/** Alternatives in braces; one alone is itself. */
+function withBraces(pattern: string): string {
+  return pattern.replace(either, (_, inner: string) => inner.includes("|") ? `{${inner.replaceAll("|", ",")}}` : inner);
 }
