@@ -58,7 +58,7 @@ export async function trimAudit(
   return removed;
 }
 
-/** Those that hold something. One whose oldest batch cannot be read comes first. */
+/** The genuine chains that hold batches. One whose oldest batch cannot be read counts as the oldest, so it is trimmed first. */
 async function readChains({ storage, secrets }: AuditParts): Promise<StoredChain[]> {
   const chains: StoredChain[] = [];
   for (const { key, value, version } of await storage.list(chainsKey, { limit: maxChains })) {
@@ -72,7 +72,7 @@ async function readChains({ storage, secrets }: AuditParts): Promise<StoredChain
   return chains;
 }
 
-/** The count of lines removed; `null` when none had to be, 0 too when the chain changed meanwhile. */
+/** The count of lines removed. `null`: nothing to remove here. 0: the chain changed meanwhile, look again. */
 async function trimChain(
   { storage, secrets, clock, log }: AuditParts,
   { name, key, version, chain }: StoredChain,

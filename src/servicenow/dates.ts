@@ -63,10 +63,11 @@ function isTimeZone(zone: string): boolean {
   }
 }
 
-/** The moment that clocks in the zone show; where they jump, one of the moments beside. */
+/** The moment at which clocks in the zone show `local` (UTC milliseconds of what they show); the later one beside where they skip it. */
 function momentOf(local: number, zone: string): number {
-  const guess = local - offsetMs(local, zone);
-  return local - offsetMs(guess, zone);
+  const near = local - offsetMs(local, zone);
+  const moment = local - offsetMs(near, zone);
+  return moment + offsetMs(moment, zone) === local ? moment : Math.max(near, moment);
 }
 
 function stamp(at: number): string {

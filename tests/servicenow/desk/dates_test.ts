@@ -16,6 +16,13 @@ Deno.test("parseDates() gives the days, weeks and months of the person's time zo
       ["last week", "Asia/Tokyo", "2026-03-22 15:00:00", "2026-03-29 14:59:59"],
       // The day on which Berlin's clocks jump has 23 hours.
       ["today", "Europe/Berlin", "2026-03-28 23:00:00", "2026-03-29 21:59:59"],
+      // What they skip or show twice is one moment still, also where they jump at midnight.
+      ["2026-10-25", "Europe/Zurich", "2026-10-24 22:00:00", "2026-10-25 22:59:59"],
+      ["2026-04-05", "Pacific/Auckland", "2026-04-04 11:00:00", "2026-04-05 11:59:59"],
+      ["2026-09-06", "America/Santiago", "2026-09-06 04:00:00", "2026-09-07 02:59:59"],
+      ["2026-09-05", "America/Santiago", "2026-09-05 04:00:00", "2026-09-06 03:59:59"],
+      ["today at 1:30", "Europe/Zurich", "2026-03-29 00:30:00", "2026-03-29 00:30:59"],
+      ["today 02:30", "Europe/Zurich", "2026-03-29 01:30:00", "2026-03-29 01:30:59"],
       ["last month", "UTC", "2026-02-01 00:00:00", "2026-02-28 23:59:59"],
       ["this year", "UTC", "2026-01-01 00:00:00", "2026-12-31 23:59:59"],
       ["last 7 days", "UTC", "2026-03-22 18:30:00", "2026-03-29 18:30:00"],
