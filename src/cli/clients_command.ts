@@ -22,7 +22,7 @@ const authenticationMethods = [
 export const clientsCommand: CommandWork = commandOf({
   usage: [
     'clients create --name NAME --scope "files:read" [--auth-method private_key_jwt --jwks FILE]',
-    "clients create --name NAME --scope SCOPES --grant authorization_code --redirect-uri URI[,URI]",
+    "clients create --name NAME --scope SCOPES --redirect-uri URI[,URI]",
     "clients list",
     'clients approve ID --scope "files:read"',
     "clients remove ID",
@@ -31,7 +31,12 @@ export const clientsCommand: CommandWork = commandOf({
     name: { value: "NAME", help: "what people see" },
     scope: { value: "SCOPES", help: `what it may be granted, separated by blanks: ${scopeNames.join(", ")}` },
     grant: { value: "GRANTS", help: `comma-separated: ${grantNames.join(", ")} (default client_credentials)` },
-    "redirect-uri": { value: "URIS", help: "where people are sent back to, comma-separated" },
+    "redirect-uri": {
+      value: "URIS",
+      help: "where people are sent back to, comma-separated: https, loopback or com.example.app:/callback; makes " +
+        "--grant authorization_code the default",
+    },
+    redirect: { value: "URIS", help: "the same as --redirect-uri" },
     "auth-method": {
       value: "METHOD",
       help: `how it authenticates: ${authenticationMethods.join(", ")} (default client_secret_any)`,
@@ -43,7 +48,7 @@ export const clientsCommand: CommandWork = commandOf({
     {
       name: "create",
       words: [],
-      flags: ["name", "scope", "grant", "redirect-uri", "auth-method", "jwks", "secret-ttl"],
+      flags: ["name", "scope", "grant", "redirect-uri", "redirect", "auth-method", "jwks", "secret-ttl"],
       run: administered(load, create),
     },
     { name: "list", words: [], run: administered(load, list) },
@@ -69,7 +74,9 @@ async function create(clients: Clients, installation: OpenInstallation, { flags,
 }
 
 async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest | string> {
-  const { name = "", scope = "", grant = "client_credentials", jwks } = flags;
+  const redirectUris = itemsOf(flags["redirect-uri"] ?? flags["redirect"] ?? "");
+  const defaultGrant = redirectUris.length === 0 ? "client_credentials" : "authorization_code";
+  const { name = "", scope = "", grant = defaultGrant, jwks } = flags;
   const grants = itemsOf(grant);
   const grantTypes = grantNames.filter((known) => grants.includes(known));
   if (grantTypes.length !== grants.length) return `--grant must be of: ${grantNames.join(", ")}`;
@@ -85,7 +92,7 @@ async function requestOf(flags: CommandContext["flags"]): Promise<ClientRequest 
     name,
     scope,
     grantTypes,
-    redirectUris: itemsOf(flags["redirect-uri"] ?? ""),
+    redirectUris,
     ...(authentication === undefined ? {} : { authentication }),
     ...(keys === undefined ? {} : { jwks: keys }),
     ...(ttl === undefined ? {} : { secretLifetimeSeconds: readSeconds(ttl) }),

@@ -8,7 +8,7 @@ import {
   type Client,
   clients,
 } from "./records.ts";
-import { classifyRedirectUri, selectRedirectUri } from "./redirect_uri.ts";
+import { classifyRedirectUri, redirectTarget, selectRedirectUri } from "./redirect_uri.ts";
 import { maxQueryCharacters, type Parameters, toParameters } from "./request_body.ts";
 import { knownScopes, parseScope } from "./scope.ts";
 import { addressKey } from "../lib/network.ts";
@@ -262,7 +262,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
         const handle = randomSecret();
         const kept = await keepRequest(options, { handle, browserHash: browser.hash, clientId }, verdict.request);
         const waiting = { handle, client, request: kept };
-        const redirectHost = new URL(kept.redirectUri).host;
+        const redirectHost = redirectTarget(kept.redirectUri);
         logStep({ log, peer, level: "info" }, "authorization", { outcome: "asked", client: client.id, redirectHost });
         const signedIn = verdict.request.forceSignIn ? null : session;
         return signedIn === null

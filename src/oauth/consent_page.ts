@@ -3,7 +3,7 @@ import type { SignedIn } from "./browser_sessions.ts";
 import type { Lifetimes } from "./context.ts";
 import { type InteractionOptions, pathsOf, proofOf, type Waiting } from "./interaction.ts";
 import type { Client } from "./records.ts";
-import { nativeApplicationOf } from "./redirect_uri.ts";
+import { nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
 import { refreshIdleLifetimeSeconds } from "./token.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
 import { type Html, html, pageResponse } from "../lib/page.ts";
@@ -139,7 +139,7 @@ function destination(redirectUri: string, client: Client): { readonly name: stri
   const application = nativeApplicationOf(redirectUri);
   if (target.protocol !== "https:") {
     return {
-      name: application === null ? target.host : `${application} on this device`,
+      name: application === null ? redirectTarget(redirectUri) : `${application} on this device`,
       caution: html`<p class="note plain">${localCaution}</p>`,
     };
   }

@@ -6,7 +6,7 @@ import type { Storage } from "../storage/mod.ts";
 import { cleanClientName } from "./client_directory.ts";
 import { parsePublicJwks } from "./signing_keys.ts";
 import { hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
-import { isUsableRedirectUri } from "./redirect_uri.ts";
+import { isAllowableRedirectUri } from "./redirect_uri.ts";
 import {
   type Client,
   clients,
@@ -88,9 +88,9 @@ function findProblem(request: ClientRequest): ClientProblem | null {
   const scopeProblem = findScopeProblem(scope);
   if (scopeProblem !== null) return scopeProblem;
   const needsRedirect = grantTypes.includes("authorization_code");
-  if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isUsableRedirectUri)) {
+  if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isAllowableRedirectUri)) {
     const message = needsRedirect
-      ? "must have one or more redirect URIs: https, or http on 127.0.0.1, [::1] or localhost"
+      ? "must have one or more redirect URIs: https, http on 127.0.0.1, [::1] or localhost, or an application's own scheme such as com.example.app:/callback"
       : "is not for client_credentials, which has no redirect";
     return { field: "redirect-uri", message };
   }

@@ -4,9 +4,11 @@ type RedirectUriKind =
   | "https"
   /** http on this machine, for native clients (RFC 8252 §7.3). */
   | "loopback"
-  /** A known desktop application's own scheme (RFC 8252 §7.1). */
+  /** On a known desktop application's own scheme (RFC 8252 §7.1). */
   | "native_application"
-  /** Well-formed, but nothing is sent there: http to another machine, a scheme of an unknown application. */
+  /** Another application's own scheme: for clients that the operator made with it. */
+  | "private_use"
+  /** Well-formed, but nothing is sent there: http to another machine. */
   | "unsupported"
   /** Malformed, or a scheme that browsers act on. No honest client lists one. */
   | "forbidden";
@@ -16,28 +18,37 @@ const maxUriLength = 2_048;
 const loopbackPattern = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?((?:[/?].*)?)$/;
 // Schemes that browsers or the system act on by themselves: a redirect there runs code or reads files.
 const activeSchemes = new Set([
-  "about",
-  "blob",
-  "chrome",
-  "content",
-  "data",
-  "file",
-  "filesystem",
-  "ftp",
-  "http",
-  "intent",
-  "jar",
-  "javascript",
-  "mailto",
-  "ms-msdt",
-  "resource",
-  "search-ms",
-  "sms",
-  "tel",
-  "vbscript",
-  "view-source",
-  "ws",
-  "wss",
+  ...["about", "apt", "blob", "chrome", "chrome-extension", "content", "data", "devtools", "edge", "facetime", "feed"],
+  ...[
+    "file",
+    "filesystem",
+    "ftp",
+    "ftps",
+    "hcp",
+    "help",
+    "http",
+    "intent",
+    "itms",
+    "itms-services",
+    "jar",
+    "javascript",
+  ],
+  ...[
+    "jscript",
+    "ldap",
+    "livescript",
+    "mailto",
+    "market",
+    "mhtml",
+    "mk",
+    "mocha",
+    "moz-extension",
+    "news",
+    "nfs",
+    "res",
+  ],
+  ...["resource", "search", "search-ms", "sftp", "shell", "sip", "skype", "smb", "sms", "ssh", "tel", "telnet", "urn"],
+  ...["vbscript", "view-source", "webcal", "ws", "wss", "wyciwyg"],
 ]);
 const httpsHostPattern = /^https:\/\/([^/?:[]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?]|$)/i;
 const responseParameters = ["code", "error", "iss", "state"];
@@ -57,7 +68,9 @@ export function classifyRedirectUri(uri: string): RedirectUriKind {
   }
   if (nativeApplicationOf(uri) !== null) return "native_application";
   const scheme = url.protocol.slice(0, -1);
-  return /^[a-z][a-z0-9+.-]+$/.test(scheme) && !activeSchemes.has(scheme) ? "unsupported" : "forbidden";
+  if (!/^[a-z][a-z0-9+.-]+$/.test(scheme) || activeSchemes.has(scheme) || scheme.startsWith("ms-")) return "forbidden";
+  // a digit next would be the port of a host without its scheme
+  return uri.startsWith(`${scheme}:`) && !/^[^:]+:\d/.test(uri) ? "private_use" : "unsupported";
 }
 
 /**
@@ -106,33 +119,50 @@ export function isSameRedirectUri(one: string, other: string): boolean {
  * when there is none: then there is no redirect.
  */
 export function selectRedirectUri(requested: string | undefined, registered: readonly string[]): string | null {
-  const usable = registered.filter((uri) => isUsableRedirectUri(uri));
+  const usable = registered.filter((uri) => isAllowableRedirectUri(uri));
   // OAuth 2.1 §2.3.3: with several registered, the request has to name one.
   if (requested === undefined) return registered.length === 1 ? usable[0] ?? null : null;
   return usable.some((uri) => matchesRedirectUri(requested, uri)) ? requested : null;
 }
 
-/** Whether an authorization response may be sent there. */
+/** Whether the operator may give it to a client: the usable ones, and any application's own scheme (RFC 8252 §7.1). */
+export function isAllowableRedirectUri(uri: string): boolean {
+  return isUsableRedirectUri(uri) || classifyRedirectUri(uri) === "private_use";
+}
+
+/** Whether a client may register it by itself. */
 export function isUsableRedirectUri(uri: string): boolean {
   const kind = classifyRedirectUri(uri);
   return kind === "https" || kind === "loopback" || kind === "native_application";
 }
 
 /**
- * Redirect URIs on a desktop application's own scheme (RFC 8252 §7.1). MCP asks for https or loopback; these are a
- * deliberate deviation for applications that register nothing else. Another program can claim a scheme, but cannot
- * redeem the code without the PKCE verifier, which is mandatory here. Whole addresses only, never schemes.
+ * Schemes of desktop applications that sign in to MCP servers (RFC 8252 §7.1). MCP asks for https or loopback; these are
+ * a deliberate deviation for applications that register nothing else. Another program can claim a scheme, but cannot
+ * redeem the code without the PKCE verifier, which is mandatory here.
  */
 const applications: Readonly<Record<string, string>> = {
-  // Desktop versions before the loopback callback: https://github.com/different-ai/openwork/pull/3059
-  "cursor://anysphere.cursor-mcp/oauth/callback": "Cursor",
-  // The desktop application's own MCP sign-in: https://github.com/anthropics/claude-code/issues/93671
-  "claude://claude.ai/mcp-auth-callback/sdk": "Claude",
-  // https://github.com/warpdotdev/warp/issues/9088
-  "warp://mcp/oauth2callback": "Warp",
+  claude: "Claude",
+  cursor: "Cursor",
+  goose: "Goose",
+  kiro: "Kiro",
+  raycast: "Raycast",
+  vscode: "VS Code",
+  "vscode-insiders": "VS Code Insiders",
+  vscodium: "VSCodium",
+  warp: "Warp",
+  windsurf: "Windsurf",
+  zed: "Zed",
 };
 
-/** The application that a native redirect URI belongs to, or `null` when it is not one of the known addresses. */
+/** Where a redirect leads, for people: its host, or an application's scheme (`com.example.app:`). */
+export function redirectTarget(redirectUri: string): string {
+  const { protocol, host } = new URL(redirectUri);
+  return host === "" ? protocol : host;
+}
+
+/** The known application whose scheme a redirect URI has; `null` for others. */
 export function nativeApplicationOf(redirectUri: string): string | null {
-  return Object.hasOwn(applications, redirectUri) ? applications[redirectUri] ?? null : null;
+  const scheme = /^([a-z][a-z0-9-]*):\/\//.exec(redirectUri)?.[1];
+  return scheme !== undefined && Object.hasOwn(applications, scheme) ? applications[scheme] ?? null : null;
 }

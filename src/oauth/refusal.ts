@@ -103,7 +103,7 @@ const refusals = {
   missing_redirect_uris: badRedirect("redirect_uris must have at least one entry"),
   too_many_redirect_uris: badRedirect("redirect_uris has too many entries"),
   forbidden_redirect_uri: badRedirect(
-    "Redirect URIs must be https, http on 127.0.0.1, [::1] or localhost, or a known application's own callback, without fragment, credentials or wildcard",
+    "Redirect URIs must be https, http on 127.0.0.1, [::1] or localhost, or on a known application's own scheme, without fragment, credentials or wildcard",
   ),
 } as const satisfies Record<string, WireError>;
 

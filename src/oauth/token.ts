@@ -30,7 +30,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
-import { isSameRedirectUri } from "./redirect_uri.ts";
+import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
 import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
 
@@ -189,7 +189,7 @@ async function redeem(
     credentialHash: account.credentialHash,
     clientId: client.id,
     clientName: client.name,
-    redirectHost: new URL(code.redirectUri).host,
+    redirectHost: redirectTarget(code.redirectUri),
     scopes: code.scopes,
     resource: code.resource,
     createdAt: now,

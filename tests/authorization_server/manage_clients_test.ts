@@ -55,6 +55,20 @@ Deno.test("its scopes are the limit: narrower and implied ones are fine, wider a
   assert.equal((await ask(harness, client, { resource: `${issuer}/other` })).body.error, "invalid_target");
 });
 
+Deno.test("an operator-made client signs people in with any application's own scheme (RFC 8252 §7.1)", async () => {
+  await using harness = await startHarness();
+  const callback = "com.example.app:/callback";
+  const made = await make(harness, {
+    grantTypes: ["authorization_code"],
+    redirectUris: [callback],
+    authentication: "none",
+  });
+  const code = await obtainCode(harness, { client_id: made.id }, { redirect_uri: callback });
+  const form = { grant_type: "authorization_code", code, redirect_uri: callback, code_verifier: verifier };
+  const { body } = await postForm(harness, "/oauth/token", { ...form, client_id: made.id });
+  assert.ok(await isAccepted(harness, body.access_token));
+});
+
 Deno.test("registered clients and those made for people may not use client credentials", async () => {
   await using harness = await startHarness();
   const { client } = await connect(harness);
@@ -121,7 +135,8 @@ const problems: [Partial<ClientRequest>, string][] = [
   [{ scope: "admin" }, "scope"],
   [{ grantTypes: ["authorization_code"] }, "redirect-uri"],
   [{ grantTypes: ["authorization_code"], redirectUris: ["http://evil.test/"] }, "redirect-uri"],
-  [{ grantTypes: ["authorization_code"], redirectUris: ["cursor://x"] }, "redirect-uri"],
+  [{ grantTypes: ["authorization_code"], redirectUris: ["javascript:x"] }, "redirect-uri"],
+  [{ grantTypes: ["authorization_code"], redirectUris: ["com.a.b:/cb", "file:///x"] }, "redirect-uri"],
   [{ redirectUris: [redirectUri] }, "redirect-uri"],
   [{ authentication: "none" }, "auth-method"],
   [{ authentication: "private_key_jwt" }, "jwks"],

@@ -35,18 +35,28 @@ const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
     "cursor://anysphere.cursor-mcp/oauth/callback",
     "claude://claude.ai/mcp-auth-callback/sdk",
     "warp://mcp/oauth2callback",
+    "cursor://anysphere.cursor-mcp/oauth/callback?x=1",
+    "vscode://host/cb",
+    "vscode-insiders://vscode.github-authentication/did-authenticate",
+    "windsurf://codeium.windsurf/oauth",
+    "zed://mcp/callback",
+    "raycast://oauth?package_name=x",
+    "kiro://kiro.mcp/oauth",
+    "goose://oauth/callback",
+  ],
+  private_use: [
+    "com.example.app:/cb",
+    "com.example.app:/oauth/callback?x=1",
+    "com.example.app://callback",
+    "myapp://callback",
+    "constructor:/cb",
+    "cursor:/callback",
   ],
   unsupported: [
-    "cursor://anysphere.cursor-mcp/oauth/callback/",
-    "cursor://anysphere.cursor-mcp/oauth/callback?x=1",
-    "cursor://anysphere.cursor-mcp/oauth/Callback",
-    "cursor://anysphere.cursor-mcp:80/oauth/callback",
     "CURSOR://anysphere.cursor-mcp/oauth/callback",
-    "cursor://evil/oauth/callback",
-    "claude://claude.ai/mcp-auth-callback",
-    "com.example.app:/cb",
-    "vscode://host/cb",
-    "constructor:/cb",
+    "COM.example.app:/cb",
+    "localhost:3000/cb",
+    "app.example:8080/cb",
     "http://evil.com/cb",
     "http://192.168.1.7:8123/auth/callback",
     "http://127.0.0.1.evil.com/cb",
@@ -61,6 +71,17 @@ const classes: Record<ReturnType<typeof classifyRedirectUri>, string[]> = {
     "javascript:alert(1)",
     "JavaScript://%0aalert(1)",
     "data:text/html,x",
+    "c:/cb",
+    "ms-officecmd:x",
+    "ms-msdt:/id",
+    "search-ms:query=x",
+    "ssh://host/cb",
+    "chrome-extension://abc/cb",
+    "itms-services://?action=x",
+    "com.example.app:/cb?code=1",
+    "com.example.app:/a/../b",
+    "com.example.app://u:p@host/cb",
+    "com.example.app:/cb#f",
     "file:///etc/passwd",
     "vbscript:x",
     "blob:https://x/1",
@@ -193,18 +214,19 @@ Deno.test("an empty loopback path is `/`, at the authorization and at the token 
 });
 
 Deno.test("a redirect URI that a client stored before it was refused is never used", () => {
-  const registered = ["vscode://cb", "https://a.example/"];
-  assert.equal(selectRedirectUri("vscode://cb", registered), null);
+  const registered = ["http://192.0.2.7/cb", "https://a.example/"];
+  assert.equal(selectRedirectUri("http://192.0.2.7/cb", registered), null);
   assert.equal(selectRedirectUri(undefined, registered), null);
   assert.equal(selectRedirectUri("https://a.example/", registered), "https://a.example/");
 });
 
-Deno.test("a known application's callback matches itself alone", () => {
+Deno.test("a callback on an application's own scheme matches itself alone", () => {
   const cursor = "cursor://anysphere.cursor-mcp/oauth/callback";
+  assert.equal(selectRedirectUri("com.example.app:/cb", ["com.example.app:/cb"]), "com.example.app:/cb");
   assert.equal(selectRedirectUri(cursor, [cursor]), cursor);
   assert.equal(selectRedirectUri(undefined, [cursor]), cursor);
   for (const uri of [`${cursor}/`, `${cursor}?x`, "cursor://other/oauth/callback"]) {
-    assert.equal(selectRedirectUri(uri, [cursor, uri]), null);
+    assert.equal(selectRedirectUri(uri, [cursor]), null);
   }
 });
 

@@ -251,7 +251,7 @@ export const causesOfSignIn: readonly Cause[] = [
       reasons: ["forbidden_redirect_uri", "missing_redirect_uris", "too_many_redirect_uris"],
       words: "None of the addresses that the client wants to be sent back to is allowed here.",
       remedy:
-        "The address must be https, or http on the client's own machine. Update the client, or correct its redirect URI.",
+        "The address must be https, http on the client's own machine, or on a known application's scheme. For another scheme, make the client with `portcullis clients create --redirect-uri`.",
     },
     {
       id: "too_many_clients",
