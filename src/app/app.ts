@@ -200,7 +200,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
     /** The one-time link with which the first person becomes the owner, or `null` when there is an owner. */
     issueSetUpLink: () => authorizationServer.issueSetUpLink({ isShared: mayHaveSeveralInstances(config) }),
     openStreams: () => mcp.openStreams,
-    /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
+    /** Admits no more bodies; resolves when the arriving ones are complete, or after so many milliseconds. */
     finishBodies: http.finishBodies,
     /** From here on `/health/ready` answers 503, and streams that last end: a shutdown waits for running calls only. */
     drain() {
@@ -210,7 +210,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
     },
     /** Asks the calls that run to answer now with what they have. */
     hurry: mcp.hurry,
-    /** Gives back everything but the installation. */
+    /** Releases everything but the installation. */
     async close() {
       stopReturning?.();
       stopSweeping();
@@ -234,7 +234,7 @@ function registrationOf(settings: Config["authorizationServer"]): Registration {
   return { mode, token };
 }
 
-/** The pages below /console, and the events of those that are open. */
+/** The pages below /console, and the events of open ones. */
 const pageNames = [
   ...["live", "connections", "why", "decisions", "rules", "people", "servicenow", "audit", "change", "settings"],
   "events",

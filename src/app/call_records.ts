@@ -1,4 +1,4 @@
-/** What is kept of calls: the log with its stored audit, those that run now, and how clients connect. */
+/** Records of calls: the log with its stored audit, the running calls, and how clients connect. */
 import type { AuditSettings } from "../audit/mod_settings.ts";
 import {
   type AuditLine,

@@ -58,7 +58,7 @@ export async function* examineDataDirectory(
     await lstat(join(dataDir, dataFiles.database)).then(() => true, () => false);
   for (const [path, mode] of expected) {
     const check = await examinePrivacy(name, path, mode, another);
-    if (check.state !== "note" || !hasDatabase) yield check; // a key that is lost is told with the database
+    if (check.state !== "note" || !hasDatabase) yield check; // a lost key is reported with the database
   }
   return true;
 }
@@ -140,7 +140,7 @@ const leastFreeBytes = 1_000_000_000;
 /** With less, writes fail: SQLite adds pages in runs, and a file comes beside the one it replaces. */
 const fullBytes = 1_000_000;
 
-/** Whether there is no room for what is to be written at a path, as far as can be told. */
+/** Whether a path's disk is known to lack room for what will be written. */
 export function isFull(path: string, kernel: KernelAccess | undefined): boolean {
   const space = kernel?.available ? kernel.freeSpace(path) : null;
   return space !== null && space.free < fullBytes;

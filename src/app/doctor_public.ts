@@ -88,7 +88,7 @@ export async function* examinePlainPort(http: Config["http"]): AsyncGenerator<Ch
     : broken(`another program listens on ${place}, which the certificate authority asks`, portRemedy("HTTP_PORT"));
 }
 
-/** Whether the name has an address; that it has none is told with the public address. */
+/** Whether the name has an address. A missing one is reported with the public address. */
 export function isNamed(name: string): Promise<boolean> {
   return systemSurroundings.resolve(name).then((addresses) => addresses.length > 0, () => false);
 }

@@ -200,7 +200,7 @@ function remedyFor(status: Awaited<ReturnType<typeof statusOf>>, what: string): 
   }
 }
 
-// Whether the ServiceNow instance is there, awake, and knows this server's client, as far as that can be asked.
+// Whether the ServiceNow instance is reachable, awake, and knows this server's client.
 
 const { well, warning } = checksOf("ServiceNow");
 /** No instance issues such a token: its refusal shows whether it accepts the client. */
@@ -247,7 +247,7 @@ export async function* examineServicenow(
 
 const silent = { write: () => {}, flush: () => {} };
 
-/** With a token that is renewed if need be, as a call would; `null` where there is no link that works. */
+/** With a token that is renewed if necessary, as for a call; `null` without a working link. */
 async function findLinkedPerson(
   { servicenow, storage: place }: Pick<Config, "servicenow" | "storage">,
   { transport, serverUrl }: { readonly transport: Transport; readonly serverUrl: string },

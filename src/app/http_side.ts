@@ -75,7 +75,7 @@ export function openTransfers(
   return {
     links,
     endpoint,
-    /** Admits no more; resolves when those that run have ended, or after so many milliseconds. */
+    /** Admits no more; resolves when the running ones have ended, or after so many milliseconds. */
     finish: (milliseconds: number) => load.ifLoaded(({ finish }) => finish(milliseconds)),
     close: () => load.ifLoaded(({ close }) => close()),
   };
@@ -198,7 +198,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
     announceStop() {
       draining = true;
     },
-    /** Admits no more bodies; resolves when those that are arriving have, or after so many milliseconds. */
+    /** Admits no more bodies; resolves when the arriving ones are complete, or after so many milliseconds. */
     finishBodies: async (milliseconds: number) =>
       void await Promise.all([
         ...[intake, handshakeIntake, oauthIntake].map((each) => each.stop(milliseconds)),

@@ -1,4 +1,4 @@
-/** The listener of the metrics: an address of its own, so that who may read them is a matter of who can reach it. */
+/** The listener for metrics, on a separate address: whoever can reach it may read them. */
 import type { ListenAddress } from "../lib/settings.ts";
 import { createMetricsEndpoint, knownNames } from "../http/mod.ts";
 import type { Log } from "../lib/log.ts";

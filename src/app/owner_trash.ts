@@ -39,7 +39,7 @@ export interface KeptEntry {
 export interface OwnerTrash {
   /** The newest first. */
   list(): AsyncIterable<KeptEntry>;
-  /** Puts it back to where it was, or to another path; never in the place of something. Gives the path. */
+  /** Restores it to its old path or to another one, never over something. Returns the path. */
   restore(id: string, path?: string): Promise<Result<string, Problem>>;
   close(): Promise<void>;
 }

@@ -10,7 +10,7 @@ import type { Log } from "../lib/log.ts";
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
 const minute = 60_000;
-/** For each user; an instance has limits of its own. */
+/** For each user; an instance has its own limits. */
 export const servicenowCallsPerMinute = 240;
 /** For each address. */
 const healthChecksPerMinute = 30;

@@ -62,7 +62,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
         for (const part of Object.values(config)) Object.freeze(part);
         // Libraries that look for their variables find none, instead of an exception. Ours has one: for PostgreSQL.
         if (extraTools.length > 0 || config.storage.database?.kind === "postgres") nodeProcess().env = {};
-        if (extraTools.length > 0) loadAsyncContexts(); // a tool may have some of its own
+        if (extraTools.length > 0) loadAsyncContexts(); // a tool may use some
         log = stderrLog(config.server, writeLog);
         const options = { log, extraTools, bounds, fetchDocument, preferredPort };
         running = start(config, options, (message) => scope.postMessage(message));

@@ -68,7 +68,7 @@ export interface Toolbox {
   readonly prompts: readonly Prompt[];
   readonly model: LocalModel;
   readonly workspace: WorkspaceSource;
-  /** Serves the links that the tools make; `null` where there is no address to make them of. */
+  /** Serves the tools' links; `null` without an address to build them from. */
   readonly transfers: OpenedTransfers | null;
   /** Whether the files can be reached. */
   isWorkspaceThere(): Promise<boolean>;

@@ -55,7 +55,7 @@ export type FromWorker =
 
 /** Questions that were posted to another thread, waiting for their answers. */
 interface PendingAnswers<Answer> {
-  /** Posts a question with a number of its own; its answer never comes where the other thread ends first. */
+  /** Posts a numbered question. If the other thread ends first, the answer never comes. */
   ask(post: (id: number) => void): Promise<Answer>;
   answer(id: number, answer: Answer): void;
 }

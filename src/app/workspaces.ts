@@ -64,7 +64,7 @@ export async function openWorkspaces(
   return { source: (principal) => users.of(principal), isThere: isAnyThere, tidy, close: () => users.close() };
 }
 
-/** A lost storage is no lost workspace: it is told apart by its own probe. */
+/** A lost storage is not a lost workspace: its own probe reports it. */
 async function isThere(workspace: Workspace): Promise<boolean> {
   const looked = await Promise.resolve(workspace.stat(rootPath)).catch(() => null);
   return looked === null || looked.ok;

@@ -151,7 +151,7 @@ export function macOfCheckpoint(secrets: SecretBox, name: string, removed: Omit<
   return secrets.authenticate("audit-checkpoint", `${name}:${seq}:${hash}:${lines}:${damaged}`);
 }
 
-/** Whether head and checkpoint are those that this installation wrote. */
+/** Whether this installation wrote head and checkpoint. */
 export function isGenuine(secrets: SecretBox, name: string, found: Chain): boolean {
   const { removed } = found;
   return found.mac === macOfHead(secrets, name, found) &&

@@ -25,7 +25,7 @@ interface Histogram {
 /** Upper ends of the duration's buckets in seconds: from a file's read to a model's long answer. */
 const durationBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 15, 60, 300];
 
-/** Counts from zero. `methods` are those that are counted by name; all others count as `other`. */
+/** Counts from zero. `methods` are counted by name, all others as `other`. */
 export function createMetrics({ methods }: { readonly methods: Iterable<string> }) {
   const known = new Set(methods);
   const requests = new Map<string, Tally>();

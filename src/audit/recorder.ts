@@ -55,7 +55,7 @@ interface RecorderOptions extends AuditParts {
   readonly timers?: Timers | undefined;
   /** Names this process, so that no two add to one chain. */
   readonly holder: string;
-  /** Is told how many bytes were stored. */
+  /** Called with the number of stored bytes. */
   readonly onStored?: (bytes: number) => void;
   readonly maxWaitingLines?: number;
 }

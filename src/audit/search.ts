@@ -138,7 +138,7 @@ export async function searchAudit(
     }
     if (batch.from < since && nextOf(scan) === null) scan.next = null;
   };
-  /** The next line; candidates before it that do not fit are passed over. */
+  /** The next matching line. */
   const nextOf = ({ name, found }: ChainScan): FoundLine | null => {
     for (let next = found.at(-1); next !== undefined; next = found.at(-1)) {
       if (next.line !== undefined) return next.line;

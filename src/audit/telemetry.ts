@@ -84,7 +84,7 @@ interface Active {
 const scopeName = "portcullis";
 const kinds = { internal: 0, server: 1, client: 2 } as const;
 
-/** Fails where Deno would export spans of its own: they hold whole URLs, and so one-time codes and searches. */
+/** Fails if Deno would export its own spans: they hold whole URLs, and so one-time codes and searches. */
 export function startTelemetry(
   { onDeploy }: { readonly onDeploy: boolean },
   { version, log }: { readonly version: string; readonly log: Log },
@@ -154,7 +154,7 @@ function exportingTracer(
   return { exports: true, begin };
 }
 
-/** The caller's span, as a parent is told to OpenTelemetry. */
+/** The caller's span as an OpenTelemetry parent. */
 function remoteSpan({ traceId, spanId, flags }: TraceContext): ParentSpan {
   const context = { traceId, spanId, traceFlags: parseInt(flags, 16), isRemote: true };
   return { spanContext: () => context };

@@ -32,7 +32,7 @@ export interface CommandContext {
 interface Flag {
   /** What the value is, as help shows it after the flag. */
   readonly value: string;
-  /** What it is for, and what is accepted. */
+  /** Its purpose, and which values it accepts. */
   readonly help: string;
 }
 

@@ -76,7 +76,7 @@ function environmentNames(): readonly string[] {
   return Deno.permissions.querySync({ name: "env" }).state === "granted" ? Object.keys(Deno.env.toObject()) : [];
 }
 
-/** They listen, or tell of a server that does: they ask for the settings that only this needs. */
+/** Commands that listen, or report on a server that does: they need the settings for it. */
 const listeningCommands = ["serve", "connect", "connections", "doctor", "config"];
 
 /** Runs the command that the arguments name; `serve` when they name none. */

@@ -108,7 +108,7 @@ function lookForParts(config: Config): () => Promise<Parts> {
   };
 }
 
-/** What an answer that lists the installed models, or why there is none, means for those that are allowed. */
+/** What Ollama's list of installed models, or its failure, means for the allowed models. */
 export function judgeModels(
   allowed: readonly string[],
   answer: readonly string[] | string,
@@ -153,7 +153,7 @@ async function askForModels({ host, apiKey }: Config["ollama"]): Promise<readonl
   }
 }
 
-/** Whether a directory that is there cannot be written, as far as its modes and its mount tell; groups count as allowed. */
+/** Whether modes or mount forbid writing to an existing directory; group permissions count as allowed. */
 function isReadOnly(path: string): boolean {
   try {
     const { mode, uid, gid } = Deno.statSync(path);

@@ -14,7 +14,7 @@ export function welcomeText(options: {
   readonly setUpLink: string | null;
   /** What the server does without, a sentence a part. */
   readonly missing: readonly string[];
-  /** Models that may be used and are installed, as far as is known. */
+  /** Allowed models that are known to be installed. */
   readonly models: readonly string[];
 }): string {
   const { config, serverUrl, setUpLink, missing, models, port = config.http.port } = options;

@@ -117,7 +117,7 @@ function lastOf(headers: Headers): string | undefined {
 
 // Who sent a request, by its connection and by what trusted proxies say.
 
-/** Whose word is taken, and who is told of a proxy whose word is not. */
+/** Which proxies are trusted, and what is called about one that is not. */
 interface Proxies {
   readonly trusted: TrustedProxies | undefined;
   readonly notice: ProxyNotice;

@@ -55,7 +55,7 @@ function challenge(parameters: Readonly<Record<string, string>>): string {
   return `Bearer ${Object.entries(parameters).map(([name, value]) => `${name}=${quoted(value)}`).join(", ")}`;
 }
 
-/** The challenges of one resource; `scopes` are those that a client without a token is told to ask for. */
+/** The challenges of one resource; `scopes` are what a client without a token should request. */
 export function createChallenges(
   { spellingOf, scopes }: { readonly spellingOf: SpellingOf; readonly scopes: readonly string[] },
 ) {
@@ -222,13 +222,13 @@ function parseAuthorization(header: string): Authorization {
 /** In front of an API key, so that no Authorization header reads the same. */
 const apiKeyMark = "\n";
 
-/** `Authorization` wins where both are sent: gateways on the way have API keys of their own. */
+/** `Authorization` wins if both are sent: gateways on the way have their own API keys. */
 function apiKeyHeader(request: Request): string | null {
   const key = headerOf(request, "x-api-key");
   return key === null ? null : apiKeyMark + key;
 }
 
-/** RFC 7617 §2: what follows the first colon; the user name does not count. Empty where there is no such thing. */
+/** RFC 7617 §2: what follows the first colon; the user name does not count. Empty if it has none. */
 function passwordOf(header: string): string {
   const encoded = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1] ?? "";
   const pair = Buffer.from(encoded, "base64").toString("utf8");

@@ -80,7 +80,7 @@ export interface McpEndpointOptions extends PublicHandshakeOptions {
   readonly log: Log;
   /** Called for each refused token. */
   readonly onTokenRefused?: () => void;
-  /** Sees the requests that do not get as far as a call, and what becomes of streams and slow answers. */
+  /** Observes requests that never become a call, and the ends of streams and slow answers. */
   readonly outsiders?: Outsiders;
   /** By which answers are slow, in milliseconds. */
   readonly elapsed?: () => number;

@@ -105,7 +105,7 @@ function toLateJsonResponse(reader: FrameReader, keepAliveMs: number): Response 
 
 // What a caller of `/mcp` accepts. No answer is refused for it: the kind of the answer follows it as far as it goes.
 
-/** The media types of an Accept header in lower case, without those that are refused by `q=0` (RFC 9110 §12.4.2). */
+/** The media types of an Accept header in lower case, without the ones refused by `q=0` (RFC 9110 §12.4.2). */
 function acceptedTypes(accept: string | null): readonly string[] {
   if (accept === null || accept === "") return [];
   return accept.toLowerCase().split(",").flatMap((range) => {

@@ -125,7 +125,7 @@ const stored = z.lazy(() => z.object({ fullAt: z.number(), at: z.number().option
 
 interface Account {
   readonly key: StorageKey;
-  /** When the allowance is full again, as far as this instance knows. */
+  /** When this instance expects the allowance to be full again. */
   fullAt: number;
   /** What of it the storage does not know yet, in milliseconds. */
   unsettled: number;
@@ -382,9 +382,9 @@ export interface BodyIntake {
   admit(caller: string, bytes: number): BodyAdmission;
   /** An admitted body was read, or given up. */
   arrived(): void;
-  /** Takes more of the caller's share; `false` where there is no more. */
+  /** Takes more of the caller's share; `false` if none is left. */
   take(caller: string, bytes: number): boolean;
-  /** Gives back what was admitted or taken. */
+  /** Returns what was admitted or taken. */
   release(caller: string, bytes: number): void;
   /** Admits no more. Resolves when the admitted bodies have arrived, or abandons them after so many milliseconds. */
   stop(milliseconds: number): Promise<void>;

@@ -138,7 +138,7 @@ function noOrigin(): Response {
 export interface KnownNames {
   /** Origins whose pages may call: our own spellings and those the operator allows. */
   readonly origins: ReadonlySet<string>;
-  /** Values of `Host` that are us, with port where there is one. IP literals need no entry. */
+  /** Values of `Host` that mean this server, with the port if there is one. IP literals need no entry. */
   readonly hosts: ReadonlySet<string>;
 }
 
@@ -230,7 +230,7 @@ function preflightResponse(origin: string, methods: string, requestedHeaders: st
   });
 }
 
-/** Lets `origin` (or `*`) read the response. Changes and gives back the same response. */
+/** Lets `origin` (or `*`) read the response. Changes and returns the same response. */
 function allowOrigin(response: Response, origin: string): Response {
   response.headers.set("access-control-allow-origin", origin);
   response.headers.set("access-control-expose-headers", exposeHeaders);
@@ -296,7 +296,7 @@ interface RouteObserver {
   onAnswer?(route: string | null, status: number): void;
 }
 
-/** The same endpoint, observed; itself where there is no observer. */
+/** The endpoint, observed; the same one without an observer. */
 function observeRoutes(
   endpoint: Endpoint,
   routes: ReadonlySet<string>,

@@ -1,7 +1,7 @@
 /** A map with a bound: past it, the entries that were set longest ago are evicted. */
 
 interface BoundedMapOptions<Key, Value> {
-  /** The weights of all entries, together. An entry that weighs more by itself is not kept. */
+  /** The weights of all entries, together. A single entry that weighs more is not kept. */
   readonly maxWeight: number;
   readonly weigh: (value: Value) => number;
   /** Called for each entry that is evicted, not for one that is deleted or replaced. */

@@ -157,7 +157,7 @@ interface Failures {
   note(url: URL, outcome: FetchOutcome): void;
 }
 
-/** Failures by URL; by host only those that no path could have caused, so that no client can shut a host out. */
+/** Failures by URL, and by host if no path could have caused them, so that no client can block a host. */
 function createFailures(clock: Clock): Failures {
   const failures = boundedMap<string, { readonly problem: DocumentProblem; readonly until: number }>(maxFailures);
   return {
@@ -252,7 +252,7 @@ async function fetchDocument(network: Network, url: URL, limits: FetchLimits): P
   return failure("connection_failed"); // refused, or no valid certificate for this host
 }
 
-/** Fetches from one address; `null` where there is no connection to the host within `timeoutMs`. */
+/** Fetches from one address; `null` without a connection to the host within `timeoutMs`. */
 async function fetchFrom(
   network: Network,
   url: URL,

@@ -188,7 +188,7 @@ export function createOutput(sink: ByteSink): Output {
   const writeOrDrop = async (bytes: Uint8Array): Promise<boolean> => {
     if (state === "gone") return false;
     try {
-      if (isWithinLine && state === "failed") await writeBytes(newLine); // a line that broke off stays a line of its own
+      if (isWithinLine && state === "failed") await writeBytes(newLine); // a line that broke off stays a separate line
       await writeBytes(bytes);
       return true;
     } catch (error) {

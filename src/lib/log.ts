@@ -38,7 +38,7 @@ export interface RepeatBounds {
   readonly windowMs?: number;
   /** Lines of one kind that are written in a window. */
   readonly maxLines?: number;
-  /** Kinds that are told apart in a window. */
+  /** Kinds that are counted separately in a window. */
   readonly maxKinds?: number;
 }
 

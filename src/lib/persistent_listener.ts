@@ -5,7 +5,7 @@
 import type { Log } from "./log.ts";
 import { pause } from "./time.ts";
 
-/** What `Deno.serve` returns, as far as it is used here. */
+/** The used part of what `Deno.serve` returns. */
 export type HttpServer = Pick<Deno.HttpServer<Deno.NetAddr>, "addr" | "finished" | "shutdown">;
 
 /** A listener that keeps its port. */

@@ -1,6 +1,6 @@
 /** What a person types to start this program. Without Node's modules, which take longer to load than help to print. */
 
-/** How the program was started, as far as it decides what a person types. */
+/** How the program was started, which decides what a person types. */
 export interface Start {
   readonly standalone: boolean;
   /** The compiled program, or Deno's own. */

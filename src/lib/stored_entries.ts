@@ -1,4 +1,4 @@
-/** Entries of the storage: one is changed by what it is at that moment, and many are read page by page. */
+/** Entries of the storage: one is updated from its present value, and many are read page by page. */
 import type { Log } from "./log.ts";
 import { systemTimers, type Timers } from "./time.ts";
 

@@ -73,7 +73,7 @@ export function fetchFaultWords(error: unknown): string {
   return (words.split(": ").at(-1) ?? words).replace(/ \(os error \d+\)/, "").slice(0, maxFetchWords);
 }
 
-/** What an error of a file or directory is about, as far as it says: for an error that nothing closer explains. */
+/** The path that a file system error names, for errors without a better explanation. */
 export function faultyPath(error: unknown): string | null {
   if (!(error instanceof Error)) return null;
   const { path } = error as Error & { readonly path?: unknown };

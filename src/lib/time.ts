@@ -5,7 +5,7 @@
 
 /** Passed in wherever something lasts, so that a simulation can turn the hands. */
 export interface Timers {
-  /** Milliseconds since a moment of its own. Only differences mean anything. */
+  /** Milliseconds since an arbitrary moment. Only differences mean anything. */
   elapsed(): number;
   /** Calls `run` once after so many milliseconds, however many, unless the returned function is called first. */
   after(milliseconds: number, run: () => void): () => void;

@@ -33,7 +33,7 @@ const callers = createAsyncContext<string>();
 let keepsCallers = false;
 /** Since when the thread is busy without a pass of the event loop; `null` where no work has looked. */
 let busySince: number | null = null;
-/** Those that wait for their turn, by caller. */
+/** Waiting turns, by caller. */
 const shares = new Map<string, Share>();
 let isServing = false;
 /** What the caller whose turn it last was had used before it. */

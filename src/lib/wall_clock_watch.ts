@@ -1,4 +1,4 @@
-/** Watches the wall clock for jumps: a date that was wrong for a while must destroy nothing for good. */
+/** Watches the wall clock for jumps: a date that was wrong for a while must not destroy data. */
 import type { Clock, Timers } from "./time.ts";
 import type { Log } from "./log.ts";
 

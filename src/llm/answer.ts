@@ -1,4 +1,4 @@
-/** Collects what a model says into one answer, whole or as far as it came. */
+/** Collects a model's output into one answer, whole or partial. */
 import * as z from "zod";
 import type { Clock } from "../lib/time.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext, ToolOutcome } from "../mcp/mod.ts";
@@ -174,7 +174,7 @@ function isEmpty({ text, thinking }: ModelAnswer): boolean {
   return text === "" && thinking === "";
 }
 
-/** The text; the thoughts where there is none because the answer is not whole. */
+/** The text; for a partial answer without text, the thoughts. */
 function written({ text, thinking, completion }: ModelAnswer): readonly ContentBlock[] {
   const isCut = completion.doneReason === undefined || completion.doneReason === "length";
   const onlyThoughts = text === "" && thinking !== "" && isCut;

@@ -220,7 +220,7 @@ export async function* readAnswer(
   }
 }
 
-/** Lets the answer end by itself, so that its connection serves the next call; whatever follows `done` is ignored. */
+/** Reads the answer to its end, so that its connection serves the next call; what follows `done` is ignored. */
 async function* finish(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   watch: ModelCallWatch,

@@ -109,7 +109,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     let path = parsed;
     let found = whole;
     let lines: LineRequest = {};
-    // a file may be called so; only where there is none does the end of the name ask for a part
+    // the end of the name asks for a part only if no file has the whole name
     for (const part of parseNamedParts(name)) {
       const named = parseFilePath(part.filename);
       if (!named.ok || (found !== null && (found.ok || found.error.reason !== "not_found"))) continue;

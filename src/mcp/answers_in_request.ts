@@ -64,7 +64,7 @@ export type FoundAnswers<Key extends string> =
   | { readonly kind: "answered"; readonly answers: Answers<Key> }
   | {
     readonly kind: "input_required";
-    /** Those that have no answer yet. */
+    /** Questions without an answer yet. */
     readonly questions: Questions;
     /** All answers so far, to be carried to the next round. */
     readonly answers: Readonly<Record<string, unknown>>;

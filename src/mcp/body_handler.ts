@@ -310,7 +310,7 @@ const maxMessagesAtOnce = 4;
 interface BatchAnswering {
   /** Answers one of them. */
   readonly answer: (message: unknown) => Promise<McpAnswer>;
-  /** Is told once when messages are refused because the answers have become too large. */
+  /** Called once when messages are refused because the answers have become too large. */
   readonly onBudgetSpent: () => void;
 }
 

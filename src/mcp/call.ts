@@ -69,7 +69,7 @@ export interface PublicExchange {
   /** Names the request in audit and log. */
   readonly requestId: string;
   readonly profile: Profile;
-  /** Whether requests come with headers of their own, which must then agree with their bodies. */
+  /** Whether requests have headers, which must then agree with their bodies. */
   readonly hasHeaders: boolean;
   /** A header's value; names are in lower case. `null` when absent, and for every header of a transport without any. */
   header(name: string): string | null;
@@ -91,7 +91,7 @@ export interface Exchange extends PublicExchange {
 /** Takes a call, or another message that causes a write, from the principal's rate limit. */
 type Admit = (principal: Principal) => Admission | Promise<Admission>;
 
-/** What this server offers and can tell of. */
+/** What this server offers and can send notices about. */
 interface ServerFeatures {
   readonly prompts: boolean;
   readonly resources: boolean;

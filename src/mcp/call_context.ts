@@ -52,7 +52,7 @@ function outlivesConnection({ revision, exchange }: Call): boolean {
   return !revision.disconnectCancels && exchange.canComeBack;
 }
 
-/** The outlet of a call; `onGone` is told when its client gives the stream up. */
+/** The outlet of a call; `onGone` is called when its client drops the stream. */
 function outletOf(call: Call, onGone: () => void): Outlet {
   return call.outlet ??= createOutlet(call, onGone);
 }

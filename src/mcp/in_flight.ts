@@ -69,7 +69,7 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
 
 // Sees calls while they run. What watches them may refuse further ones, and cancel those.
 
-/** A call, as far as it is watched. */
+/** What is watched of a call. */
 export interface WatchedCall {
   readonly request: { readonly method: string; readonly params?: unknown };
   readonly principal: Principal;

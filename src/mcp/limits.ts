@@ -34,7 +34,7 @@ export const mcpLimits = {
 
   /** The life of a task, its result included. */
   taskTtlMs: 3_600_000,
-  /** How often a client is told to poll a task. */
+  /** How often clients should poll a task. */
   taskPollIntervalMs: 1_000,
   /** Running tasks of one principal (one user through one client) in this process. */
   maxTasksPerPrincipal: 50,

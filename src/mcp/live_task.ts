@@ -34,7 +34,7 @@ function createTaskQuestions() {
   };
 
   return {
-    /** Those that wait for an answer. */
+    /** Questions that wait for an answer. */
     open: (): Questions => Object.fromEntries(open),
     /** Puts questions; `onChange` is called once they are open. Resolves when all of them are answered. */
     async ask<Key extends string>(

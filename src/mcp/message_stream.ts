@@ -157,17 +157,17 @@ export function openMessageStream(options: MessageStreamOptions) {
 
 // What the protocol layer answers to one posted body. The HTTP endpoint, or stdio, turns it into bytes.
 
-/** One answer. Refusals that the transport states as a status are kinds of their own. */
+/** One answer. Refusals that the transport sends as a status are separate kinds. */
 export type McpAnswer =
   | JsonAnswer
   /** Nothing to say: a notification or a posted response was taken. */
   | { readonly kind: "accepted"; readonly status: number }
-  /** `scopes` are those that the client is to ask for. */
+  /** `scopes` are what the client should request. */
   | { readonly kind: "insufficient_scope"; readonly scopes: readonly string[]; readonly body: string }
   | { readonly kind: "rate_limited"; readonly retryAfterSeconds: number; readonly body: string }
   /** The database is lost for the moment. */
   | { readonly kind: "unavailable"; readonly retryAfterSeconds: number; readonly body: string }
-  /** Messages as they come; the last one is the response, unless the stream is of no request. */
+  /** Messages as they come; the last one is the response, unless the stream belongs to no request. */
   | { readonly kind: "stream"; readonly reader: FrameReader }
   /** A response that is not there yet, as the only message of its reader. */
   | { readonly kind: "late_json"; readonly reader: FrameReader }

@@ -1,4 +1,4 @@
-/** What the open streams of this process are told: changes of lists and tasks, and that a token shows more of them. */
+/** Notices for this process's open streams: changed lists and tasks, and lists that grow with a token's scopes. */
 import type { Principal } from "../lib/principal.ts";
 import type { TaskView } from "./task_store.ts";
 

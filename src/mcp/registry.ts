@@ -9,7 +9,7 @@ export interface Registry<Given, Entry> {
   all(): readonly Entry[];
   /** Grows with every change: whatever was made from the list may be kept for as long as it stays the same. */
   readonly version: number;
-  /** Adds one. Throws when its name is taken, or it is of no use to clients. */
+  /** Adds one. Throws when its name is taken, or clients could not use it. */
   add(given: Given): void;
   /** Removes one and says whether there was one. Calls that run go on. */
   remove(name: string): boolean;

@@ -115,7 +115,7 @@ export function canonicalUri(resources: ResourceRegistry, uri: string): string {
   return familyOf(resources, uri)?.canonical?.(uri) ?? uri;
 }
 
-/** Whether the principal may read what the address names, if it names anything, and can be told of its changes. */
+/** Whether the principal may read what the address names, if anything, and be notified of its changes. */
 export async function mayWatch(resources: ResourceRegistry, principal: Principal, uri: string): Promise<boolean> {
   const family = familyOf(resources, uri);
   return family?.watch !== undefined && hasScopes(principal, family.scopes) &&

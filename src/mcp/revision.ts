@@ -110,7 +110,7 @@ function errorStatus(code: number): number {
 /** Claude Code cuts longer answers of a tool at 50,000 characters (code.claude.com/docs/en/mcp: raise the limit). */
 const maxResultKey = "anthropic/maxResultSizeChars";
 
-/** Links to resources came with 2025-06-18; before, their address is told as text. */
+/** Links to resources came with 2025-06-18; earlier revisions get the address as text. */
 function encodeContentWithoutLinks(block: ContentBlock): unknown {
   return block.type === "resource_link" ? { type: "text", text: `${block.name}: ${block.uri}` } : block;
 }

@@ -190,7 +190,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const exchangeUntil = (disconnected: AbortSignal): Exchange =>
     createStdioExchange({ session, requestId: options.createRequestId(), principal, disconnected });
 
-  /** What the server says by itself in the legacy era, and HTTP's clients fetch by GET: changes of lists and resources. */
+  /** The legacy era's server notices, which HTTP clients fetch by GET: changes of lists and resources. */
   const openNotices = async (): Promise<FrameReader | null> => {
     if (session.id === null) return null;
     const answer = await mcp.openStream(exchangeUntil(noticesEnd.signal));
@@ -206,7 +206,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     if (isInitialize(message) && text !== null) {
       session.protocolVersion = negotiatedVersion(text);
       session.id = answer.kind === "json" ? answer.sessionId ?? null : null;
-      opened = await openNotices(); // before the answer: of every change after it, the client is told
+      opened = await openNotices(); // before the answer: the client is notified of every change after it
     }
     // MCP 2025-11-25, basic/utilities/cancellation: a request that was cancelled gets no answer.
     if (text !== null && !disconnected.aborted) await write(text);

@@ -57,7 +57,7 @@ export function createStreamIds(secretBox: SecretBox) {
       const told = text.length > maxToldCharacters ? "" : Buffer.from(text).toString("base64url");
       return ids[content].issue(key) + told;
     },
-    /** The request whose answer the stream with this id has; `null` where the id does not say, or is of this instance. */
+    /** The request that the stream with this id answers; `null` if the id does not say, or is this instance's. */
     requestElsewhere(resumeId: string): RpcId | null {
       const text = Buffer.from(resumeId.slice(issuedIdLength), "base64url").toString();
       const told = toldShape.safeParse(parseJson(text)).data;

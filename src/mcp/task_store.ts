@@ -106,7 +106,7 @@ const recordShape = z.lazy(() =>
     subject: z.string(),
     clientId: z.string(),
     tool: z.string().nullable(),
-    /** Those that the call needed; a token without them does not get at the task. */
+    /** Scopes that the call needed; a token without them cannot reach the task. */
     scopes: z.array(z.string()).default([]),
     status: status(),
     statusMessage: z.string().optional(),
@@ -243,7 +243,7 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
         if (await write(record, stored.version)) return record;
       }
     },
-    /** The task; one whose process is presumed dead has failed, for good. */
+    /** The task; once its process is presumed dead it has failed, permanently. */
     async load(taskId: string, part: TaskPart = "whole"): Promise<TaskRecord | null> {
       const from = part === "whole" ? storage : whole;
       for (;;) {
@@ -320,7 +320,7 @@ export function newTaskRecord(
   };
 }
 
-/** The end that the answer of a call gives its task; `null` is a cancelled one. */
+/** How a call's answer ends its task; `null` for a cancelled one. */
 export function endOf(answer: McpAnswer | null, mayKeep: (characters: number) => boolean): Partial<TaskRecord> {
   if (answer === null) return { status: "cancelled" };
   if (!("body" in answer)) return failed("Internal error");

@@ -143,7 +143,7 @@ export function createTasks(options: TasksOptions) {
     },
     /** Publishes changes of tasks, whichever instance runs them, until the returned function is called. */
     follow(tasks: readonly TaskView[]) {
-      const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // those that run here are published as they go
+      const elsewhere = tasks.filter(({ taskId }) => !live.has(taskId)); // tasks that run here are published as they go
       const stops = elsewhere.map((task) => followers.follow(task.taskId, visibleState(task)));
       return () => {
         for (const stop of stops) stop();

@@ -43,7 +43,7 @@ interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-/** What a tool answers: a success, or a failure that the model is told in words (`isError: true`). */
+/** What a tool answers: a success, or a failure with a message for the model (`isError: true`). */
 export type ToolOutcome =
   | {
     readonly ok: true;
@@ -113,7 +113,7 @@ export interface ToolContext {
 export type Meaning = string | {
   /** The parameter; absent for what says nothing that is not so anyway. */
   readonly to?: string;
-  /** Values by their text in lower case; `undefined` for those that are passed over. Without `to`, any other is refused. */
+  /** Values by their text in lower case; `undefined` for ignored ones. Without `to`, any other is refused. */
   readonly values?: Readonly<Record<string, unknown>>;
   /** `lines`: a range such as `2-4`, for `start_line` and `end_line`; `largest`: of several names, the largest counts. */
   readonly as?: "opposite" | "largest" | "lines";

@@ -60,7 +60,7 @@ function isPlain(given: Readonly<Record<string, unknown>>, parameters: ReadonlyS
 
 const ownNames: ReadonlyMap<string, string> = new Map();
 
-/** Texts for issues to which the tool's schema gives none of its own. They name the argument, never its value. */
+/** Messages for issues without one in the tool's schema. They name the argument, never its value. */
 function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
   const name = shownName(issue.path ?? [], names);
   if (issue.input === undefined && name !== "") return `${name} parameter is required`;
@@ -119,7 +119,7 @@ const hostArguments: Readonly<Record<string, readonly unknown[]>> = {
   ...{ task_progress: [], requires_approval: [] }, // Cline
 };
 
-/** Arguments by the parameters' own names, and what to tell of them. */
+/** Arguments by the parameters' own names, and notices about them. */
 interface UnderstoodArguments {
   readonly input: Readonly<Record<string, unknown>>;
   readonly faults: readonly string[];
@@ -357,7 +357,7 @@ function asList(items: unknown, value: unknown): unknown {
   return Array.isArray(value) || (isOfObjects ? !isObject(value) : typeof value !== "string") ? value : [value];
 }
 
-/** A text that came as what is written in it, where the parameter says in which form, or as another case of its values. */
+/** A text parsed as the form that the parameter declares, or as another case of one of its values. */
 function asText({ written, enum: values }: Members, value: unknown): unknown {
   if (typeof value === "string") {
     if (!Array.isArray(values) || values.includes(value)) return value;

@@ -50,7 +50,7 @@ function isTraceState(text: string): boolean {
   return members.length > 0 && members.length <= maxStateMembers && members.every((member) => stateMember.test(member));
 }
 
-/** Runs a tool in a span of its own, which lasts as long as the tool works, also when that is a task by then. */
+/** Runs a tool in a span, which lasts as long as the tool works, even after the call became a task. */
 export function runToolInSpan(
   tracer: Tracer,
   name: string,

@@ -50,7 +50,7 @@ export interface AuthorizationServerOptions {
   readonly secrets: SecretBox;
   readonly clock: Clock;
   readonly timers?: Timers;
-  /** For attempts to sign in, which the instances count together; one of its own when absent. */
+  /** For attempts to sign in, counted across instances; made here when absent. */
   readonly agreedClock?: AgreedClock;
   readonly log: Log;
   readonly registration: Registration;

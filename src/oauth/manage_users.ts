@@ -154,7 +154,7 @@ function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): Us
 /** A person who may sign in: a stored user, or the owner whose passphrase the settings give. */
 export interface Account {
   readonly id: string;
-  /** Shown to users; the id itself where there is nothing better. */
+  /** Shown to users; the id if there is nothing better. */
   readonly displayName: string;
   readonly passwordHash: string;
   /** The owner, or named by the owner: for the console. */

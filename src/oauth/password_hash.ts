@@ -8,7 +8,7 @@ import { nodeCrypto } from "../lib/program.ts";
 /** Passphrases are at least this many characters long. */
 export const minPassphraseCharacters = 12;
 const maxPassphraseBytes = 1_024;
-/** Each takes 46 MiB, or 128 MiB where there is no Argon2id. */
+/** Each takes 46 MiB, or 128 MiB without Argon2id. */
 const maxConcurrentHashes = 2;
 const maxWaitingHashes = 16;
 

@@ -177,7 +177,7 @@ export const clients = defineRecordFamily("client", clientSchema);
 /** `["unused_client", registration time, id]`: the unused clients, oldest first. */
 const unusedClients = defineRecordFamily("unused_client", z.lazy(() => z.object({ clientId: z.string() })));
 
-/** `["held_client", registration time, id]`: those that ask for access in their own name, oldest first. */
+/** `["held_client", registration time, id]`: clients that ask for access in their own name, oldest first. */
 export const heldClients = defineRecordFamily("held_client", z.lazy(() => z.object({ clientId: z.string() })));
 
 /** Whether a client asked for access in its own name (RFC 6749 §4.4) and no one has named its scopes yet. */

@@ -135,7 +135,7 @@ function holdsToken(registration: Registration, request: Request, tokenValue: st
   return presented !== undefined && equalInConstantTime(hashSecret(presented), hashSecret(registration.token));
 }
 
-/** The addresses to keep, and those that are well-formed but not allowed: real clients list both kinds together. */
+/** The addresses to keep, and well-formed ones that are not allowed: real clients list both kinds together. */
 function sortRedirectUris(
   named: readonly string[],
 ): Result<{ readonly kept: string[]; readonly dropped: string[] }, RefusalReason> {
@@ -261,7 +261,7 @@ const metadataSchema = z.lazy(() =>
 /** The members that count here. */
 type ClientMetadata = z.output<typeof metadataSchema>;
 
-/** Reads the members that count; `null` when one of them is of the wrong type. */
+/** Reads the known members; `null` when one has the wrong type. */
 export function parseClientMetadata(json: unknown): ClientMetadata | null {
   if (hasMoreParts(json, maxMetadataParts)) return null;
   const parsed = metadataSchema.safeParse(withoutEmptyMembers(json));

@@ -63,7 +63,7 @@ export interface InstanceSignIn {
     readonly subject: string | null;
     readonly signal: AbortSignal;
   }): Promise<Result<FinishedVisit, { readonly reason: VisitRefusal; readonly next?: string }>>;
-  /** The links of one person, or of all, as far as the page holds. */
+  /** The links of one person, or of everyone, up to a page. */
   health(subject: string | null): Promise<readonly LinkHealth[]>;
   status(subject: string): Promise<ServicenowStatus>;
   unlink(subject: string): Promise<boolean>;

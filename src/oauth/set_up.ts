@@ -309,7 +309,7 @@ interface PendingInvitation extends Pick<Invitation["value"], "userId" | "kind">
   readonly expiresAt: number;
 }
 
-/** Those that are still good. */
+/** Invitations and resets listed at most. */
 const maxListedInvitations = 100;
 
 /** Invitations and resets that can still be used, at most {@link maxListedInvitations}. */

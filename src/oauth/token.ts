@@ -176,7 +176,7 @@ async function redeem(
 ): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> {
   const code = stored.value;
   const clientCheck = await clientStillThere(storage, client);
-  // The approval stored the client, whatever kind it is of.
+  // The approval stored the client, of either kind.
   if (clientCheck === null || clientCheck.version === null) return failure("unknown_client");
   const now = clock();
   const refresh = client.grantTypes.includes("refresh_token")

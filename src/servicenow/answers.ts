@@ -1,4 +1,4 @@
-/** What the jobs of a service desk answer, in people's words: made by one file, and told by the tools of another. */
+/** Answers of the service desk's jobs, in people's words: one file makes them, another file's tools send them. */
 import type { ServicenowFailure } from "./failure.ts";
 
 /** A question of a catalog item. */
@@ -139,7 +139,7 @@ export interface DescribedField {
   readonly choicesLeft: number;
 }
 
-/** The fields of a table, as far as they are known. */
+/** The known fields of a table. */
 export interface TableDescription {
   readonly table: string;
   readonly writable: boolean;

@@ -345,7 +345,7 @@ async function choiceTexts(
   );
 }
 
-/** The names of records that were chosen, by sys_id: of tables that can be read here, as far as the person may. */
+/** The names of chosen records by sys_id, of open tables and records that the person may read. */
 async function recordNames(
   { tableApi, access }: DeskParts,
   answers: readonly StoredAnswer[],

@@ -44,7 +44,7 @@ const byField: ReadonlyMap<string, readonly UsualChoice[]> = new Map(
   }),
 );
 
-/** `lineage` is the table and those that it extends, nearest first. */
+/** `lineage` is the table and its parent tables, nearest first. */
 export function usualChoices(lineage: readonly string[], field: string): readonly UsualChoice[] {
   const owner = lineage.find((table) => byField.has(`${table}.${field}`));
   return owner === undefined ? [] : byField.get(`${owner}.${field}`) ?? [];
@@ -98,7 +98,7 @@ export interface ColumnChoices {
   readonly isWhole: boolean;
 }
 
-/** Where the person may not read choices, those of the base system and those that occur in records. */
+/** If the person may not read choices: the base system's, and values that occur in records. */
 export async function choicesOfColumn(
   parts: DeskParts,
   columns: TableColumns,

@@ -34,7 +34,7 @@ const lists = `
 `;
 const byTable: ReadonlyMap<string, string> = new Map(namedLines(lists));
 
-/** Names of columns; `lineage` is the table and those that it extends. None of a table that is not known here. */
+/** Names of columns; `lineage` is the table and its parent tables. Empty for a table that is not known here. */
 function usualColumns(lineage: readonly string[]): readonly string[] {
   const names = lineage.flatMap((table) => {
     const known = knownTable(table);
@@ -115,7 +115,7 @@ export interface Column {
 
 export interface TableColumns {
   readonly table: string;
-  /** The table and those that it extends, nearest first. */
+  /** The table and its parent tables, nearest first. */
   readonly lineage: readonly string[];
   /** Columns that may be shown and searched. */
   readonly columns: readonly Column[];
@@ -165,7 +165,7 @@ async function lineageOf({ tableApi }: DeskParts, table: string): Promise<readon
   return names.length > 0 ? names : [table, ...(table.startsWith("cmdb_ci_") ? ["cmdb_ci"] : [])];
 }
 
-/** `isWhole`: each table of the lineage has columns of its own in it. Rows can be hidden from a person one by one. */
+/** `isWhole`: it has columns of each table of the lineage. Rows can be hidden from a person one by one. */
 async function fromDictionary(
   { tableApi }: DeskParts,
   lineage: readonly string[],
@@ -188,7 +188,7 @@ async function fromDictionary(
   return { columns: [...columns.values()], isWhole: lineage.every((each) => described.has(each)) };
 }
 
-/** Columns of the base system, and those that occur in records: the newest, and the person's own. */
+/** Columns of the base system, and columns that occur in records: the newest, and the person's own. */
 async function fromRecords(
   parts: DeskParts,
   { table, lineage }: Pick<TableColumns, "table" | "lineage">,

@@ -94,7 +94,7 @@ export function columnNamed({ columns }: TableColumns, given: string): Column | 
   return role;
 }
 
-/** The words for a field that a table does not have, or of which that is not known: the nearest, or those that it has. */
+/** The message for a field that a table does not have, or may not have: the nearest names, or all of them. */
 export function unknownColumn({ table, columns, source }: TableColumns, given: string): string {
   const shown = excerpt(given);
   const names = columns.map(({ name }) => name);

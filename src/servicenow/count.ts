@@ -27,7 +27,7 @@ const statistics = z.object({ stats: z.object({ count: z.coerce.number().int().n
 interface RecordCountRequest extends RecordsWanted {
   /** A field; a date `by day`, `by week` or `by month`. */
   readonly groupBy?: string | undefined;
-  /** Two dates of each record, by a comma: the mean time between them is told. */
+  /** Two date fields, comma-separated: the answer has the mean time between them. */
   readonly meanTime?: readonly string[] | undefined;
 }
 
@@ -139,7 +139,7 @@ function momentIn(row: RecordFields, name: string): number {
   return Date.parse(`${storedValue(row, name).replace(" ", "T")}Z`);
 }
 
-/** Days are those of the person's calendar; a week goes by its Monday. */
+/** Days follow the person's calendar; a week is named by its Monday. */
 function groupName(row: RecordFields, group: GroupField | null, zone: string): string {
   if (group === null || group.unit === null) return (group === null ? "" : shownValue(row, group.path)) || "(empty)";
   const stored = storedValue(row, group.path);

@@ -251,7 +251,7 @@ export async function queryMoment(parts: DeskParts, stored: string): Promise<str
   return isLocal.ok && isLocal.value ? wallClock(stored, zone) : stored;
 }
 
-/** People without a zone of their own have the instance's, which shows in how a stored moment is displayed. */
+/** People without a time zone use the instance's, which shows in how a stored moment is displayed. */
 function shownZone(record: RecordFields): string | null {
   const [, day = "", hour = "", minute = ""] = /^\d{4}-\d\d-(\d\d) (\d\d):(\d\d)/.exec(
     storedValue(record, "sys_updated_on"),

@@ -26,7 +26,7 @@ const maxDistinctionCharacters = 60;
 const minBeginning = 3;
 
 const peopleNames = ["name", "user_name", "email"];
-/** What tells two records of one name apart, as far as the person may read it. */
+/** What distinguishes two records of one name, if the person may read it. */
 const distinctions: Readonly<Record<string, readonly string[]>> = {
   sys_user: ["user_name", "title", "department", "location", "email", "active"],
   sys_user_group: ["description", "manager", "parent", "email", "active"],
@@ -157,7 +157,7 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Answ
       }sys_id`,
     );
   }
-  // Each word is checked by itself: a script may stand after the first.
+  // Each word is checked: a script may follow the first.
   const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
     .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);
   const nearest = async (words: readonly string[]): Promise<readonly RecordFields[]> => {
@@ -212,7 +212,7 @@ function describeRow(row: RecordFields, shown: readonly string[], toChoose: bool
   return details === "" ? name : `${name} (${details})`;
 }
 
-/** `Ada Lovelace (ada)`, and for all but people the name alone; who has left is told as such. */
+/** `Ada Lovelace (ada)`, marked if the person has left; for other records the name alone. */
 function nameOfRow(row: RecordFields, nameField: string): string {
   const [name, login] = [nameField, "user_name"].map((field) => oneLine(displayValue(row, field)));
   const details = [...login === "" ? [] : [login], ...storedValue(row, "active") === "false" ? ["inactive"] : []];
@@ -261,7 +261,7 @@ export async function findRecord(
   return await read(parts, { table: actual, by: "sys_id", value: found.value.sysId }, fields);
 }
 
-/** Where a record is, and by what it is named. */
+/** A record's table, and the field that names it. */
 export function locate({ access, instance, person }: DeskParts, { id, table }: RecordName): Outcome<Locator> {
   const text = id.trim();
   if (/^https?:/i.test(text)) return locateLink(text, instance.origin);

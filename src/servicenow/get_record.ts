@@ -48,7 +48,7 @@ const maxIncluded = 8;
 
 /** Which record to show, with which fields and related records. */
 interface RecordViewRequest extends RecordName {
-  /** Without them, those that hold something of interest; `*` is all. */
+  /** Without them, the fields with a value of interest; `*` is all. */
   readonly fields?: readonly string[] | undefined;
   readonly include?: readonly string[];
 }
@@ -109,7 +109,7 @@ async function completeView(
   { found, include, useful }: {
     readonly found: FoundRecord;
     readonly include: readonly string[];
-    /** Parts that were not asked for: without them the rest is told all the same. */
+    /** Parts that were not asked for: if they fail, the rest is still answered. */
     readonly useful: readonly string[];
   },
 ): Answer<RecordView> {

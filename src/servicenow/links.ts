@@ -173,7 +173,7 @@ function createRefreshLink(options: RefreshOptions): RefreshLink {
   };
 }
 
-/** A step that fails gives its lock back, as far as it can: the others would wait until it has run out. */
+/** A failed step tries to release its lock: otherwise the others would wait until it expires. */
 async function orRelease(lock: HeldLock, step: Promise<Step>): Promise<Step> {
   try {
     return await step;

@@ -114,7 +114,7 @@ async function orderItem(
   return submitted.ok ? await report(parts, planned, submitted.value) : submitted;
 }
 
-/** A record producer writes into a table of its own: that has to be open here too. */
+/** A record producer writes into its own table, which has to be open here too. */
 async function producerTable({ tableApi, access }: DeskParts, item: CatalogItem): Answer<string> {
   const found = await tableApi.row("sc_cat_item_producer", item.sysId, ["table_name"]);
   if (!found.ok) return found;
@@ -198,7 +198,7 @@ function toCart(cart: Readonly<Record<string, unknown>>): Cart {
 const maxPricedChoices = 1_000;
 /** Of a label in which a price is looked for. */
 const maxPricedCharacters = 200;
-/** A sum that is more than a number holds exactly to the cent is told as a sum. */
+/** A sum too large to be exact to the cent is shown as a formula. */
 const maxAmount = 1e13;
 /** What an option adds, in the words of its label: `32 GB (+ CHF 150)`, `32 GB [add $150.00]`. */
 const addedPrice = /(?:\+|\badd\b)\s*([^)\]]*\d[^)\]]*)/i;
@@ -234,7 +234,7 @@ interface OptionPrices {
   readonly isWhole: boolean;
 }
 
-/** What the chosen and ticked options add, those that are chosen from the start included. */
+/** What the chosen and ticked options add, preselected ones included. */
 async function pricesOfOptions(
   { tableApi }: DeskParts,
   { item: { questions }, variables }: {

@@ -59,7 +59,7 @@ export const tooManyRecords: ToolOutcome = {
 
 const maxIdCharacters = 1_000;
 
-/** Several numbers that a caller lists in the place of one; anything else is one name. */
+/** Several numbers that a caller lists instead of one; anything else is one name. */
 export function listedIds(id: string): readonly string[] {
   if (id.length > maxIdCharacters) return [id];
   const ids = [...new Set(id.split(/[\s,;|]+/).filter((each) => each !== ""))];

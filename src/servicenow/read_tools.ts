@@ -48,7 +48,7 @@ function indented(text: string): string {
   return text.replaceAll("\n", "\n  ");
 }
 
-/** Two lines: what it is called, and what tells it apart. */
+/** Two lines: its name, and what distinguishes it. */
 function listLines(records: readonly ShownRecord[]): readonly string[] {
   const names = records.map(({ name }) => name);
   return records.flatMap(({ table, name, namedBy, sysId, fields }) => {

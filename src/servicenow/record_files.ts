@@ -97,7 +97,7 @@ interface AttachRequest extends RecordName {
   } | null;
 }
 
-/** The number or name of the record, what it is about, and the attachment that was made. */
+/** The record's number or name, its title, and the attachment that was made. */
 interface AttachReport {
   readonly record: string;
   readonly title: string;

@@ -132,7 +132,7 @@ interface RelatedQuery {
   readonly table: string;
   /** `null` where the record has nothing of the kind. */
   readonly query: string | null;
-  /** Fields besides those that a list shows. */
+  /** Fields beyond those of a list. */
   readonly more?: readonly string[];
 }
 

@@ -174,7 +174,7 @@ async function choiceTerm(
     distinctChoices(choices).find((choice) => choice.value === each)?.label ??
       `${each} (as given: ServiceNow does not show this user its values)`
   );
-  // Where choices are those that occur in records, people can have stored any text.
+  // If choices were found in records, people can have stored any text.
   const stored = values.value.map(toQueryValue);
   const wrong = stored.find((each) => !each.ok);
   if (wrong?.ok === false) return invalidInput(`${path} ${wrong.error}`);

@@ -164,7 +164,7 @@ const noise =
 const last = /^(sys_|comments$|work_notes$)/;
 const dateValue = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/;
 
-/** `names` are the fields that a caller asked for, in order; without them, those that hold something of interest. */
+/** `names` are the fields that a caller asked for, in order; without them, the fields with a value of interest. */
 export function toShownRecord(
   table: string,
   record: RecordFields,

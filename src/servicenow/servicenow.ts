@@ -95,7 +95,7 @@ export function createServicenow(options: ServicenowOptions) {
     linking: createLinking({ links, storage, log, linkUrl, ...times }),
     desk: createDesk({ callAs, instance, links, access, clock, elapsed, ...times }),
     describe: (failure: ServicenowFailure) => describeFailure(failure, linkUrl),
-    /** Gives back what it holds open; it is not used afterwards. */
+    /** Closes what it holds open; it is not used afterwards. */
     close: () => fetchOnce.close(),
   };
 }

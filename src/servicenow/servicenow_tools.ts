@@ -26,7 +26,7 @@ export function servicenowOffer(
   return { tools, resources, prompts: servicenowPrompts(resources.read) };
 }
 
-/** Tools that read, and those that write if the operator has turned `writing` on. */
+/** Tools that read, and with `writing` also tools that write. */
 export function servicenowTools(
   servicenow: ServicenowRecords,
   { files, writing }: { readonly files: AttachmentFiles; readonly writing: boolean },

@@ -49,7 +49,7 @@ async function stateLabels(parts: DeskParts, table: string): Promise<StateLabels
   };
 }
 
-/** Fields that a record must have before it goes into a state, as far as that can be known. */
+/** Fields that a record is known to need before it goes into a state. */
 export async function fieldsOfState(parts: DeskParts, table: string, state: string): Promise<readonly string[]> {
   const fields = demands[table]?.[state] ?? [];
   return fields.length > 0 && (await stateLabels(parts, table)).isUsual(state) === true ? fields : [];

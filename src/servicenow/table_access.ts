@@ -1,4 +1,4 @@
-/** Which tables agents may use: those that the operator names, people and groups to look up, and never a refused one. */
+/** Which tables agents may use: the operator's, people and groups for look-up, and never a refused one. */
 import { closestWord } from "../lib/closest_word.ts";
 import { maySuggestPlace } from "../lib/suggestible.ts";
 import { success } from "../lib/result.ts";
@@ -60,7 +60,7 @@ export function createTableAccess(listed: readonly string[]) {
     },
     /** The field by which rows of the table are about a task, where only rows about tasks of open tables are read. */
     taskField: (table: string) => isListed("task") ? null : aboutTasks.get(table) ?? null,
-    /** The table that `text` names, if it may be read; else a failure that names those that may. */
+    /** The table that `text` names, if it may be read; else a failure that names the readable ones. */
     readable: (text: string) => choose(text, mayRead, "read"),
     writable: (text: string) => choose(text, mayWrite, "written"),
     mayRead,

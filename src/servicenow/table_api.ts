@@ -62,7 +62,7 @@ const maxHiddenFirst = 20;
 
 type TableApi = ReturnType<typeof createTableApi>;
 
-/** Value and display value of each field; what references lead to is told by both, so their links are left out. */
+/** Value and display value of each field; both identify a referenced record, so its link is left out. */
 export const readableForm: Readonly<Record<string, string>> = {
   sysparm_display_value: "all",
   sysparm_exclude_reference_link: "true",
@@ -226,7 +226,7 @@ function createSeenVersions() {
 export interface ReadingPlace {
   /** Rows to skip at the instance. */
   readonly offset: number;
-  /** Visible rows after those that were given already. */
+  /** Visible rows after the ones already returned. */
   readonly skip: number;
   /** Visible rows before `offset`. */
   readonly given: number;

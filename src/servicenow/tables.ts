@@ -314,7 +314,7 @@ export function parseTableList(text: string): Result<readonly string[], string> 
 
 // Tables by which the records of another one may be reached.
 
-/** What else a table's records may be reached by: its label, the tables that it extends, and those that extend it. */
+/** Other names for a table's records: its label, its parent tables, and the tables that extend it. */
 export function relatedTables(name: string): readonly string[] {
   const { label, parents = [] } = knownTable(name) ?? {};
   const extending = knownTables.filter((each) => each.parents?.includes(name) === true);

@@ -61,7 +61,7 @@ export function createInstanceTokenEndpoint(
     redeemCode: (code: string, code_verifier: string) =>
       request({ grant_type: "authorization_code", code, code_verifier, redirect_uri: client.redirectUri }),
     refresh: (refresh_token: string) => request({ grant_type: "refresh_token", refresh_token }),
-    /** Ends tokens at the instance as far as that can be had: an instance out of reach is no failure. */
+    /** Revokes tokens at the instance, best effort: an unreachable instance is not a failure. */
     async revoke({ accessToken, refreshToken }: Pick<InstanceTokens, "accessToken" | "refreshToken">): Promise<void> {
       const tokens = refreshToken === null ? [accessToken] : [refreshToken, accessToken];
       // The instance documents the token in the query; in a form it reaches no proxy's log.

@@ -98,7 +98,7 @@ export function createTransport(
   { instance, fetch, fetchOnce, requestMs = requestTimeoutMs }: {
     readonly instance: ServicenowInstance;
     readonly fetch: Fetch;
-    /** For everything but GET: never repeats a request by itself. */
+    /** For everything but GET: never repeats a request. */
     readonly fetchOnce: Fetch;
     readonly requestMs?: number;
   },

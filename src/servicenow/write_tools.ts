@@ -296,7 +296,7 @@ function headingOf(report: OrderReport): string {
   return `Dry run, nothing sent. Would order ${orderWords(report)}`;
 }
 
-/** Of a cart that was asked for, that it is empty is told too. */
+/** If the caller asked for the cart, an empty one is reported too. */
 function cartLines({ lines, total }: NonNullable<OrderReport["cart"]>, wasAsked: boolean): readonly string[] {
   if (lines.length === 0) return wasAsked ? ["The cart is empty"] : [];
   const each = lines.map((line) => `- ${line.quantity} × ${oneLine(line.name)} ${oneLine(line.price)}`);

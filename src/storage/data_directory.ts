@@ -89,7 +89,7 @@ export function readDataDirectory(
   }
 }
 
-/** The key in the directory, checked; `null` where there is none. Makes nothing. */
+/** The key in the directory, checked, or `null`. Creates nothing. */
 export function peekMasterKey(directory: string): Result<Uint8Array | null, DataDirectoryProblem> {
   const path = pathBelow(directory, dataFiles.masterKey);
   try {

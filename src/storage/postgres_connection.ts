@@ -231,7 +231,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
     /** Runs a step again for as long as the server cannot be reached and nothing was done; calls `onWait` once if so. */
     whenReachable: <T>(step: () => Promise<T>, onWait?: () => void): Promise<T> =>
       retry(step, { repeatable: false, milliseconds: limits.startTimeoutMs, onWait }),
-    /** A pool of a single connection of its own, for listening; the caller ends it. */
+    /** A pool of a single connection, for listening; the caller ends it. */
     connectListener: (handlers: ListenerHandlers): Sql => makePool(location, limits, rootCertificate, handlers),
     async close(): Promise<void> {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.

@@ -86,7 +86,7 @@ function createTables(schema: string): string {
   `;
 }
 
-/** Makes the schema where there is none, one process at a time. Throws {@link UnusableError} for one of another format. */
+/** Creates the schema if it is missing, one process at a time. Throws {@link UnusableError} for another format. */
 async function createSchema(sql: Sql, schema: string): Promise<void> {
   // A role without the right to create anything can still run on a schema that is there.
   if (await hasSchema(sql, schema)) return;
@@ -124,7 +124,7 @@ interface PostgresStorageOptions {
   readonly onWait?: () => void;
 }
 
-/** Connects, and makes the schema where there is none. Rejects with {@link UnusableError} when that cannot be. */
+/** Connects, and creates the schema if it is missing. Rejects with {@link UnusableError} when that fails. */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<Storage> {
   const { location, clock, schema = defaultSchema, limits, onWait } = options;
   if (!/^[a-z_][a-z0-9_]{0,62}$/.test(schema)) throw new TypeError("A schema's name has only a-z, 0-9 and _");
@@ -227,7 +227,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   };
 }
 
-/** What is told of a commit: the keys of its watchable entries, one a line (no key has a line's end in it). */
+/** The notification of a commit: the keys of its watchable entries, one a line (no key has a line end in it). */
 function announcementOf(entries: readonly { readonly key: StorageKey; readonly keyText: string }[]): string {
   const text = entries.filter(({ key }) => isWatchable(key)).map(({ keyText }) => keyText).join("\n");
   return Buffer.byteLength(text) > announcementBytes ? anything : text;

@@ -8,7 +8,7 @@ import { databaseFiles, presencePaths } from "./mod_settings.ts";
 
 // What SQLite's error codes mean for an operator (sqlite.org/rescode.html).
 
-/** SQLite's primary result codes, as far as they are told apart. */
+/** The SQLite primary result codes that are handled separately. */
 export const sqliteCode = {
   error: 1,
   busy: 5,
@@ -151,7 +151,7 @@ export function requireOwn(database: DatabaseSync, path: string): void {
   if (isOwn) requireOwnFormat(readPragma(database, "user_version"), path);
 }
 
-/** Throws {@link UnusableError} for a database whose pages contradict each other, as far as there is time to see. */
+/** Throws {@link UnusableError} for a database whose pages contradict each other. Large ones are checked in part. */
 export function requireSound(database: DatabaseSync, path: string, maxBytes = maxCheckedBytes): void {
   const bytes = fileBytes(database);
   if (bytes > maxBytes) return;

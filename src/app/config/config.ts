@@ -168,7 +168,7 @@ export interface Config extends Omit<SettingValues, "authorizationServer" | "htt
   };
   /** What the environment asks of Deno is among it; the server itself looks at what Deno does. */
   readonly telemetry: SettingValues["telemetry"] & {
-    /** Whether Deno's telemetry was asked for. Deno reads its variables by itself; this is for `doctor`. */
+    /** Whether Deno's telemetry was requested. Deno reads its variables itself; this is for `doctor`. */
     readonly isAsked: boolean;
     /** Scheme, name and port of the collector; its URL may hold a key. */
     readonly collector: string;

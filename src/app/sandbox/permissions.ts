@@ -124,7 +124,7 @@ type PermissionName = (typeof permissionNames)[number];
  * `--no-prompt`, as every task of ours is.
  */
 export function giveUp(names: readonly PermissionName[]): void {
-  if (names.includes("env")) programName(); // which is kept: it is told by the environment
+  if (names.includes("env")) programName(); // reads the environment, and keeps the result
   for (const name of names) Deno.permissions.revokeSync({ name });
 }
 

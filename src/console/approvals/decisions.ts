@@ -185,7 +185,7 @@ type Decided = "decided" | "gone" | "changed" | "not_yours" | "busy";
 
 /** What the pages of approvals need: the calls that wait, and deciding about one. */
 export interface Decisions {
-  /** The calls that wait, as far as the person may decide about them. */
+  /** The waiting calls that the person may decide about. */
   waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]>;
   decide(decision: Decision, decider: Decider): Promise<Decided>;
 }

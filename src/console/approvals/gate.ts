@@ -139,7 +139,7 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   const rule = decidingRule(options.rules.current, now.judged, options.clock());
   if (rule?.verdict === "deny") return denied();
   if (decided.call.effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
-    // what was approved has changed since: the page shows what it is now
+    // what was approved has changed since: the page shows the new state
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
     return waits(pageUrl);
   }
@@ -154,7 +154,7 @@ function namesBehindLinks({ places, otherNames = [], trueNames }: JudgedCall): r
   return trueNames?.ofCall.filter((name) => !written.has(name)) ?? [];
 }
 
-/** What the call would do to what is there now; the digest is of both. */
+/** What the call would do to the present state; the digest covers both. */
 async function describe(tool: Tool, held: Held, options: HoldOptions) {
   const { input, context, call } = held;
   const judged = await resolveNames(held, options);
@@ -207,7 +207,7 @@ const quietly: Partial<ToolContext> = {
   supports: () => false,
 };
 
-/** The context with other members in place of its own. */
+/** The context with some members replaced. */
 function contextWith(context: ToolContext, members: Partial<ToolContext>): ToolContext {
   return new Proxy(context, {
     get(target, name) {
@@ -241,7 +241,7 @@ interface WaitingCall {
   readonly asking: Promise<StoredHeldCall | NotHeld>;
 }
 
-/** The decided call; `null` where the client is told to come again, or has gone. */
+/** The decided call; `null` when the client is told to repeat the call, or has gone. */
 async function waitForDecision(
   { id, tool, asking }: WaitingCall,
   context: ToolContext,

@@ -1,4 +1,4 @@
-/** Rules: which calls are allowed, which wait for a person, and which are refused. Their order is of no account. */
+/** Rules: which calls are allowed, which wait for a person, and which are refused. Their order does not matter. */
 import * as z from "zod";
 import { foldedForms } from "../../files/mod.ts";
 import type { Clock } from "../../lib/time.ts";

@@ -41,7 +41,7 @@ export interface Cause {
 export const at = (step: StepKind, causes: readonly Omit<Cause, "at">[]): readonly Cause[] =>
   causes.map((cause) => ({ at: step, ...cause }));
 
-/** GET in the place of POST: where the old transport begins. */
+/** GET instead of POST: how the old transport begins. */
 export const oldTransport = {
   words: "The client speaks the old HTTP+SSE transport, which this server does not have, and asks for its stream.",
   remedy:

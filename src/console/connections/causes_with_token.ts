@@ -3,7 +3,7 @@ import { at, type Cause, type Facts, oldTransport } from "./cause.ts";
 
 const isOf = (agent: RegExp) => ({ steps }: Facts): boolean => steps.some((step) => agent.test(step.agent ?? ""));
 
-/** A token that is refused so soon after it was issued has not expired by itself. */
+/** A token that is refused this soon after it was issued has not simply expired. */
 const freshTokenMs = 10_000;
 
 function hasJumped({ step, steps }: Facts): boolean {

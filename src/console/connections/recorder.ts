@@ -162,7 +162,7 @@ function isForwarded({ headers }: Request): boolean {
   return ["x-forwarded-for", "forwarded", "via", "x-real-ip"].some((name) => headers.has(name));
 }
 
-/** What the HTTP side and the calls tell of clients on their way to a connection. No method throws or waits. */
+/** Records what `http` and calls observe of clients that connect. No method throws or waits. */
 export interface AttemptRecorder {
   /** Answers a request that is not one to `/mcp`, and notes what became of it, as its endpoint reports to the peer. */
   around(request: Request, peer: Peer, answer: (peer: Peer) => Response | Promise<Response>): Promise<Response>;
@@ -221,13 +221,13 @@ const maxStreamsGivenUp = 2;
 /** A stream that was kept for so long was of use. */
 const usefulStreamMs = 60_000;
 
-/** Makes steps of what it is told, and gives each to `note`: kind, outcome, tagged reason and who, never a secret. */
+/** Turns events into steps and passes each to `note`: kind, outcome, tagged reason and client, never a secret. */
 export function createAttemptRecorder(
   { note: noteStep, isOpen, isDiskFull, isDirect = false, isClockSteady, elapsed = () => 0, ...server }:
     & NamedServer
     & {
       readonly note: (step: NewStep) => void;
-      /** Whether any client may register by itself. */
+      /** Whether any client may register itself. */
       readonly isOpen: boolean;
       /** Asked where the storage was not available. Never rejects. */
       readonly isDiskFull: () => Promise<boolean>;

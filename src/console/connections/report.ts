@@ -27,7 +27,7 @@ const joinMs = 120_000;
 const retryPauseMs = 5_000;
 /** How long a client's programs take to hand over to one another. */
 const handOverMs = 5_000;
-/** Of the attempts before a step, those that it may belong to. */
+/** The attempts before a step that it may belong to. */
 const maxLookedAt = 100;
 
 /** The attempts, oldest first. Those of which only calls are left, or strays of scanners, are none. */
@@ -259,7 +259,7 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   };
   const fitting = allCauses.filter((cause) => fits(cause, facts) && !(isDirect && cause.needsProxy));
   const exact = fitting.filter(({ reasons }) => reasons?.includes("*") !== true);
-  // A refusal has a reason of its own; where a client stopped without one, several causes are likely.
+  // A refusal has its reason; where a client stopped without one, several causes are likely.
   const causes = (exact.length > 0 ? exact : fitting).slice(0, step.outcome === "refused" ? 1 : maxCauses);
   const [first] = causes;
   const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
@@ -296,7 +296,7 @@ function decisiveStep(steps: readonly Step[]): Step | undefined {
   return refused ?? furthest(steps);
 }
 
-/** Streams are for notices: clients that call without one are well, and few keep one that is of no use to them. */
+/** Streams are for notices: clients without one work, and few keep one that they do not need. */
 function isPassedOver({ kind, reason }: Step, steps: readonly Step[]): boolean {
   return kind === "stream" &&
     steps.some((each) =>

@@ -27,7 +27,7 @@ export interface Live {
   /** Cancels a call on the instance where it runs; `false` when it has ended. */
   cancel(id: string, by: string): Promise<boolean>;
   readonly switches: SwitchState;
-  /** Stops every call of every client, also those that run; stored until {@link resumeAll}. */
+  /** Stops every client's calls, running ones included; stored until {@link resumeAll}. */
   stopAll(by: string): Promise<void>;
   resumeAll(by: string): Promise<void>;
   pauseClient(client: string, by: string): Promise<void>;

@@ -144,7 +144,7 @@ function filterLink(
     : html`<a href="${visit.href("audit", { ...given(visit), [name]: value })}">${words}</a>`;
 }
 
-/** The log has a length and a MAC in the place of what no account or client is called. */
+/** For unknown accounts and clients the log has a length and a MAC instead of the name. */
 function isHidden(value: string | null): boolean {
   return value !== null && /^\(\d+ characters, /.test(value);
 }

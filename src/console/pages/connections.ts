@@ -36,7 +36,7 @@ interface ConnectionsOptions {
   usage(): Promise<ReadonlyMap<string, Usage>>;
   /** About how many tokens the list of tools is for a client with these scopes. */
   toolListTokens(scopes: readonly string[]): number;
-  /** What the visitor's clients act with at another system, where there is one. */
+  /** The account that the visitor's clients use at another system, if there is one. */
   readonly ownAccount?: (visit: Visit) => Promise<Html>;
 }
 
@@ -48,7 +48,7 @@ type Lists = Pick<ConnectionsOptions, "toolListTokens"> & {
   readonly used: ReadonlyMap<string, Usage>;
 };
 
-/** Clients with access and tokens of the command line; administrators approve clients of their own name here too. */
+/** Clients and command-line tokens with access; administrators also approve clients that act in their own name. */
 export function connectionsSection(options: ConnectionsOptions): Section {
   const { administration, usage, toolListTokens, ownAccount } = options;
   const listsOf = async (visit: Visit): Promise<LiveParts> => {

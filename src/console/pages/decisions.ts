@@ -9,7 +9,7 @@ const extents: readonly Extent[] = ["once", "hour", "always"];
 const callsShown = 20;
 /** What the calls of a page would do, as characters of the page. */
 const charactersShown = 200_000;
-/** What is said of a decision, in the address of the page. */
+/** The notice about a decision, as a query parameter of the page. */
 const maxDoneCharacters = 300;
 /** Of a line of a difference. */
 const markCharacters = 12;

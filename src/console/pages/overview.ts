@@ -18,7 +18,7 @@ import type { SearchAudit } from "./audit.ts";
 export interface HealthFact {
   readonly name: string;
   readonly state: "good" | "warn" | "bad" | "off";
-  /** What it is, or what to do. */
+  /** Its value, or what to do. */
   readonly words: string;
 }
 

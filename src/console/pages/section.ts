@@ -20,7 +20,7 @@ interface ActVisit extends Visit {
   readonly address: string;
 }
 
-/** What an act did: its words, or others; a page of its own, for what is shown once; or why it did nothing. */
+/** An action's outcome: its notice, a separate page for what is shown once, or why it did nothing. */
 type ActOutcome = "done" | { readonly done: string } | Html | { readonly problem: string };
 
 /** Something that a form of a section does. */

@@ -21,7 +21,7 @@ export interface Disk {
   readonly quota: ReturnType<typeof createDiskQuota>;
   /** What keeps what is replaced; `null`: nothing does. */
   readonly trash: DiskTrash | null;
-  /** The change that is being made; `null`: each operation is one of its own. */
+  /** The current change; `null`: each operation is a separate change. */
   readonly change: DiskChange | null;
   /** One writer at a time for each file, by its resolved path. */
   readonly writers: KeyedMutex;

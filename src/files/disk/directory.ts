@@ -133,7 +133,7 @@ export interface DiskAccess {
   openPlain?(path: string, purpose: "read" | "status", isRootSeen: boolean): DiskFile | null;
   /** The same for a directory; the root is looked at. */
   listPlain?(path: string): DiskListing | null;
-  /** Tells of changes in a directory until the returned function is called. Absent where there is no such call. */
+  /** Reports changes in a directory until the returned function is called. Absent where the system has no such call. */
   watch?(path: string, onChange: OnEntryChange): () => void;
   close(): void;
 }
@@ -143,7 +143,7 @@ export function isSame(one: DiskInfo, other: DiskInfo): boolean {
   return one.dev === other.dev && one.ino === other.ino;
 }
 
-/** Whether an entry is of another file system than the root, or of another mount of the same. */
+/** Whether an entry lies on another file system than the root, or on another mount of the same one. */
 export function isForeign(root: DiskInfo, entry: DiskInfo): boolean {
   return entry.dev !== root.dev || entry.mountId !== root.mountId;
 }

@@ -13,7 +13,7 @@ export type DiskChange = ReturnType<DiskTrash["begin"]>;
 
 /** Changes that are kept at most, each with a record of some 500 bytes. */
 const maxChanges = 20_000;
-/** What is dropped at once where there is too much, so that it is not searched for at every change. */
+/** How much is dropped at once when there is too much, so that not every change searches for it. */
 const roomShare = 1 / 8;
 
 export function createDiskTrash(
@@ -26,7 +26,7 @@ export function createDiskTrash(
 ) {
   const { keepMs, maxBytes } = limits;
   const nextId = createChangeIds(clock, randomId);
-  /** What each change keeps, as far as it was looked at. */
+  /** What each change keeps, of those examined so far. */
   const sizes = new Map<string, number>();
   let used = 0;
   let work: Promise<unknown> = Promise.resolve();

@@ -85,7 +85,7 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
   return workspaceWith(disk, close, [...new Set([path, resolve(options.root)])]);
 }
 
-/** The workspace whose changes are steps of the disk's change, or where that has none, changes of their own. */
+/** The workspace whose operations are steps of the disk's current change, or else separate changes. */
 function workspaceWith(disk: Disk, close: () => Promise<void>, directories: readonly string[]): Workspace {
   const { trash, limits, innerLinks: { settle } } = disk;
   const changing = (): Disk => trash === null || disk.change !== null ? disk : { ...disk, change: trash.begin(null) };

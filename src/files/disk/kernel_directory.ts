@@ -214,7 +214,7 @@ class KernelDirectory implements DiskDirectory {
     return true;
   }
 
-  /** Puts back what another process had put in the place of what was found. */
+  /** Restores what another process had put there after the check. */
   #requireSame(name: string, to: DiskDirectory, newName: string, found: DiskInfo): void {
     const moved = to.statusOf(newName);
     if (moved !== null && identityOf(moved) === identityOf(found)) return;
@@ -273,7 +273,7 @@ class KernelListing implements DiskListing {
 /** A descriptor of a file, or of what is locked, with what was seen when it was opened. */
 type LookedAt = Descriptor & { readonly info: EntryStatus };
 
-/** Takes the descriptor: `null`, and closed, where it is of something else than a file. */
+/** Takes over the descriptor: `null`, and closed, when it is not a file's. */
 function openFile(descriptor: Descriptor): LookedAt | null {
   const file = openAny(descriptor);
   if (file.info.isFile) return file;
@@ -281,7 +281,7 @@ function openFile(descriptor: Descriptor): LookedAt | null {
   return null;
 }
 
-/** Takes the descriptor, whatever it is of. */
+/** Takes over the descriptor, of any kind of entry. */
 function openAny(descriptor: Descriptor): LookedAt {
   return Object.assign(descriptor, { info: statusOrClose(descriptor) });
 }

@@ -1,4 +1,4 @@
-/** Deletes entries of the disk workspace: they are taken out of sight, and where there is a trash, kept there. */
+/** Deletes entries of the disk workspace: they are moved out of sight, and into the trash if there is one. */
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";

@@ -12,7 +12,7 @@ import { foldName } from "../workspace/name_folding.ts";
 
 /** Which entries of a directory are asked for. */
 interface ScanOptions {
-  /** What it is kept under. */
+  /** The key that it is kept under. */
   readonly path: string;
   /** Only names after this one. */
   readonly after: string | undefined;

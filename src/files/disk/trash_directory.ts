@@ -36,7 +36,7 @@ export function enterTrash(staging: DiskDirectory): DiskDirectory {
   return staging.enter(trashDirectoryName);
 }
 
-/** Whether there is one already, as far as the system tells. */
+/** Whether the system reports one already. */
 export function hasTrash(access: DiskAccess): boolean {
   try {
     return access.step(() => {

@@ -51,7 +51,7 @@ export async function* walkTree(
 
 const unreachable = new Set(["EACCES", "EPERM", "ENAMETOOLONG"]);
 
-/** What the system gives, or `null` where it refuses and that is to be passed over. */
+/** The system's answer, or `null` for a refusal that is to be ignored. */
 function attempt<T>(look: () => T, skipUnreachable: boolean): T | null {
   try {
     return look();

@@ -30,11 +30,11 @@ interface DiskWatchOptions {
   readonly maxDirectories?: number;
   /** Default {@link maxRememberedFiles}. */
   readonly maxFiles?: number;
-  /** Names that are kept from callers: nothing is told of them. */
+  /** Names that are hidden from callers: their changes are not reported. */
   readonly access?: AccessPatterns;
   /** Where given, directories are watched by their descriptors. */
   readonly kernel?: KernelRoots | undefined;
-  /** Hears why the watch ended by itself, such as the system's limit of watches. */
+  /** Called with the reason when the watch fails, such as the system's limit of watches. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -70,7 +70,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
       const files = known.get(path.slice(0, slash));
       const name = path.slice(slash + 1);
       const isFile = info?.isFile === true;
-      // told by what is there now, not by the kind of the event: replacing a file is a rename too
+      // by what is there now, not by the kind of event: replacing a file is a rename too
       if (files === null ? mayBeAnother : files !== undefined && files.has(name) !== isFile) notices.addListChange();
       if (isFile) files?.add(name);
       else files?.delete(name);
@@ -144,7 +144,7 @@ interface WatchedTreeLimits {
   readonly maxDirectories: number;
   /** More names of files than this are not remembered. */
   readonly maxFiles: number;
-  /** Of which paths nothing is told. */
+  /** Paths that are not reported. */
   readonly isHidden: (path: string) => boolean;
 }
 
@@ -174,7 +174,7 @@ function readWatchedTree(
   return tree;
 }
 
-/** Whether both hold the same files, as far as is known. */
+/** Whether both are known to hold the same files. */
 function haveSameFiles(one: WatchedTree, other: WatchedTree): boolean {
   for (const path of new Set([...one.keys(), ...other.keys()])) {
     const [left, right] = [one, other].map((tree) => tree.has(path) ? tree.get(path) ?? null : new Set<string>());
@@ -224,7 +224,7 @@ function createLook(root: string, access: DiskAccess): Look {
         using listing = listingOf(path.slice(0, slash));
         return listing?.entryOf(path.slice(slash + 1)) ?? null;
       } catch {
-        return null; // there is nothing to tell of it
+        return null; // nothing to report
       }
     },
   };
@@ -244,7 +244,7 @@ interface Watcher {
   close(): void;
 }
 
-/** Other file systems, links in the place of a directory, and directories that may not be read are not watched. */
+/** Other file systems, links that replaced a directory, and unreadable directories are not watched. */
 const unwatched = new Set(["EXDEV", "ELOOP", "ENOTDIR", "EACCES", "EPERM", "ENAMETOOLONG"]);
 
 /** Watches these directories, the root first; `null` when one of them has disappeared since they were listed. */

@@ -64,7 +64,7 @@ async function isAsLeft(disk: Disk, path: WorkspacePath, left: Left): Promise<Ou
   return success(expects.value(there.value.info));
 }
 
-/** Puts the item at `path`: where nothing is, or with `left` in the place of the file that is there as it was left. */
+/** Puts the item at `path`, which must be free, or with `left` must still hold the file as it was left. */
 async function restoreItem(
   disk: Disk,
   item: KeptItem,
@@ -203,7 +203,7 @@ function putOf(segments: readonly string[], source: KeptItem, info: DiskInfo, ma
   };
 }
 
-/** The operations, of which those that change something are steps of the change that `changing` gives. */
+/** The operations; those that change something become steps of the change that `changing` returns. */
 export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () => Disk): Trash {
   const itemStatus = ({ change, number }: KeptItem) =>
     isChangeId(change) ? disk.access.step(() => disk.staging.trash().statusOf(itemName(change, number))) : null;

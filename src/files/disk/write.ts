@@ -282,7 +282,7 @@ function withoutSpecial(mode: number | null): number | null {
   return mode === null ? null : mode & permissionBits;
 }
 
-/** Gives the new content this mode. Not every file system lets a mode be set, even to what it is. */
+/** Sets the mode of the new content. Some file systems refuse this even for the present mode. */
 function keepMode(file: DiskFile, mode: number | null): void {
   if (mode === null) return;
   const wanted = mode & (permissionBits | specialBits);

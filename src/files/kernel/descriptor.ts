@@ -45,7 +45,7 @@ export interface Descriptor {
   readLink(name: string): string | null;
   /** The next entries of this directory, opened to `list`; none at the end. */
   readEntries(): readonly ListedName[];
-  /** Tells of changes in this directory until the returned function is called; it may be closed before. */
+  /** Reports changes in this directory until the returned function is called, also after it is closed. */
   watch(onChange: OnEntryChange): () => void;
   makeDirectory(name: string, mode: number): void;
   removeFile(name: string): void;

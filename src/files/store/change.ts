@@ -20,7 +20,7 @@ export interface StoreChange<T> {
   readonly checks?: readonly VersionCheck[];
   readonly puts?: readonly Put[];
   readonly deletes?: readonly StorageKey[];
-  /** What those who watch are told. */
+  /** What watchers are notified of. */
   readonly told?: ToldChange;
   readonly addedBytes?: number;
   readonly addedEntries?: number;

@@ -112,7 +112,7 @@ export interface StorePlace {
 /** As many levels as one batch may make in every driver, with room for its other writes. */
 const maxDepth = 64;
 
-/** The root, which has no entry of its own. */
+/** The root, which has no entry. */
 const rootRecord: DirectoryRecord = { kind: "directory", id: rootId, modifiedAt: 0 };
 
 /** Walks `path` from the root. */

@@ -1,4 +1,4 @@
-/** The workspace in a key-value store, for hosts without a disk of their own. It has no links and no special files. */
+/** The workspace in a key-value store, for hosts without a disk. It has no links and no special files. */
 import { type Clock, systemClock } from "../../lib/time.ts";
 import { failure, success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/mod.ts";
@@ -63,7 +63,7 @@ export function openStoreWorkspace(options: StoreWorkspaceOptions): Workspace {
   return workspaceWith(store, opened, trash, null);
 }
 
-/** The workspace whose changes are steps of `change`, or where there is none, changes of their own. */
+/** The workspace whose operations are steps of `change`, or else separate changes. */
 function workspaceWith(
   store: () => Promise<Store>,
   opened: Pick<Store, "limits" | "trash">,

@@ -53,7 +53,7 @@ function isLeft(entry: EntryRecord, { identity, sha256 }: Left): boolean {
   return entry.kind === "file" && entry.sha256 === sha256;
 }
 
-/** Puts the item at `path`: where nothing is, or with `left` in the place of the file that is there as it was left. */
+/** Puts the item at `path`, which must be free, or with `left` must still hold the file as it was left. */
 async function restoreStoreEntry(
   store: Store,
   item: KeptItem,
@@ -127,14 +127,14 @@ function parseStep(value: unknown): z.infer<typeof keptStepRecord> {
   return parseStored(keptStepRecord, value, "workspace step");
 }
 
-/** The id of the change that a key is of. */
+/** The id of the change that a key belongs to. */
 function changeOfKey(key: StorageKey): string {
   return mirrorTime(key[3] ?? "");
 }
 
 /** Changes that are kept at most. */
 const maxChanges = 20_000;
-/** What is dropped at once where there is too much, so that it is not searched for at every change. */
+/** How much is dropped at once when there is too much, so that not every change searches for it. */
 const roomShare = 1 / 8;
 
 export type StoreTrash = ReturnType<typeof createStoreTrash>;
@@ -179,7 +179,7 @@ export function createStoreTrash(
   };
 }
 
-/** The operations, of which those that change something are steps of the change that `changing` gives. */
+/** The operations; those that change something become steps of the change that `changing` returns. */
 export function createStoredTrash(
   trash: StoreTrash,
   { keepMs, open, changing }: {

@@ -23,7 +23,7 @@ const changesShape = z.object({
   recent: z.array(z.tuple([z.number(), z.array(z.string()), z.boolean()])),
 });
 
-/** What those who watch are told of a change. */
+/** What watchers are told of a change. */
 export interface ToldChange {
   /** Where something appears, changes or disappears. */
   readonly paths: readonly WorkspacePath[];

@@ -25,7 +25,7 @@ const maxCharacterBytes = 4;
 /** How much more likely than Windows-1252 another Latin encoding has to be: a few accents do not tell them apart. */
 const leastAdvantage = 1.5;
 
-/** What the detector calls the encodings that are told apart; the last are of Latin letters. */
+/** The detector's names of the encodings that it distinguishes; the last ones are for Latin letters. */
 const names: Readonly<Record<string, LegacyEncoding>> = {
   ...{ cp932: "shift_jis", shift_jis: "shift_jis", "euc-jp": "euc-jp", gb18030: "gbk", big5: "big5" },
   ...{ cp949: "euc-kr", "euc-kr": "euc-kr", "windows-1251": "windows-1251", "koi8-r": "koi8-r", ibm866: "ibm866" },

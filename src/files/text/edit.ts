@@ -42,7 +42,7 @@ export function replaceText(
 ): Result<EditedText, EditRefusal> {
   if (oldText === "") return failure({ reason: "empty_old_text" });
   if (oldText === newText) return failure({ reason: "same_text" });
-  // CR alone ends lines where there is no LF, and where nothing is found otherwise
+  // CR alone ends lines if the text has no LF and the search finds nothing otherwise
   const ends = text.includes("\n") || !text.includes("\r") ? [/\r\n/g, /\r\n?/g] : [/\r\n?/g];
   for (const lineEnd of ends) {
     const plain = text.replace(lineEnd, "\n");
@@ -59,7 +59,7 @@ export function replaceText(
   return failure({ reason: "not_there", alike: findAlike(text, oldText, wholeWord) });
 }
 
-/** What is the same before and behind keeps its line ends; new ones are as those that they replace, or most in the text. */
+/** Unchanged lines keep their line ends; new ones take those of the lines they replace, or the text's most common. */
 function replaceAt(
   text: string,
   lineEnd: RegExp,
@@ -158,7 +158,7 @@ function isWordCharacter(text: string, at: number): boolean {
 
 type LineEnds = "LF" | "CRLF" | "CR" | "mixed line ends";
 
-/** `null` of a text without a line end. CR alone counts where there is no LF. */
+/** `null` for a text without a line end. CR alone counts if there is no LF. */
 export function lineEndsOf(text: string): LineEnds | null {
   if (!text.includes("\n")) return text.includes("\r") ? "CR" : null;
   if (!text.includes("\r\n")) return "LF";
@@ -174,7 +174,7 @@ export interface StoredForm {
 }
 
 const utf8Mark = [0xef, 0xbb, 0xbf];
-/** Of the beginning, from which the line ends are told. */
+/** Bytes of the beginning from which the line ends are detected. */
 const headBytes = 16_384;
 const newline = 0x0a;
 const carriageReturn = 0x0d;
@@ -269,7 +269,7 @@ const maxComparedCharacters = 1_100_000;
 const minLineCharacters = 4;
 const minBeginningCharacters = 8;
 
-/** The first passage of the text that is nearly the wanted one; `null` where there is none. */
+/** The first passage that nearly matches the wanted one, or `null`. */
 function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | null {
   if (text.length > maxComparedCharacters) return null;
   if (wholeWord) {

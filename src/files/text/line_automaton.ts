@@ -69,7 +69,7 @@ const foldCase = 1;
 /** With the Kelvin sign and the long s. */
 const foldsBeyondAscii = /[ks]/i;
 
-/** What an instruction may assert of a place: that a line starts there (each line is a text of its own), or ends. */
+/** What an instruction may assert about a position: that a line starts there (each line is a separate text), or ends. */
 export const lineStart: number = 1 | 4;
 const lineEnd: number = 2 | 8;
 /** And that a word starts or ends there, or that none does. */

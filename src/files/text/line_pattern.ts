@@ -342,7 +342,7 @@ function createStartScreen(program: Program): Screen | null {
   return places.length === 0 ? null : places;
 }
 
-/** The character which is the rarest, by a rough measure, of those that every match holds. */
+/** The rarest character, by a rough measure, that every match contains. */
 function createHeldScreen(program: Program): Screen | null {
   const rated = program.inst.flatMap((_, index) => {
     if (!isCharacter(program, index) || !isHeld(program, index)) return [];

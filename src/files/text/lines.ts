@@ -28,7 +28,7 @@ interface TextLines {
 
 interface LineSelection {
   readonly from?: TextPosition;
-  /** The first line that is wanted; lines before are passed over. */
+  /** The first wanted line; earlier ones are skipped. */
   readonly startLine?: number;
   /** The last line that is wanted. */
   readonly endLine?: number;
@@ -70,7 +70,7 @@ export async function readLines(
     const first: TextPosition = start === null
       ? { offsetBytes: sizeBytes, line: position.line + countLines(bytes) }
       : { offsetBytes: position.offsetBytes + start, line: Math.max(position.line, startLine) };
-    // a line that started near the end of the range deserves a range of its own
+    // a line that started near the end of the range deserves its own range
     if (start !== null && start > 0 && !isEnd) {
       position = first;
       continue;
@@ -101,7 +101,7 @@ export async function readLines(
   }
 }
 
-/** The last `count` lines of a file, as far as one read may give them. */
+/** The last `count` lines of a file, or as many as one read may return. */
 export async function readLastLines(
   workspace: Workspace,
   path: WorkspacePath,
@@ -250,7 +250,7 @@ export async function readCharacters(
     const piece = bytes.subarray(0, lineEnd !== -1 ? lineEnd + 1 : isLast ? undefined : cutInLine(bytes));
     const isStart = offsetBytes === 0;
     const here = passOver(piece, markBytes(piece, isStart), first - 1 - passed, isLatin1);
-    // what is asked for deserves a read of its own
+    // what is asked for deserves its own read
     if (!isLast && here.offset > 0) {
       passed += here.count;
       offsetBytes += here.offset;

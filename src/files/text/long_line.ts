@@ -70,7 +70,7 @@ export function searchLongExpression({ automaton, partBytes, findFrom }: LongExp
   const walk = automaton.begin();
   let isUnsure = false;
 
-  /** Where the match that ends at `end` begins, as far as a part shows it. */
+  /** Where the match that ends at `end` begins, within the part. */
   const show = (characters: string, end: number, isEnd: boolean): LongLineMatch => {
     const after = partBytes >> 2;
     const from = characterStart(characters, Math.max(0, end - 3 * after));

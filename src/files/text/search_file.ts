@@ -172,7 +172,7 @@ interface FileSearch {
   readonly afterLine: number;
   /** Takes each match, in the order of lines; `true` when that is enough of this file. */
   readonly onMatch: (match: LineMatch) => boolean;
-  /** Told of each line in which a match may have been missed. */
+  /** Called for each line in which a match may have been missed. */
   readonly onUnsure: (line: number) => void;
   /** The turns of the whole search. */
   readonly nextTurn: NextTurn;
@@ -341,7 +341,7 @@ function fromUtf8(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchableP
   return text === null ? null : { text, sourceBytes };
 }
 
-/** Up to a line's end, or where there is none, an ASCII character that is no part of another. */
+/** Up to a line's end, or else to an ASCII character that is not part of another. */
 function fromLegacy(bytes: Buffer, encoding: TextEncoding, isLast: boolean): SearchablePiece | null {
   const line = bytes.lastIndexOf("\n") + 1;
   const sourceBytes = isLast ? bytes.length : line || bytes.lastIndexOf(" ") + 1 || bytes.length;

@@ -65,7 +65,7 @@ function failed(problem: UndoProblem, undone: readonly string[] = []): Result<ne
   return failure({ problem, undone });
 }
 
-/** Further contents that the change has put in the place of its own are one step with the first. */
+/** Later contents that the change wrote over its own are one step with the first. */
 export function joinOwn(steps: readonly NumberedStep[]): NumberedStep[] {
   const joined: NumberedStep[] = [];
   for (const each of steps) {
@@ -191,7 +191,7 @@ async function requireFree(
   return failure({ reason: "refused", path: path.text, refusal: error });
 }
 
-/** Removes directories that were made on the way to `path`, as far as nothing is in them. */
+/** Removes the empty ones of the directories that were made on the way to `path`. */
 async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: number): Promise<void> {
   for (let count = 1; count <= made; count++) {
     const segments = path.segments.slice(0, -count);

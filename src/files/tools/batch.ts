@@ -45,7 +45,7 @@ export async function refuseEmptyVersion(
   return refuse(action, `if_version is empty; ${remedy}`);
 }
 
-/** Whether a file has the version that the caller saw, as far as one was given; a version is that of one file. */
+/** Whether a file still has the version that the caller gave, if any; a version is for one file. */
 export async function hasVersion(
   workspace: Workspace,
   path: WorkspacePath,
@@ -74,7 +74,7 @@ export async function depthThere(workspace: Workspace, { segments }: WorkspacePa
   return 0;
 }
 
-/** Removes the directories on the way to `path` that were made for it, as far as they are empty. */
+/** Removes the empty ones of the directories that were made on the way to `path`. */
 export async function removeMade(workspace: Workspace, { segments }: WorkspacePath, there: number): Promise<void> {
   for (let depth = segments.length - 1; depth > there; depth--) {
     const names = segments.slice(0, depth);

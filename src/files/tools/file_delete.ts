@@ -134,7 +134,7 @@ function isBelowAny({ segments }: WorkspacePath, paths: ReadonlyMap<string, unkn
   return segments.some((_, depth) => depth > 0 && paths.has(segments.slice(0, depth).join("/")));
 }
 
-/** What is in the way of a deletion, as far as that is seen before; of one path alone, the deletion itself says it. */
+/** What would stop one of several deletions, found before the first; a single deletion reports it itself. */
 async function obstacleOf(
   workspace: Workspace,
   path: WorkspacePath,

@@ -180,7 +180,7 @@ interface Manner {
   readonly takesLarge: boolean;
   /** What is known to be in the way before any file is read. */
   readonly obstacles: readonly Failure[];
-  /** Whether the call is of one edit. */
+  /** Whether the call has one edit. */
   readonly isOne: boolean;
 }
 

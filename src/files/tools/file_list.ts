@@ -261,7 +261,7 @@ function createTree(
   };
 }
 
-/** Entries that are held beyond those that are shown, before they are sorted. */
+/** Entries held beyond the shown ones before sorting. */
 const maxUnsorted = 5_000;
 
 /** Lists the first of the tree's entries in this order. By size, only files count. */

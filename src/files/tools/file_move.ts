@@ -159,7 +159,7 @@ async function moveSeveral(
   );
 }
 
-/** What is in the way of one of several moves, as far as that is seen before. */
+/** What would stop one of several moves, found before the first. */
 async function obstacleOf(
   workspace: Workspace,
   { from, to }: Pair,

@@ -200,7 +200,7 @@ async function readNamed(reader: Reader, name: string, request: Input, maxBytes:
   return refusedRead(toPathText(path.value.text), message, code);
 }
 
-/** Reads one file. A file may be called so; only where there is none does the end of the name ask for a part. */
+/** Reads one file. The end of the name asks for a part only if no file has the whole name. */
 async function readOne(
   { workspace, kept, hasLinks }: Reader,
   name: string,

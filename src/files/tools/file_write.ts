@@ -195,7 +195,7 @@ interface Before {
   readonly depth: number;
 }
 
-/** The file as it is, or what is in the way as far as that is seen without writing. */
+/** The file as it is, or what would stop the write, found without writing. */
 async function lookBefore(
   workspace: Workspace,
   { path, mode, ifVersion }: WantedFile,
@@ -284,7 +284,7 @@ interface WrittenForm {
 
 const mark = "\ufeff";
 
-/** A new content in the form of the file. What the content says by itself counts: CR in it, or a byte order mark. */
+/** New content in the file's form. Its own CR or byte order mark takes precedence. */
 function inFormOf(
   stored: StoredForm | null,
   { content, isAdded, isContinued }: {
@@ -313,7 +313,7 @@ function inFormOf(
   return { text: getsMark ? mark + text : text, encoding, note };
 }
 
-/** What is said of a file's other names, which a write leaves: it makes a new file. */
+/** The notice about a file's other names, which keep the old content: a write makes a new file. */
 export function otherNamesWords(count = 0): string {
   return count === 0
     ? ""

@@ -1,4 +1,4 @@
-/** What listings and searches share: which entries, how they are shown, and what was passed over. */
+/** What listings and searches share: which entries, how they are shown, and what was skipped. */
 import * as z from "zod";
 import { emptyIsAbsent, type ToolOutcome } from "../../mcp/mod.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -46,10 +46,10 @@ export interface TreeListing {
 
 const visitsPerCheck = 32;
 
-/** Of what was passed over, in each answer. */
+/** Names of skipped entries in each answer. */
 const maxShownSkipped = 3;
 
-/** What was passed over, in structured content. */
+/** Skipped entries, in structured content. */
 export const skippedOutput: z.ZodLazy<z.ZodObject> = z.lazy(() =>
   z.object({ count: z.int(), directories: z.array(z.string()) })
 );
@@ -100,7 +100,7 @@ export function toEntry({ segments, kind, sizeBytes, modifiedAt }: WalkedEntry):
 }
 
 const marks = { file: "", directory: "/", link: " (link)", other: " (pipe, socket or device)" };
-/** For so long the time of a change is told to the minute in a tree, and then as its day. */
+/** Trees show changes within this time to the minute, older ones by day. */
 const recentMilliseconds = 7 * 24 * 60 * 60 * 1000;
 
 /** The entry's name, as it is shown, with a mark of its kind, in a tree: columns behind it, as few characters as say enough. */
@@ -137,7 +137,7 @@ export function toSize(bytes: number, isExact = false): string {
   return `${Math.round(size)}T`;
 }
 
-/** What was passed over, as a line of the answer and as structured content; nothing where nothing was. */
+/** The skipped entries as a line of the answer and as structured content; empty if there were none. */
 export function skippedParts(ignored: Ignored | undefined, hasRemedy = true): {
   readonly lines: readonly string[];
   readonly facts: Readonly<Record<string, unknown>>;
@@ -179,7 +179,7 @@ export function fitPage(lines: Iterable<string>): readonly string[] {
   return page;
 }
 
-/** The answer of a listing that looks at the whole tree: its lines, what was passed over, and whether that was all. */
+/** The answer of a listing of the whole tree: its lines, the skipped entries, and whether that was all. */
 export function wholeTreeAnswer(
   { path, ignored }: TreeListing,
   { lines, facts, total, cut }: {
@@ -198,7 +198,7 @@ export function wholeTreeAnswer(
 
 const seeIgnored = "; set include_ignored to see them";
 
-/** What is said where little or nothing was found. */
+/** The notice when little or nothing was found. */
 export interface Notice {
   readonly words: string;
   /** Whether it names what is wrong: then what was ignored is not it. */

@@ -26,7 +26,7 @@ const maxTextCharacters = 200;
 interface FoundFile {
   filename: string;
   matches: LineMatch[];
-  /** Matching lines, also those that are not kept, and the matches in them. */
+  /** All matching lines, kept or not, and the matches in them. */
   lines: number;
   count: number;
 }
@@ -159,7 +159,7 @@ export function createCollector({ limit, context, show, last, pattern }: Collect
         hasContext: context > 0,
         byName: pattern === null,
         files,
-        /** Files with a match, or of the name, also those that are not kept. */
+        /** All files with a match, or of the name, kept or not. */
         found,
         lines,
         matches: total,

@@ -71,7 +71,7 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
   };
 }
 
-/** What is denied is told like what is not there. */
+/** Denied files are reported as missing. */
 function toOutcome(refusal: WorkspaceRefusal): ResourceOutcome {
   if (refusal.reason === "too_large") {
     const { sizeBytes, limitBytes } = refusal;

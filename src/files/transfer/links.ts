@@ -20,7 +20,7 @@ export const transferLimits = {
   stallMs: 60_000,
   maxAtOnce: 64,
   maxAtOncePerPerson: 8,
-  /** For each link, those that are used up included: each request reads the storage. */
+  /** For each link, used ones included: each request reads the storage. */
   requestsPerMinute: 120,
 };
 

@@ -250,7 +250,7 @@ export function formBoundary(contentType: string | null): string | null {
   return found?.[1] ?? found?.[2] ?? null;
 }
 
-/** The bytes of the first part, which has to be a file; what follows it is passed over. */
+/** The bytes of the first part, which has to be a file; the rest is ignored. */
 export async function* fileOfForm(pieces: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Uint8Array> {
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
   let rest = Buffer.from("\r\n", "latin1"); // the first delimiter may be the beginning of the body

@@ -25,7 +25,7 @@ const kept = z.lazy(() =>
   })
 );
 
-/** How an entry is told from another: one of the two suffices. */
+/** Identifies an entry; one of the two suffices. */
 const left = z.lazy(() =>
   z.object({
     /** Of a file's content. */

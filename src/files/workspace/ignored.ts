@@ -86,7 +86,7 @@ const maxSkippedNames = 5;
 /** Decides for one walk. Directories are entered in the order of the walk. */
 export type Ignored = Awaited<ReturnType<typeof createIgnored>>;
 
-/** Makes the decisions for a walk below `start`. A start that is itself ignored was asked for: nothing is then passed over. */
+/** Decides for a walk below `start`. If `start` itself is ignored, the caller asked for it, and nothing is skipped. */
 export async function createIgnored(workspace: Workspace, start: WorkspacePath) {
   /** Those of the nearest directory first; `left` is what further ones may add. */
   const rules: { readonly depth: number; readonly rules: IgnoreRules; readonly left: number }[] = [];
@@ -138,7 +138,7 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath) 
       if (names.length < maxSkippedNames) names.push(`${segments.join("/")}${isDirectory ? "/" : ""}`);
       return true;
     },
-    /** What was passed over so far, and the first names of it, directories before files. */
+    /** The number skipped so far, and their first names, directories before files. */
     get skipped(): { readonly count: number; readonly names: readonly string[] } {
       return { count, names: [...directories, ...files].slice(0, maxSkippedNames) };
     },

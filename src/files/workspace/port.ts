@@ -190,7 +190,7 @@ export interface WrittenFile {
   readonly sha256: string;
   /** Whether the file was not there before. */
   readonly created: boolean;
-  /** Where the file had several names (hard links): those that keep the old content. */
+  /** Of a file with several names (hard links): the names that keep the old content. */
   readonly otherNames?: number;
 }
 
@@ -244,7 +244,7 @@ export interface Workspace {
    * before its first step.
    */
   begin(author: ChangeAuthor, onChange?: (id: string) => void): Workspace;
-  /** Gives back what the workspace holds open; it is not used afterwards. */
+  /** Closes what the workspace holds open; it is not used afterwards. */
   close(): Promise<void>;
 }
 

@@ -21,7 +21,7 @@ export function createUserWorkspaces(open: (name: string) => Workspace) {
       }
       return workspace;
     },
-    /** Those that are open. */
+    /** The open ones. */
     opened: (): Iterable<Workspace> => opened.values(),
     /** Closes all that were opened. */
     async close(): Promise<void> {

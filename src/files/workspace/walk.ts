@@ -15,7 +15,7 @@ export interface WalkedEntry extends DirectoryEntry {
   readonly segments: readonly string[];
   /** `false` when it is the last one; `true` when others may follow. */
   readonly mayHaveNext: boolean;
-  /** Passed over, and given all the same after a pause, so that a walk that finds nothing else can be ended. */
+  /** A skipped entry, yielded after a pause so that a walk that finds nothing else can be ended. */
   readonly isSkipped: boolean;
 }
 

@@ -13,7 +13,7 @@ export interface WorkspaceChange {
 }
 
 interface WorkspaceWatch {
-  /** Ends the watch; nothing is told afterwards. */
+  /** Ends the watch; nothing is reported afterwards. */
   close(): Promise<void>;
 }
 
@@ -25,13 +25,13 @@ export const changeDelayMilliseconds = 200;
 /** More changed paths than this at once are told as partial. */
 export const maxChangedPaths = 500;
 
-/** How changes are told. */
+/** How changes are reported. */
 interface ChangeNoticesOptions {
   /** More changed paths than this at once are told as partial. */
   readonly maxPaths: number;
   /** Changes within this time are told together. */
   readonly coalesceMilliseconds: number;
-  /** Of which names nothing is told. */
+  /** Names that are not reported. */
   readonly isDenied: (segments: readonly string[]) => boolean;
   readonly onChange: (change: WorkspaceChange) => void;
 }
@@ -71,7 +71,7 @@ export function createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, 
       isPartial = true;
       schedule();
     },
-    /** Files appeared or disappeared, of which the paths are told besides. */
+    /** Files appeared or disappeared; their paths are reported too. */
     addListChange(): void {
       isListChanged = true;
       schedule();
@@ -89,7 +89,7 @@ type ChangeListener = (change: WorkspaceChange) => void;
 
 /** Watches that several listeners share: one begins with its first listener and ends with its last. */
 export interface WorkspaceWatches {
-  /** Tells of changes in the workspace that the principal uses, until the returned function is called. */
+  /** Reports changes in the principal's workspace until the returned function is called. */
   watch(principal: Principal, listener: ChangeListener): () => void;
   /** Ends all watches. */
   close(): Promise<void>;
@@ -97,11 +97,11 @@ export interface WorkspaceWatches {
 
 /** How {@link createWorkspaceWatches} names and opens watches. */
 export interface WorkspaceWatchesOptions {
-  /** A name for the principal's workspace: those that share it share its watch. */
+  /** A name for the principal's workspace: principals with one name share one watch. */
   readonly nameOf: (principal: Principal) => string;
   /** How the workspace of this name is watched. */
   readonly open: (name: string) => WatchWorkspace;
-  /** Hears why a watch could not begin; its listeners are then told of nothing. */
+  /** Called when a watch cannot begin; its listeners are then not notified. */
   readonly onFailure: (error: unknown) => void;
 }
 
