@@ -24,6 +24,8 @@ import { walk } from "../workspace/walk.ts";
 import { toPathFailure } from "./refusal.ts";
 
 const maxSuggestions = 3;
+/** Paths in one text that are looked for. */
+const maxListed = 10;
 /** Names of one directory that are compared. */
 const maxNames = 5_000;
 /** So many are compared before others may have their turn. */
@@ -84,7 +86,12 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   if (/[*?]/.test(path.text)) {
     return { ...outcome, message: `${outcome.message}; a path is no pattern: file_list and file_search take pattern` };
   }
-  const near = await heldByOneName(workspace, path) ?? await nearPaths(workspace, path, clock);
+  const several = await severalPaths(workspace, path);
+  if (several.length > 1) {
+    return { ...outcome, message: `${outcome.message}; these are several: ${several.map(showName).join(" and ")}` };
+  }
+  const near = await heldByOneName(workspace, path) ?? await unwrapped(workspace, path) ??
+    await nearPaths(workspace, path, clock);
   if (near.includes(path.text)) { // and yet nothing is there
     return { ...outcome, message: `${outcome.message}; there is a link of this name, but nothing where it leads` };
   }
@@ -112,7 +119,7 @@ export async function suggestRelative(
     const path = parseDirectoryPath(names.slice(index).join("/"));
     if (!path.ok || path.value.text === "") continue;
     const found = await inStoredForm(workspace, path.value);
-    if (await maySuggestPath(found.text) && (await workspace.stat(found)).ok) {
+    if (await isOpen(workspace, found)) {
       return toPathFailure(parameter, rule, `/${found.text}`);
     }
   }
@@ -124,9 +131,50 @@ async function heldByOneName(workspace: Workspace, { segments }: WorkspacePath):
   for (const index of segments.slice(1).keys()) {
     const name = segments.slice(index).join("\\");
     const path = entryPath(childPath(rootPath, segments.slice(0, index)), name);
-    if ((await workspace.stat(path)).ok && await maySuggestPath(path.text)) return [path.text];
+    if (await isOpen(workspace, path)) return [path.text];
   }
   return null;
+}
+
+/** The paths that one text lists, or the lines of one file, where all of these are there; else none. */
+async function severalPaths(workspace: Workspace, { text }: WorkspacePath): Promise<readonly string[]> {
+  const parts = text.split(/\s*[,;]\s*/, maxListed + 1);
+  const paths: string[] = [];
+  if (parts.length > maxListed) return paths;
+  for (const part of parts) {
+    const isRange = /^L?\d+(?:-L?\d+)?$/.test(part);
+    const file = (isRange ? paths[0] : part)?.replace(lines, "") ?? "";
+    const path = parseDirectoryPath(file);
+    if (file === "" || !path.ok || !await isOpen(workspace, path.value)) return [];
+    paths.push(isRange ? `${file}:${part}` : part);
+  }
+  return paths;
+}
+
+/** Lines of a file behind its name. */
+const lines = /(?::|#L)L?-?\d+(?:-(?:L?\d+)?)?$/;
+
+/** The path without what surrounds it in prose, or decoded, if that is there. */
+async function unwrapped(workspace: Workspace, { text }: WorkspacePath): Promise<readonly string[] | null> {
+  const plain = text.trim().replace(/^(["'`])(.*)\1$/, "$2").replace(/^@/, "");
+  for (const form of [plain, decoded(plain)]) {
+    const path = form === null || form === text ? null : parseDirectoryPath(form);
+    if (path?.ok === true && path.value.text !== "" && await isOpen(workspace, path.value)) return [path.value.text];
+  }
+  return null;
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null; // no UTF-8
+  }
+}
+
+/** Whether something is there that the caller may learn of. */
+async function isOpen(workspace: Workspace, path: WorkspacePath): Promise<boolean> {
+  return await maySuggestPath(path.text) && (await workspace.stat(path)).ok;
 }
 
 /** Paths in the same directory that are spelled nearly so, else those of the same name elsewhere; the nearest first. */
