@@ -1,4 +1,5 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
+import { isObject } from "../lib/json.ts";
 import * as z from "zod";
 import {
   clamped,
@@ -194,10 +195,12 @@ function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.
     .meta({ description: "Name", enum: models }); // a transformation would hide both
 }
 
-/** The name that Ollama knows a model by. */
+/** The operator's name for a model; without a tag, Ollama takes the latest. */
 function canonicalModel(name: string, models: readonly string[]): string {
   const alias = Object.hasOwn(modelAliases, name) ? modelAliases[name] : undefined;
-  return alias !== undefined && models.includes(alias) && !models.includes(name) ? alias : name;
+  const untagged = (each: string): string => each.replace(/:latest$/, "");
+  return [name, alias].find((each) => each !== undefined && models.includes(each)) ??
+    models.find((each) => untagged(each) === untagged(name)) ?? name;
 }
 
 const maxDurationCharacters = 50;
@@ -248,7 +251,7 @@ function generateInput(models: readonly [string, ...string[]]) {
     model: modelParameter(models),
     system: z.string().optional().describe("Role"),
     messages: z.array(turn).max(maxTurns).optional().describe("Earlier turns"),
-    json_schema: z.preprocess((value) => value === "json" ? {} : value, z.record(z.string(), z.unknown()).optional())
+    json_schema: z.preprocess(schemaOf, z.record(z.string(), z.unknown()).optional())
       // no client refuses it for want of properties (Gemini's do), and a list of tools needs none
       .describe("JSON Schema for an answer in JSON; {} for any").meta({ listedAs: "string" }),
     max_tokens: z.int().min(1).max(4096).default(512).describe("Of the answer").meta(clamped),
@@ -270,6 +273,15 @@ const generateAliases: Readonly<Record<string, Meaning>> = {
   stream: { values: { true: undefined, false: undefined } },
   ...Object.fromEntries(optionNames.map((name) => [name, `options.${name}`])),
 };
+
+/** The schema alone, of what OpenAI's interface calls `response_format`, too. */
+function schemaOf(value: unknown): unknown {
+  if (value === "json") return {};
+  if (!isObject(value)) return value;
+  const { type, json_schema: named } = value;
+  if (type === "json_schema" && isObject(named)) return named["schema"] ?? {};
+  return type === "json_object" ? {} : type === "text" ? undefined : value;
+}
 
 type GenerateInput = z.output<ReturnType<typeof generateInput>>;
 

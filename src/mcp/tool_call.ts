@@ -130,11 +130,23 @@ export function nearestTool(name: string, tools: ToolRegistry, principal: Princi
   const offered = tools.all().map(({ tool }) => tool).filter(({ scopes }) => hasScopes(principal, scopes));
   // clients put a server's name before it: mcp__files__file_read, files.file_read
   const plain = fold(name);
-  const found = offered.find(({ name: own, knownAs = "" }) =>
-    [own, ...knownAs.split(" ")].some((each) => plain === fold(each)) ||
-    (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
-  );
+  const words = wordsInName(name);
+  const found =
+    offered.find(({ name: own, knownAs = "" }) =>
+      [own, ...knownAs.split(" ")].some((each) => plain === fold(each)) ||
+      (plain.endsWith(fold(own)) && /[^a-z]/i.test(name))
+    ) ?? offered.find(({ name: own, knownAs = "" }) =>
+      words !== "" && [own, ...knownAs.split(" ")].some((each) =>
+        words === wordsInName(each)
+      )
+    );
   return found?.name ?? closestWord(name, offered.map(({ name: own }) => own));
+}
+
+/** What a name says: `file_copy`, `copyFiles` and `copy` are one. */
+function wordsInName(name: string): string {
+  const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_\W]+/);
+  return words.filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
 }
 
 // A tool's outcome as the text of a `CallToolResult`.

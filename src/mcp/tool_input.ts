@@ -137,6 +137,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members): Under
   const faults: string[] = [];
   const notes: string[] = [];
   const names = new Map<string, string>();
+  let refused = 0;
   const meanings = tool.aliases ?? {};
   const input = membersOf(schema, given, []);
   return { input, faults, notes, names };
@@ -149,7 +150,7 @@ function understandArguments(tool: Tool, schema: Members, given: Members): Under
     const later: (() => void)[] = [];
 
     const refuse = (name: string): void => {
-      if (faults.length >= maxFaults) return;
+      if (++refused > maxFaults) return;
       const parameters = new Set(Object.keys(properties));
       const nearest = nearestParameter(name, parameters);
       const remedy = nearest !== null
@@ -157,8 +158,11 @@ function understandArguments(tool: Tool, schema: Members, given: Members): Under
         : parameters.size === 0
         ? "it takes no arguments"
         : `it takes ${[...parameters].join(", ")}`;
-      const owner = path.length === 0 ? tool.name : shownName(path, names);
-      faults.push(`${owner} has no ${name.slice(0, maxShownName).toWellFormed()}; ${remedy}`);
+      const shown = name.slice(0, maxShownName).toWellFormed();
+      const [start, end] = [`${path.length === 0 ? tool.name : shownName(path, names)} has no `, `; ${remedy}`];
+      const same = faults.findIndex((fault) => nearest === null && fault.startsWith(start) && fault.endsWith(end));
+      if (same === -1) faults.push(`${start}${shown}${end}`);
+      else faults[same] = `${faults[same]?.slice(0, -end.length)}, ${shown}${end}`; // the list once
     };
     const put = (name: string, parameter: string, sent: unknown, largest = false): void => {
       const property = properties[parameter];
@@ -366,6 +370,10 @@ function asText({ written, enum: values }: Members, value: unknown): unknown {
   if (written === undefined) return value;
   if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
   const isLines = Array.isArray(value) && value.every((each) => typeof each === "string");
+  if (written === "either" && isLines && value.length > 0) {
+    return value.length === 1 ? value[0] : `{${value.join(",")}}`;
+  }
+  if (written === "either") return value;
   if (written === "json") return isLines || typeof value !== "object" ? value : jsonText(value, 2) ?? value;
   if (isLines) return value.join(written === "commas" ? "," : "\n");
   if (!isObject(value) || written === "commas") return value;

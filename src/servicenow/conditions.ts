@@ -149,7 +149,8 @@ function parseCondition(line: string): Condition | null {
   const operator = signs[sign] ?? words[word.toLowerCase()];
   if (named === undefined || operator === undefined) return null;
   const given = (signField === undefined ? wordValue : signValue).trim();
-  const value = given.replace(/^(["'])(.*)\1$/, "$2");
+  const unquoted = given.replace(/^(["'])(.*)\1$/, "$2");
+  const value = /like$/i.test(word) ? unquoted.replace(/^%+([^%]+)%+$/, "$1") : unquoted; // as in SQL
   if (value === "" || blankValue.test(value) || /^(empty|no one|none|null|unassigned)$/i.test(value)) {
     const isNegative = operator === "!=" || /not/i.test(blankValue.exec(value)?.[0] ?? "");
     return { field: named, operator: isNegative ? "is not empty" : "is empty", value: "" };

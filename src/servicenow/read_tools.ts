@@ -129,7 +129,7 @@ function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
     description: `Reads a record, or several by their numbers; ${contentWarning}.`,
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: otherNames({ ...recordNames, fields: "columns field_names", include: "with expand" }),
+    aliases: otherNames({ ...recordNames, fields: "columns field_names sysparm_fields", include: "with expand" }),
     knownAs: "servicenow_my_profile servicenow_list_attachments",
     input: z.object({
       id: idParameter().describe("Number, link, or with table a name or sys_id; me is the user"),
@@ -235,7 +235,7 @@ const defaultLimit = 10;
 const foundNames = {
   table: "table_name",
   words: "text query search keywords q",
-  where: "filter filters conditions condition",
+  where: "filter filters conditions condition sysparm_query",
 };
 
 function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
@@ -250,9 +250,10 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     aliases: otherNames({
       ...foundNames,
-      fields: "columns field_names",
+      fields: "columns field_names sysparm_fields",
       order_by: "sort sort_by",
-      limit: "max_results max top page_size",
+      limit: "max_results max top page_size sysparm_limit",
+      offset: "sysparm_offset",
     }),
     input: z.object({
       table: z.string(),
@@ -309,12 +310,13 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
     scopes: ["servicenow:read"],
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
-    aliases: otherNames({ ...foundNames, group_by: "by group" }),
+    aliases: otherNames({ ...foundNames, group_by: "by group sysparm_group_by" }),
     input: z.object({
       table: z.string(),
       words: z.string().optional().meta({ written: "text" }),
       where: z.string().optional().meta({ written: "lines" }),
-      group_by: z.string().optional().describe('Field; a date with "by day", "by week"'),
+      group_by: z.string().optional().describe('Field; a date with "by day", "by week"')
+        .meta({ written: "commas" }),
       mean_time: z.string().optional().describe("Two dates: opened_at,resolved_at").meta({ written: "commas" }),
       ...conditionParameters,
     }),

@@ -1,6 +1,7 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
 import { systemClock } from "../../src/lib/time.ts";
+import { nearestTool } from "../../src/mcp/tool_call.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
@@ -415,4 +416,48 @@ Deno.test("numbers above a bound are lowered, and the answer says so", () => {
     "-C: 10 instead of 50, which is above the limit",
   ]);
   assert.deepEqual(lowered("file_search", { query: "a", limit: 1000 }), []);
+});
+
+Deno.test("what is unlike a text is read as one where its form is certain", () => {
+  const meant: readonly (readonly [string, Arguments, Arguments])[] = [
+    ["file_search", { query: "x", pattern: ["*.ts", "*.py"] }, { query: "x", pattern: "{*.ts,*.py}" }],
+    ["file_list", { glob: ["*.ts"] }, { pattern: "*.ts" }],
+    ["llm_generate", { prompt: "x", response_format: { type: "json_object" } }, { prompt: "x", json_schema: {} }],
+    [
+      "llm_generate",
+      { prompt: "x", response_format: { type: "json_schema", json_schema: { name: "a", schema: { type: "array" } } } },
+      { prompt: "x", json_schema: { type: "array" } },
+    ],
+    ["servicenow_get_record", { id: ["INC0010001", "INC0010002"] }, { id: "INC0010001,INC0010002" }],
+    ["servicenow_update", { id: ["INC0010001"], values: "a=b" }, { id: "INC0010001", values: "a=b" }],
+    ["servicenow_count", { table: "incident", group_by: ["state"] }, { table: "incident", group_by: "state" }],
+    [
+      "servicenow_search",
+      { table: "t", sysparm_query: "active=true", sysparm_limit: "2", sysparm_fields: "a,b", sysparm_offset: 3 },
+      { table: "t", where: "active=true", limit: 2, fields: "a,b", offset: 3 },
+    ],
+  ];
+  for (const [name, sent, same] of meant) assertSame(name, sent, same);
+  const plain = taken("llm_generate", { prompt: "x", response_format: { type: "text" } }) as Arguments;
+  assert.equal(plain["json_schema"], undefined);
+  assert.match(String(taken("file_search", { pattern: [1] })), /pattern must be a string/);
+});
+
+Deno.test("a tool's name is found in another order of its words, and without those that every file tool has", () => {
+  const principal = { scopes: new Set(["files:read", "files:write"]) } as never;
+  for (
+    const [asked, nearest] of [
+      ["file_copy", "file_move"],
+      ["files_copy", "file_move"],
+      ["copyFile", "file_move"],
+      ["file_grep", "file_search"],
+      ["file_create", "file_write"],
+      ["directory_list", "file_list"],
+      ["file_cat", "file_read"],
+      ["file", null],
+      ["rm_rf", null],
+    ] as const
+  ) {
+    assert.equal(nearestTool(asked, registry, principal), nearest, asked);
+  }
 });

@@ -61,10 +61,11 @@ Deno.test("llm_generate advertises the operator's models, asks the first by defa
   assert.equal(schema.properties["model"]?.["default"], "tinyllama");
   for (const property of Object.values(schema.properties)) assert.equal(typeof property["description"], "string");
   assert.deepEqual((schema as { required?: string[] }).required, ["prompt"]);
-  for (const input of [{ prompt: "hi" }, { prompt: "hi", model: "tinylama" }]) {
+  const named = ["tinylama", "tinyllama:latest"].map((model) => ({ prompt: "hi", model }));
+  for (const input of [{ prompt: "hi" }, ...named]) {
     assert.equal(structured(await call(it.tool, input))["model"], "tinyllama");
   }
-  assert.deepEqual(ollama.requests.map((request) => request.json?.["model"]), ["tinyllama", "tinyllama"]);
+  assert.deepEqual(ollama.requests.map((request) => request.json?.["model"]), Array(3).fill("tinyllama"));
 });
 
 Deno.test("llm_generate refuses input outside its bounds before anything is sent", async () => {

@@ -14,7 +14,8 @@ const maxExcludes = 20;
 
 /** Which names a listing or a search is about. */
 export const patternInput = () => ({
-  pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths").meta(emptyIsAbsent),
+  pattern: z.string().optional().describe("*.txt for names, src/**/*.{ts,js} for paths")
+    .meta({ ...emptyIsAbsent, written: "either" }),
   exclude: z.array(z.string()).max(maxExcludes).optional().describe("Patterns"),
 });
 

@@ -59,6 +59,10 @@ Deno.test("several values in a condition are alternatives, never one value that 
     assert.deepEqual(await find(`short_description contains ${words}`), both, words);
   }
   assert.deepEqual(await find("short_description does not contain e or a"), new Set());
+  for (const like of ["like %server%", "LIKE '%server%'"]) {
+    assert.deepEqual(await find(`short_description ${like}`), await find(server), `${like}, as in SQL`);
+  }
+  assert.equal((await find("short_description contains %server%")).size, 0, "a percent sign is itself elsewhere");
   assert.equal((await find('short_description contains "server or battery"')).size, 0, "quotes keep a text whole");
   assert.deepEqual(await find("short_description = Email server is down"), new Set(["INC0010001"]));
   assert.deepEqual(await find("priority in 1,2"), await find("priority=1|2"));
