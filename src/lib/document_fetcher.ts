@@ -199,6 +199,7 @@ interface FetchOutcome {
 /** draft-ietf-oauth-client-id-metadata-document-00 §6.6 */
 const maxDocumentBytes = 5_120;
 const maxHeadBytes = 16_384;
+const maxInterimResponses = 10;
 /** Of a name's addresses, no more than this many are tried. */
 const maxAddresses = 4;
 
@@ -274,6 +275,7 @@ async function fetchFrom(
         "user-agent": "Portcullis",
       },
       agent: false,
+      rejectUnauthorized: true, // whatever NODE_TLS_REJECT_UNAUTHORIZED says
       maxHeaderSize: maxHeadBytes,
       signal,
     });
@@ -294,6 +296,10 @@ async function fetchFrom(
   request.on("response", (response) => {
     request.off("close", onClose); // it may come before the last of the body is read
     readDocument(response).then(resolve, onClose);
+  });
+  let interim = 0;
+  request.on("information", () => { // 1xx, each with a head of its own (RFC 9110 §15.2)
+    if (++interim > maxInterimResponses) fail("malformed_response");
   });
   request.on("upgrade", () => fail("malformed_response")); // which was not asked for
   request.on("error", ({ code }: NodeJS.ErrnoException) => {

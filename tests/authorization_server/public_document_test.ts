@@ -197,3 +197,36 @@ Deno.test("a certificate for another host, or of an unknown authority, is no con
   assert.equal(await reasonFor(web, "https://victim.example.com/client.json"), "connection_failed");
   assert.equal(await reasonFor(web, "https://unknown.example.com/client.json"), "unresolvable_host");
 });
+
+Deno.test("NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment lets no other host's certificate pass", async () => {
+  await using web = openTestNetwork();
+  web.publish("/client.json", {});
+  web.names.set("victim.example.com", [[publicAddress]]);
+  const before = Deno.env.get("NODE_TLS_REJECT_UNAUTHORIZED");
+  Deno.env.set("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+  try {
+    assert.equal(await reasonFor(web, "https://victim.example.com/client.json"), "connection_failed");
+  } finally {
+    if (before === undefined) Deno.env.delete("NODE_TLS_REJECT_UNAUTHORIZED");
+    else Deno.env.set("NODE_TLS_REJECT_UNAUTHORIZED", before);
+  }
+});
+
+Deno.test("endless interim responses, trailers and chunk extensions are given up before the deadline", async () => {
+  await using web = openTestNetwork();
+  const head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+  const endless = (start: string, part: string) => async (write: (text: string) => Promise<void>) => {
+    await write(start);
+    for (;;) await write(part);
+  };
+  const interim = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+  web.answers.set("/interim", endless("", interim));
+  web.answers.set("/trailers", endless(`${head}2\r\n{}\r\n0\r\n`, `x: ${"a".repeat(1_000)}\r\n`));
+  web.answers.set("/extensions", endless(head, `1;${"e".repeat(10_000)}\r\n \r\n`));
+  for (const path of ["interim", "trailers", "extensions"]) {
+    assert.match(await reasonFor(web, `https://app.example.com/${path}`), /malformed_response|too_large/, path);
+  }
+  const ok = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
+  web.answers.set("/few", (write) => write(`${interim.repeat(2)}${ok}`));
+  assert.equal(await reasonFor(web, "https://app.example.com/few"), "fetched");
+});
