@@ -52,6 +52,10 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
   const uriOf = ({ uri }: Resource): string => uri;
   const isOpen = async (principal: Principal, uri: string): Promise<boolean> =>
     rules.current.length === 0 || await stopping(principal, uri) === null;
+  const isAnyOpen = async (principal: Principal, uris: readonly string[]): Promise<boolean> => {
+    for (const uri of uris) if (await isOpen(principal, uri)) return true;
+    return false;
+  };
   const { listPage, complete, watch } = family;
   return {
     ...family,
@@ -86,10 +90,9 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     ...watch === undefined ? {} : {
       watch: (principal, listener) =>
         watch(principal, async ({ touches, isListChanged, changed }) => {
-          const open = !isListChanged || changed === undefined ? null : await seen(principal, changed, (uri) => uri);
           listener({
             touches: async (uri) => await touches(uri) && await isOpen(principal, uri),
-            isListChanged: isListChanged && open?.length !== 0,
+            isListChanged: isListChanged && (changed === undefined || await isAnyOpen(principal, changed)),
           });
         }),
     },

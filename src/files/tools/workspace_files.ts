@@ -64,7 +64,9 @@ export function workspaceFilesResource(source: WorkspaceSource, watches?: Worksp
       watch(principal, listener) {
         workspaceOf(source, principal); // makes the directory that is to be watched, if this user has none yet
         return watches.watch(principal, (change) => {
-          listener({ touches: touchedBy(change), isListChanged: change.isListChanged });
+          const { paths, isPartial, isListChanged } = change;
+          const changed = isPartial ? undefined : paths.map(toFileUri);
+          listener({ touches: touchedBy(change), isListChanged, ...changed === undefined ? {} : { changed } });
         });
       },
     },
