@@ -24,8 +24,14 @@ interface PublicListener extends PersistentListener {
 const sharesPorts = Deno.build.os === "linux";
 /** Elsewhere the port is free again once the server before has stopped accepting. */
 const takeOverMs = 20;
+/** Nothing is answered and no request came for so long: after a while, that nothing is answered has to do. */
+const [quietMs, patienceMs, longestMs, lookMs] = [500, 600_000, 86_400_000, 50];
 /** How long browsers insist on https. Not longer: they also refuse a certificate that has expired meanwhile. */
 const strictTransport = `max-age=${30 * 86_400}`;
+
+interface ServedListener extends Pick<PersistentListener, "shutdown"> {
+  isQuietFor(milliseconds: number): boolean;
+}
 
 /**
  * Throws {@link UnusableError} where a port cannot be had. Resolves when TLS is served, or when the first attempt to get
@@ -40,32 +46,38 @@ export async function listenPublicly(
   const { log, notice, bounds } = options;
   // At once, not when the certificate is there; and servers that share a port would not notice one another.
   listeningOn({ host, port, remedy: portRemedy("PORT") }, () => Deno.listen({ hostname: host, port }).close());
-  let current: PersistentListener | null = null;
-  let isClosed = false;
+  let current: ServedListener | null = null;
+  const closing = new AbortController();
   const former = new Set<Promise<void>>();
-  const serve = (certificate: ServedCertificate): HttpServer => {
+  const serve = (certificate: ServedCertificate): ServedListener => {
+    const { answer: counted, isQuietFor } = countAnswers(withStrictTransport(answer));
     const tls = { ...certificate, files: [] };
-    return listen({ ...http, tls, reusePort: sharesPorts }, notice, withStrictTransport(answer));
+    const open = (): HttpServer => listen({ ...http, tls, reusePort: sharesPorts }, notice, counted);
+    return { ...listenPersistently({ listen: open, log }), isQuietFor };
   };
-  const retire = (listener: PersistentListener): void => {
-    const draining = listener.shutdown().finally(() => former.delete(draining));
+  /** Deno's shutdown fails bodies that are being read and connections in their handshake, so it waits for a quiet moment. */
+  const retire = async ({ shutdown, isQuietFor }: ServedListener): Promise<void> => {
+    for (let waited = 0; waited < longestMs; waited += lookMs) {
+      if (closing.signal.aborted || isQuietFor(waited < patienceMs ? quietMs : 0)) break;
+      await pause(lookMs, closing.signal);
+    }
+    const draining = shutdown().finally(() => former.delete(draining));
     former.add(draining);
   };
   /** The next server takes over the port; the one before finishes what it has. */
   const onCertificate = async (next: ServedCertificate): Promise<void> => {
     const before = current;
-    if (before !== null && !sharesPorts) retire(before);
-    for (;;) {
-      if (isClosed) return;
+    if (before !== null && !sharesPorts) await retire(before);
+    while (!closing.signal.aborted) {
       try {
-        current = listenPersistently({ listen: () => serve(next), log });
+        current = serve(next);
         break;
       } catch (error) {
         if (before === null || sharesPorts || !(error instanceof Deno.errors.AddrInUse)) throw error;
         await pause(takeOverMs);
       }
     }
-    if (before !== null && sharesPorts) retire(before);
+    if (before !== null && sharesPorts) void retire(before);
   };
   const { createCertificateKeeper } = await loadPublicCertificate();
   const keeper = createCertificateKeeper({
@@ -90,7 +102,7 @@ export async function listenPublicly(
     port,
     hasCertificate: keeper.hasCertificate,
     async shutdown() {
-      isClosed = true;
+      closing.abort();
       await keeper.close();
       await Promise.all([plain.shutdown(), current?.shutdown(), ...former]);
     },
@@ -106,5 +118,26 @@ function withStrictTransport(answer: Endpoint): Endpoint {
       response.headers.set("strict-transport-security", strictTransport);
       return response;
     });
+  };
+}
+
+/** Knows whether something is being answered, and when the last request came or was answered. */
+function countAnswers(answer: Endpoint): { readonly answer: Endpoint; isQuietFor(milliseconds: number): boolean } {
+  let answering = 0;
+  let lastAt = performance.now();
+  const count = (change: 1 | -1): void => {
+    answering += change;
+    lastAt = performance.now();
+  };
+  return {
+    isQuietFor: (milliseconds) => answering === 0 && performance.now() - lastAt >= milliseconds,
+    async answer(request, peer) {
+      count(1);
+      try {
+        return await answer(request, peer);
+      } finally {
+        count(-1);
+      }
+    },
   };
 }

@@ -1,0 +1,247 @@
+/** A server with PUBLIC_DOMAIN as `serve` starts it, behind its wall: first start, renewal under load, faults told. */
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { readFileSync } from "node:fs";
+import { type RequestOptions } from "node:https";
+import https from "node:https";
+import { freePort } from "../fixtures/free_port.ts";
+import { setUpOwner } from "../fixtures/owner.ts";
+import { createPerson } from "../fixtures/person.ts";
+import { makeServerPlace, runCommand, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
+import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { inTime, until } from "../fixtures/until.ts";
+import { startPebble, withPebbleHere } from "./pebble.ts";
+
+const name = "mcp.portcullis.test";
+
+/** A place for a public server, with Pebble beside it. */
+async function withPlace(
+  validitySeconds: number,
+  use: (parts: Awaited<ReturnType<typeof makeParts>>) => Promise<void>,
+): Promise<void> {
+  const directory = await Deno.makeTempDir();
+  const parts = await makeParts(directory, validitySeconds);
+  try {
+    await use(parts);
+  } finally {
+    await parts.place[Symbol.asyncDispose]();
+    await parts.pebble.close();
+    await Deno.remove(directory, { recursive: true });
+  }
+}
+
+async function makeParts(directory: string, validitySeconds: number) {
+  const [port, httpPort] = [freePort(), freePort()];
+  const pebble = await startPebble(directory, { httpPort, validitySeconds });
+  const place: ServerPlace = await makeServerPlace();
+  const env = {
+    PUBLIC_DOMAIN: name,
+    HOST: "127.0.0.1",
+    PORT: String(port),
+    HTTP_PORT: String(httpPort),
+    ACME_DIRECTORY: pebble.url,
+    DENO_CERT: pebble.authorityFile,
+    DATA_DIR: place.dataDir,
+    WORKSPACE_DIR: place.workspaceDir,
+  };
+  return { pebble, place, env, port, httpPort, doctor: () => runCommand(["doctor"], { env }) };
+}
+
+/** Asks the server by its name, on a new connection each time; rejects where its certificate is not valid at this moment. */
+function asking(ca: string, port: number) {
+  return (url: URL, init: RequestInit): Promise<Response> =>
+    new Promise((resolve, reject) => {
+      const options: RequestOptions = {
+        ...{ host: "127.0.0.1", port, servername: name, ca, agent: false, path: `${url.pathname}${url.search}` },
+        method: init.method ?? "GET",
+        headers: { ...Object.fromEntries(new Headers(init.headers)), host: name },
+      };
+      const request = https.request(options, (response) => {
+        const chunks: Uint8Array[] = [];
+        response.on("data", (chunk) => chunks.push(chunk));
+        response.on("error", reject);
+        response.on("end", () => {
+          const headers = new Headers();
+          for (let at = 0; at < response.rawHeaders.length; at += 2) {
+            headers.append(response.rawHeaders[at] ?? "", response.rawHeaders[at + 1] ?? "");
+          }
+          const { statusCode: status = 0 } = response;
+          const hasBody = status !== 204 && status !== 304;
+          resolve(new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers }));
+        });
+      });
+      request.on("error", reject);
+      if (init.body instanceof ReadableStream) {
+        void (async () => {
+          for await (const chunk of init.body as unknown as AsyncIterable<Uint8Array>) request.write(chunk);
+          request.end();
+        })();
+      } else {
+        request.end(init.body === undefined || init.body === null ? undefined : String(init.body));
+      }
+    });
+}
+
+const issued = (text: string): number => text.split('"certificate_issued"').length - 1;
+
+Deno.test(
+  withPebbleHere("a renewal drops no call, and one that fails is told in log, doctor and console"),
+  async () => {
+    await withPlace(30, async ({ pebble, place, env, port, doctor }) => {
+      const bounds = { certificate: { lookMs: 100 } };
+      const server = await startServer(place, { env, bounds });
+      let isOver = false;
+      try {
+        assert.equal(server.url, `https://${name}`);
+        const ask = asking(await pebble.root(), port);
+        const person = createPerson(server.url, ask);
+        await setUpOwner(person, server);
+        const page = await person.open(`${server.url}/console`);
+        assert.match(page.headers.get("strict-transport-security") ?? "", /^max-age=\d+$/);
+        assert.match(page.html, /Certificate[\s\S]*that of mcp\.portcullis\.test ends in \d+ seconds/);
+        const created = await runCommand(["token", "create", "--scope", "files:read"], { env });
+        const token = created.stdout.trim();
+        assert.equal(created.code, 0, created.stderr);
+        const headers = {
+          authorization: `Bearer ${token}`,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+        };
+        const message = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+
+        const outcomes: (number | string)[] = [];
+        const load = (async () => {
+          while (!isOver) {
+            const call = () => ask(new URL(`${server.url}/mcp`), { method: "POST", body: message, headers });
+            // As clients do: a connection that closes before there was one is made again.
+            const asked = call().catch((error) => /before secure TLS|ECONNRESET/.test(String(error)) ? call() : error);
+            outcomes.push(await asked.then(({ status }) => status, String));
+            await new Promise((resolve) => setTimeout(resolve, 300));
+          }
+        })();
+        // In flight while the certificate is changed: half of its body comes before, half after.
+        await until("the last seconds before the renewal", async () => {
+          const { html } = await person.open(`${server.url}/console`);
+          return Number(/ends in (\d+) seconds/.exec(html)?.[1] ?? 99) <= 13;
+        });
+        assert.equal(issued(server.stderr()), 1);
+        const body = new ReadableStream<Uint8Array>({
+          async start(controller) {
+            controller.enqueue(new TextEncoder().encode(message.slice(0, 20)));
+            await until("the renewal", () => issued(server.stderr()) >= 2);
+            await new Promise((resolve) => setTimeout(resolve, 500));
+            controller.enqueue(new TextEncoder().encode(message.slice(20)));
+            controller.close();
+          },
+        });
+        const inFlight = await ask(new URL(`${server.url}/mcp`), { method: "POST", body, headers });
+        assert.equal(inFlight.status, 200);
+        assert.match(await inFlight.text(), /file_read/);
+        await pebble.stop();
+        await until("the first certificate's end", () => Date.now() > endOfFirst(server.stderr()));
+        const after = await ask(new URL(`${server.url}/health/live`), {}); // which the first could not be shown for
+        assert.equal(after.status, 200);
+        isOver = true;
+        await load;
+        assert.ok(outcomes.length > 20);
+        assert.deepEqual(outcomes.filter((status) => status !== 200), []);
+
+        await until("a renewal that fails", () => server.stderr().includes('"certificate_failed"'));
+        const line = server.stderr().split("\n").find((each) => each.includes('"certificate_failed"')) ?? "";
+        assert.match(line, /does not work at the moment: Connection refused.*"inUseUntil":"20/);
+        const told = await doctor();
+        assert.match(
+          told.stdout,
+          /certificate: that of mcp\.portcullis\.test (ends in|expired).*, and cannot be renewed: /,
+        );
+        assert.match(told.stdout, /hint: nothing is wrong with this server's address: wait/);
+      } finally {
+        isOver = true;
+        assert.equal((await server.stop()).code, 0);
+      }
+    });
+  },
+);
+
+function endOfFirst(stderr: string): number {
+  return Date.parse(/"certificate_issued".*?"until":"([^"]+)"/.exec(stderr)?.[1] ?? "") + 1_000;
+}
+
+Deno.test(
+  withPebbleHere("without a first certificate the server says why, keeps 443 closed and goes on trying"),
+  async () => {
+    await withPlace(3_600, async ({ pebble, place, env, port, httpPort, doctor }) => {
+      await pebble.lead(name, "127.0.0.3");
+      const server = spawnServer(place, { env });
+      const stderr = new Response(server.stderr).text();
+      const stdout = new Response(server.stdout).text();
+      try {
+        await until(
+          "port 80",
+          () => fetch(`http://127.0.0.1:${httpPort}/`).then((response) => response.text(), () => null),
+        );
+        await until("the failure", async () => (await doctor()).stdout.includes("FAIL  certificate"));
+        const waiting = await fetch(`http://127.0.0.1:${httpPort}/`, { redirect: "manual" });
+        assert.equal(waiting.status, 503);
+        assert.match(await waiting.text(), /waits for its certificate/);
+        await assert.rejects(Deno.connect({ hostname: "127.0.0.1", port }), Deno.errors.ConnectionRefused);
+        const told = (await doctor()).stdout;
+        assert.match(
+          told,
+          /^FAIL {2}certificate: there is none for mcp\.portcullis\.test: localhost:\d+ cannot connect to port 80/m,
+        );
+        assert.match(told, /hint: open port 80 .*\(next attempt: 20/);
+        assert.match(told, /a Portcullis server answers on 127\.0\.0\.1 port \d+/);
+      } finally {
+        server.kill("SIGTERM");
+        assert.equal((await inTime("the end", server.status)).code, 0);
+      }
+      assert.match(await stderr, /certificate +none yet, so clients cannot connect/);
+      assert.match(await stderr, /"certificate_failed".*"remedy":"open port 80/);
+      assert.doesNotMatch(await stdout, /listening/);
+    });
+  },
+);
+
+for (const [setting, what] of [["PORT", "443"], ["HTTP_PORT", "80"]] as const) {
+  Deno.test(withPebbleHere(`a start that cannot have ${setting} names it, and doctor does`), async () => {
+    await withPlace(3_600, async ({ env, doctor }) => {
+      const taken = Deno.serve(
+        { hostname: "127.0.0.1", port: Number(env[setting]), onListen: () => {} },
+        () => new Response("Welcome to nginx!"),
+      );
+      try {
+        const { code, stderr } = await runCommand(["serve"], { env });
+        assert.equal(code, 1);
+        assert.match(stderr, new RegExp(`^error: cannot listen on 127\\.0\\.0\\.1 port ${env[setting]}.*in use`, "m"));
+        assert.match(
+          stderr,
+          new RegExp(`^hint: end what listens.*or set ${setting} to a port to which ${what} is`, "m"),
+        );
+        assert.match((await doctor()).stdout, new RegExp(`FAIL {2}port: another program listens on .*${env[setting]}`));
+      } finally {
+        await taken.shutdown();
+      }
+    });
+  });
+}
+
+const reservesPorts = Deno.build.os === "linux" && hasProgram("setpriv") && Deno.uid() === 0 &&
+  Number(readFileSync("/proc/sys/net/ipv4/ip_unprivileged_port_start", "utf8")) > 80;
+
+Deno.test(
+  skippedUnless(reservesPorts, "root and setpriv are needed", "a start without the right to bind says how to give it"),
+  async () => {
+    await using place = await makeServerPlace();
+    const env = { PUBLIC_DOMAIN: name, HOST: "127.0.0.1", PORT: String(freePort()), HTTP_PORT: "80" };
+    const started = startServer(place, { env, args: [], launcher: ["setpriv", "--bounding-set=-net_bind_service"] });
+    await assert.rejects(started, (error: Error) => {
+      assert.match(
+        error.message,
+        /^error: cannot listen on 127\.0\.0\.1 port 80 for the certificate authority.*permission/m,
+      );
+      assert.match(error.message, /^hint: .*AmbientCapabilities=CAP_NET_BIND_SERVICE.*HTTP_PORT/m);
+      return true;
+    });
+  },
+);
