@@ -19,7 +19,7 @@ import {
 } from "../http/mod.ts";
 import type { Installation } from "./installation.ts";
 import { type Clock, createAgreedClock, systemTimers, type Timers } from "../lib/time.ts";
-import type { KernelAccess } from "../files/mod.ts";
+import { type KernelAccess, researchTools } from "../files/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { placeOfFiles } from "./workspaces.ts";
@@ -134,13 +134,14 @@ export async function buildApp(config: Config, given: AppDependencies) {
   });
 
   const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
+  const tools = toolbox.tools.map(offered);
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
   const mcp = createProtocolServer(config, {
     ...dependencies,
     tracer: telemetry.tracer,
     serverInfo,
     extensions: [clientCredentialsExtension],
-    tools: toolbox.tools.map(offered),
+    tools: [...tools, ...researchTools((name) => tools.find((tool) => tool.name === name))],
     extraTools: extraTools.map(offered),
     resources: toolbox.resources,
     prompts: toolbox.prompts,

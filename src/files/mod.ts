@@ -27,6 +27,7 @@ export { fileWriteTool } from "./tools/file_write.ts";
 export { inStoredForm, suggestNear } from "./tools/near_names.ts";
 export { type LineRequest, parseNamedParts, readTextPart, selectText, type TextPart } from "./tools/read_text.ts";
 export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";
+export { researchTools } from "./tools/research_tools.ts";
 export { workspaceFilesResource } from "./tools/workspace_files.ts";
 export type { TransferLimits } from "./transfer/links.ts";
 export { type TransferLinks, transferPath } from "./transfer/port.ts";

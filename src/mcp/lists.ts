@@ -9,6 +9,7 @@ import { answerError, answerResult, type Call } from "./call.ts";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";
 import type { PromptRegistry } from "./prompt.ts";
+import type { Profile } from "./profile.ts";
 import { toFlatSchema, type ToolRegistry } from "./registry.ts";
 import type { CacheHint } from "./revision.ts";
 
@@ -131,6 +132,7 @@ export function createLists({ tools, prompts, resources: families }: {
       entries: tools.all,
       nameOf: ({ tool }) => tool.name,
       scopesOf: ({ tool }) => tool.scopes,
+      profileOf: ({ tool }) => tool.profile,
       encode: (entry, { revision, resultForm, exchange: { profile } }) =>
         revision.encodeTool({
           ...entry,
@@ -173,6 +175,8 @@ interface ListOptions<Entry> {
   readonly entries: () => readonly Entry[];
   readonly nameOf: (entry: Entry) => string;
   readonly scopesOf: (entry: Entry) => readonly string[];
+  /** The profile whose clients alone see it. */
+  readonly profileOf?: (entry: Entry) => Profile["name"] | undefined;
   readonly encode: (entry: Entry, call: Call) => unknown;
 }
 
@@ -187,22 +191,24 @@ const maxViews = 100;
 
 function createKeptList<Entry>(
   registry: { readonly version: number },
-  { name, entries, nameOf, scopesOf, encode }: ListOptions<Entry>,
+  { name, entries, nameOf, scopesOf, profileOf = () => undefined, encode }: ListOptions<Entry>,
 ): ListHandler {
   const views = boundedMap<string, View<Entry>>(maxViews);
   let keptVersion = -1;
   let neededScopes: readonly string[] = [];
 
-  const viewOf = (principal: Principal): View<Entry> => {
+  const viewOf = ({ principal, exchange: { profile } }: Call): View<Entry> => {
     if (keptVersion !== registry.version) {
       views.clear();
       keptVersion = registry.version;
       neededScopes = [...new Set(entries().flatMap(scopesOf))];
     }
-    const key = neededScopes.filter((scope) => principal.scopes.has(scope)).join(" ");
+    const key = [profile.name, ...neededScopes.filter((scope) => principal.scopes.has(scope))].join(" ");
     let view = views.get(key);
     if (view === undefined) {
-      view = { entries: entries().filter((entry) => hasScopes(principal, scopesOf(entry))), texts: new Map() };
+      const isSeen = (entry: Entry): boolean =>
+        hasScopes(principal, scopesOf(entry)) && [undefined, profile.name].includes(profileOf(entry));
+      view = { entries: entries().filter(isSeen), texts: new Map() };
       views.set(key, view);
     }
     return view;
@@ -214,7 +220,7 @@ function createKeptList<Entry>(
   };
 
   return async (call) => {
-    const { entries: visible, texts } = viewOf(call.principal);
+    const { entries: visible, texts } = viewOf(call);
     const start = await pageStart(call.runtime.secretBox, { name, entries: visible, nameOf }, cursorOf(call));
     if (start === null) return answerError(call, rpcErrorCode.invalidParams, invalidCursor);
     const key = textKey(call, start);

@@ -7,7 +7,7 @@ import type { Principal } from "../lib/principal.ts";
 
 /** What answers do otherwise than the specification says, or where it leaves a choice. */
 export interface Profile {
-  readonly name: "spec" | "servicenow";
+  readonly name: "spec" | "servicenow" | "chatgpt";
   /** The status of the empty answer to `notifications/initialized`. */
   readonly initializedStatus: 200 | 202;
   /** Whether the last page of a list has `nextCursor: ""`: the C# SDK would loop on it. */
@@ -49,6 +49,11 @@ export const serviceNowProfile: Profile = {
   answerWithinMs: serviceNowAnswerWithinMs,
 };
 
+/** ChatGPT, whose deep research needs tools of its own. Other habits than the specification's are not known. */
+const chatGptProfile: Profile = { ...specProfile, name: "chatgpt" };
+const chatGptName = /^(?:openai-mcp|chatgpt)\b/i;
+const chatGptHost = /(^|\.)chatgpt\.com$/i;
+
 /** ServiceNow's clients, by the name that they call themselves (`clientInfo.name`) and by their redirect hosts. */
 export const serviceNowName = /servicenow/i;
 const serviceNowHost = /(^|\.)service-now\.com$/i;
@@ -89,10 +94,13 @@ export function createProfiles(
   const find = async (clientId: string): Promise<Profile> => {
     const client = await findClient(clientId);
     if (client?.redirectHosts.some((host) => serviceNowHost.test(host))) return choose(clientId, serviceNow);
-    return choose(clientId, specProfile);
+    return choose(
+      clientId,
+      client?.redirectHosts.some((host) => chatGptHost.test(host)) ? chatGptProfile : specProfile,
+    );
   };
-  /** Grants, and tokens of the command line, whose program called itself ServiceNow's when it last began. */
-  const named = boundedMap<string, true>(maxClients);
+  /** Grants, and tokens of the command line, whose program called itself ServiceNow's or ChatGPT's when it last began. */
+  const named = boundedMap<string, Profile>(maxClients);
   return {
     /** The profile of callers without a token. */
     publicProfile: serviceNow,
@@ -101,7 +109,10 @@ export function createProfiles(
      * with the same token calls itself is nothing to it.
      */
     of({ clientId, grantId }: Principal, isApart: boolean = false): Profile | Promise<Profile> {
-      return !isApart && named.has(grantId) ? serviceNow : chosen.get(clientId) ?? find(clientId);
+      const own = named.get(grantId);
+      // ChatGPT's adds tools and changes no answer: its sessions may have it, and others with the same token
+      if (own !== undefined && (!isApart || own === chatGptProfile)) return own;
+      return chosen.get(clientId) ?? find(clientId);
     },
     /**
      * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
@@ -109,9 +120,16 @@ export function createProfiles(
      * that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
      */
     noteName({ clientId, grantId }: Principal, clientName: string | null, readsStreams: boolean = false): Profile {
-      if (clientName !== null && serviceNowName.test(clientName)) {
-        named.set(grantId, true);
-        return serviceNow;
+      const own = clientName === null
+        ? null
+        : serviceNowName.test(clientName)
+        ? serviceNow
+        : chatGptName.test(clientName)
+        ? chatGptProfile
+        : null;
+      if (own !== null) {
+        if (own === serviceNow || !readsStreams || !named.has(grantId)) named.set(grantId, own);
+        return own;
       }
       if (!readsStreams) named.delete(grantId); // programs without sessions cannot be told apart: the last one counts
       return chosen.get(clientId) ?? specProfile;

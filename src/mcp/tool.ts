@@ -147,6 +147,8 @@ export interface Tool {
   readonly title: string;
   /** One or two sentences: behaviour and constraints. */
   readonly description: string;
+  /** Whose clients alone see it; for all others there is no such tool. */
+  readonly profile?: "chatgpt";
   /** All of these must be in the principal's effective scopes. */
   readonly scopes: readonly string[];
   readonly annotations: ToolAnnotations;

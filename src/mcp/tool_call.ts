@@ -22,7 +22,8 @@ export async function callTool(call: Call): Promise<McpAnswer> {
   const input = argumentsOf(params);
   if (typeof name !== "string") return answerError(call, rpcErrorCode.invalidParams, "params.name must be a string");
   const registered = tools.get(name);
-  if (registered === undefined) {
+  const profile = registered?.tool.profile;
+  if (registered === undefined || (profile !== undefined && profile !== call.exchange.profile.name)) {
     const nearest = nearestTool(name, tools, call.principal);
     const remedy = nearest === null ? "" : `; did you mean ${nearest}?`;
     return answerError(call, rpcErrorCode.invalidParams, `Unknown tool: ${name}${remedy}`);
@@ -127,7 +128,9 @@ const maxNameCharacters = 128;
 /** The tool that the caller may use and that is called nearly so, here or elsewhere; `null` when none is. */
 export function nearestTool(name: string, tools: ToolRegistry, principal: Principal): string | null {
   if (name.length > maxNameCharacters) return null;
-  const offered = tools.all().map(({ tool }) => tool).filter(({ scopes }) => hasScopes(principal, scopes));
+  const offered = tools.all().map(({ tool }) => tool).filter(({ scopes, profile }) =>
+    profile === undefined && hasScopes(principal, scopes)
+  );
   // clients put a server's name before it: mcp__files__file_read, files.file_read
   const plain = fold(name);
   const words = wordsInName(name);

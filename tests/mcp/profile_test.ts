@@ -13,6 +13,8 @@ import { createToolRegistry } from "../../src/mcp/registry.ts";
 import { createHarness, principalWith, rpc, toolCall } from "./harness.ts";
 
 const clients: Readonly<Record<string, { readonly redirectHosts: readonly string[] }>> = {
+  gpt: { redirectHosts: ["chatgpt.com"] },
+  likeGpt: { redirectHosts: ["notchatgpt.com", "chatgpt.com.example"] },
   plain: { redirectHosts: ["claude.ai"] },
   now: { redirectHosts: ["dev1.service-now.com"] },
   likeNow: { redirectHosts: ["not-service-now.com", "service-now.com.example"] },
@@ -40,6 +42,8 @@ Deno.test("a client's profile is COMPATIBILITY's, or follows from its redirect h
     ["now", "servicenow", "spec", "servicenow"],
     ["likeNow", "spec", "spec", "servicenow"],
     ["unknown", "spec", "spec", "servicenow"],
+    ["gpt", "chatgpt", "spec", "servicenow"],
+    ["likeGpt", "spec", "spec", "servicenow"],
   ];
   for (const [clientId, ...names] of cases) {
     assert.deepEqual(await Promise.all([auto, spec, all].map((each) => name(each.of(as(clientId))))), names, clientId);
