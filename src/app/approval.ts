@@ -35,8 +35,6 @@ import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 
-// The names that a file or a table may have in a call, for the rules about calls.
-
 const recordNumber = /^[A-Za-z]{2,10}\d{4,12}$/;
 
 const tools: ReadonlyMap<string, string> = new Map([

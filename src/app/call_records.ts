@@ -159,8 +159,6 @@ async function isDiskFull(storage: Storage): Promise<boolean> {
   }
 }
 
-// What a client is called, from what is stored of it; no document is fetched for it.
-
 const operatorName = "a token of the command line";
 
 /** What the tokens of the command line are called; `undefined` for other clients. */

@@ -48,8 +48,6 @@ import { nameOfOperator, readClientName } from "./call_records.ts";
 import type { Servicenow } from "../servicenow/mod.ts";
 import { createToolListCost } from "./protocol_server.ts";
 
-// What the console's overview says of the things that matter, asked anew but not more often than is worth it.
-
 const keptMs = 5_000;
 const modelPatienceMs = 2_000;
 
@@ -63,6 +61,7 @@ interface HealthParts {
   readonly timers: Timers;
 }
 
+/** The health facts of the overview, checked again every few seconds at most. */
 function createConsoleHealth(config: Config, parts: HealthParts): () => Promise<readonly HealthFact[]> {
   const { timers } = parts;
   let last: { readonly at: number; readonly facts: Promise<readonly HealthFact[]> } | null = null;
@@ -137,8 +136,6 @@ function factOf({ name, state, text, remedy }: Check): HealthFact {
   };
 }
 
-// The tool calls of the last day, from the audit: for the use of each connection, and to try rules on.
-
 const dayMs = 86_400_000;
 /** Calls that are read; of a busier day, the latest. */
 const maxCalls = 5_000;
@@ -162,6 +159,7 @@ interface Call extends JudgedCall {
   readonly isWell: boolean;
 }
 
+/** The tool calls of the last day, from the audit: for the use of each connection, and to try rules on. */
 function createDayOfCalls(
   search: SearchAudit,
   { tools, clock }: { readonly tools: readonly Tool[]; readonly clock: Clock },

@@ -108,8 +108,6 @@ export async function examineArrival(
   return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
 }
 
-// Whether the server's address can be listened on, or who listens there.
-
 const { well, broken } = checksOf("port");
 
 /** Listens for a moment; where that is taken, asks who is there. Says at its end whether it is a server of ours. */
@@ -149,8 +147,6 @@ function unreachableParts(body: string): string {
   const parts = ["storage", "workspace"].filter((part) => body.includes(`"${part}":"unreachable"`));
   return parts.length === 0 ? "it does not say why" : `it cannot use its ${parts.join(" and ")}`;
 }
-
-// Whether spans get to their collector.
 
 const patienceMs = 5_000;
 

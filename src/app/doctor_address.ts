@@ -125,8 +125,6 @@ async function shakeHands(hostname: string, port: number): Promise<void> {
   await Promise.race([connecting, timer.promise]).finally(() => clearTimeout(late));
 }
 
-// The server's documents, fetched as a client does.
-
 const { well: doctorMetadataWell, warning: doctorMetadataWarning, broken } = checksOf("metadata");
 const doctorMetadataTimeoutMs = 5_000;
 

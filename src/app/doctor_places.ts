@@ -12,8 +12,6 @@ import { dataFiles } from "../storage/mod_settings.ts";
 import type { FreeSpace, KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
 
-// What one check of `doctor` found.
-
 /**
  * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is no
  * verdict, but tells what is not covered.
@@ -133,8 +131,6 @@ function unusable(name: string, path: string, error: unknown, another: string): 
   return checksOf(name).broken(text, pathRemedy(error, another));
 }
 
-// How much room the disks of the workspace and of the data have.
-
 /** Less deserves a look. */
 const leastFreeBytes = 1_000_000_000;
 /** With less, writes fail: SQLite adds pages in runs, and a file comes beside the one it replaces. */
@@ -175,8 +171,6 @@ function examineSpace(name: string, { free, total }: FreeSpace): Check {
 function gigabytes(bytes: number): string {
   return (bytes / 1e9).toFixed(bytes < 1e10 ? 1 : 0);
 }
-
-// The certificate that the server itself serves https with, read from its file as clients will see it.
 
 const { well, warning } = checksOf("certificate");
 const renewalMs = 14 * 86_400_000;

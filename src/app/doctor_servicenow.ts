@@ -200,8 +200,6 @@ function remedyFor(status: Awaited<ReturnType<typeof statusOf>>, what: string): 
   }
 }
 
-// Whether the ServiceNow instance is reachable, awake, and knows this server's client.
-
 const { well, warning } = checksOf("ServiceNow");
 /** No instance issues such a token: its refusal shows whether it accepts the client. */
 const noToken = "portcullis-doctor";
@@ -242,8 +240,6 @@ export async function* examineServicenow(
     once.close();
   }
 }
-
-// Whose account `doctor --servicenow` asks the instance as: the owner's, or the one used last.
 
 const silent = { write: () => {}, flush: () => {} };
 

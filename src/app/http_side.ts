@@ -48,8 +48,6 @@ import { maxMessageBytes } from "./protocol_server.ts";
 import type { RateLimits } from "./rate_limits.ts";
 import { type Approval, placeReader } from "./approval.ts";
 
-// Links for files, wired. Their code is loaded for the first link.
-
 export type OpenedTransfers = ReturnType<typeof openTransfers>;
 
 interface TransferParts extends Pick<TransfersOptions, "storage" | "clock" | "log"> {

@@ -137,8 +137,6 @@ function asProblem({ path, problem, remedy }: DataDirectoryProblem): Problem {
   return { problem: `${path} ${problem}`, remedy };
 }
 
-// Says how the files of a workspace on the disk are confined, at the start and for `doctor`.
-
 /** What each way means. */
 export const confinementWords = {
   kernel: "the kernel resolves each name below the workspace's directory (openat2): no other process can make a call " +

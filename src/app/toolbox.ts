@@ -34,8 +34,7 @@ import type { Prompt, ResourceFamily, Tool } from "../mcp/mod.ts";
 import { type OpenedTransfers, openTransfers } from "./http_side.ts";
 import { keepsChanges, openWorkspaces, watchWorkspaces } from "./workspaces.ts";
 
-// The local model, wired.
-
+/** Wires the local model. */
 async function openModel(
   config: Config,
   { telemetry: { tracer, fetch }, bounds, clock }: Pick<ToolboxDependencies, "telemetry" | "bounds" | "clock">,

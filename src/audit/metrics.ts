@@ -75,8 +75,6 @@ function count(tallies: Map<string, Tally>, name: string, key: string): void {
   tally[key] = (tally[key] ?? 0) + 1;
 }
 
-// The counts as Prometheus reads them: text format 0.0.4.
-
 /** The media type of {@link expose}'s text. */
 export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 

@@ -8,8 +8,6 @@ import { parseJson } from "../lib/json.ts";
 import type { Storage } from "../storage/mod.ts";
 import { batchesOf, batchKey, chainsKey, maxChains, parseBatch, parseChain } from "./chain.ts";
 
-// What a search looks for.
-
 /** Everything that is given has to fit. */
 export interface AuditFilter {
   readonly person?: string | undefined;

@@ -16,8 +16,6 @@ import {
   seqOfKey,
 } from "./chain.ts";
 
-// The end of a chain, for the owner to keep elsewhere.
-
 /** Where a chain ended when the owner looked. */
 export interface KeptHead {
   readonly chain: string;

@@ -7,8 +7,6 @@ import { type CommandContext, type CommandWork, endWith, type ExitStatus } from 
 import { didYouMean } from "../lib/closest_word.ts";
 import { programName } from "../lib/program_name.ts";
 
-// Opens the installation for one of the owner's commands, and closes the storage after it.
-
 /** An open installation, with the clock of the command. */
 export interface OpenInstallation extends Installation {
   readonly clock: Clock;
@@ -121,8 +119,6 @@ export function administered<Operations>(
     );
   };
 }
-
-// Lists, aligned for people, one entry a line for scripts.
 
 interface Table {
   readonly columns: readonly string[];

@@ -28,8 +28,6 @@ import { commands as listedCommands, helpText } from "./commands.ts";
 import { loadCommands } from "./load_commands.ts";
 import { programName, withCommandLines } from "../lib/program_name.ts";
 
-// The settings of one run: from flags, the environment and the configuration file, each read once.
-
 /** Reads when it is first asked, and then says which variables are mistyped. */
 function readSettings(flags: CommandContext["flags"], say: CommandContext["say"], listens: boolean): {
   readonly load: () => Result<Config, readonly ConfigProblem[]>;

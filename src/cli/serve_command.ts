@@ -68,8 +68,6 @@ export async function serve(
 /** Time to close everything, beyond SHUTDOWN_TIMEOUT for the requests in flight. */
 const unresponsiveMs = 10_000;
 
-// The parts that a starting server runs without, for the console.
-
 /** How long a server that has started waits for Ollama's answer before it says that none comes. */
 const patienceMs = 500;
 /** Of the answer that lists the models. */

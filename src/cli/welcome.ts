@@ -61,8 +61,6 @@ function dataPlace({ database, dataDir }: Config["storage"]): string {
   return database === undefined ? dataDir : "PostgreSQL";
 }
 
-// Stop requests by signal.
-
 interface StopRequest {
   /** The first signal: drain and stop. */
   readonly asked: Promise<void>;

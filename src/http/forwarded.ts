@@ -45,8 +45,6 @@ function withoutPort(node: string): string {
   return /^([\d.]+):\d+$/.exec(node)?.[1] ?? (/^[\da-f.:]+(%[\w.-]+)?$/i.test(node) ? node : "");
 }
 
-// Whose request it is behind proxies: the address that rate limits, throttling and audit go by.
-
 /**
  * The client's address: the nearest one, counted from this server, that is no trusted proxy's. Each trusted hop is
  * believed about the one before it and about nothing else, so what a client wrote into the header itself is never
@@ -114,8 +112,6 @@ function lastOf(headers: Headers): string | undefined {
   const standard = headers.get("forwarded");
   return standard === null ? undefined : parseForwarded(standard)?.at(-1);
 }
-
-// Who sent a request, by its connection and by what trusted proxies say.
 
 /** Which proxies are trusted, and what is called about one that is not. */
 interface Proxies {

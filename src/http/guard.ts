@@ -87,8 +87,6 @@ export function createChallenges(
   };
 }
 
-// The port to the issuer of the tokens, as the resource server sees it.
-
 /** Verifies bearer tokens and says when an earlier verification has to be looked at again. */
 interface TokenVerifier {
   /** The principal that a token speaks for, or a stable name for what is wrong with it. */

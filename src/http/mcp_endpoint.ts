@@ -347,8 +347,7 @@ function refuseStopping(): Response {
   return refuseLoad("The server is stopping");
 }
 
-// What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call.
-
+/** What the protocol layer sees of a request over HTTP. Classes, since closures would cost each call. */
 class PublicHttpExchange implements PublicExchange {
   readonly hasHeaders = true;
   readonly requestId: string;

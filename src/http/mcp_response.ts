@@ -3,8 +3,7 @@ import { errorText, type Frame, type FrameReader, type McpAnswer, refusalCode, r
 import { type BodyBounds, type BodyRefusal, headerOf } from "../lib/request_text.ts";
 import { intakeRetrySeconds } from "./rate_limit.ts";
 
-// A stream of messages as Server-Sent Events (WHATWG HTML §9.2).
-
+/** A stream of messages as Server-Sent Events (WHATWG HTML §9.2). */
 export const eventStreamOptions = {
   /** A comment is sent after so long a silence, so that no proxy takes the connection for dead. */
   keepAliveMs: 15_000,

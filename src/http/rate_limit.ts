@@ -268,8 +268,6 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   };
 }
 
-// Rate limits by address around the endpoints that anyone can reach without a token.
-
 const successCost = 0.1;
 
 interface AttemptOptions {

@@ -287,8 +287,6 @@ function brokenPage(): Response {
   });
 }
 
-// Observers of every request, by its route and not by its path: paths are whatever a stranger types.
-
 /** What is done beside answering; `null` is a path that is no route. */
 interface RouteObserver {
   /** Answers by calling `answer`, for instance within a span. */

@@ -45,8 +45,6 @@ export interface Route {
 /** How our own checks name themselves, so that they are not taken for a client that tries to connect. */
 export const doctorAgent = "portcullis-doctor";
 
-// Asks a server on this machine how it is.
-
 /** Patience with it: what the caller's signal should allow. */
 export const healthTimeoutMs = 3_000;
 const maxBodyCharacters = 4_096;

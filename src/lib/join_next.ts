@@ -26,8 +26,7 @@ export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | P
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-// What rate limits and throttles answer.
-
+/** The answer of rate limits and throttles. */
 export type Admission = { readonly ok: true } | Throttled;
 
 /** Not now, but after so many seconds (for `Retry-After`, RFC 9110 §10.2.3). */

@@ -60,8 +60,6 @@ function parseIpv6(text: string): bigint | null {
   return [...left, ...zeros, ...right].reduce((value, group) => value * 65_536n + BigInt(`0x${group}`), 0n);
 }
 
-// Addresses as what attempts are counted by.
-
 /**
  * The key of a peer: an IPv4 address, or the /64 network that one IPv6 host can fill at will (RFC 4291 §2.5.4). One
  * address has one key in all its spellings: by a proxy's header an IPv4 address may come as `::ffff:c000:207`, too, and
@@ -87,8 +85,6 @@ export function requestHost(request: Request): string | null {
   // knows it can. HTTP/1 without Host arrives as `localhost`, which no page can make a browser send.
   return headerOf(request, "host") ?? URL.parse(request.url)?.host ?? null;
 }
-
-// Which proxies' word about a request's way is taken.
 
 /** Those at the last so many hops, or those with an address in these networks. */
 export type TrustedProxies =

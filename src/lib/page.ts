@@ -59,8 +59,6 @@ function styleElement(css: string): Html {
   return wrap(`<style>${css}</style>`);
 }
 
-// The one stylesheet of all pages, and the hash that lets it through their Content-Security-Policy.
-
 /** Light and dark by the system's setting; contrast at least 4.5:1 in both (WCAG 2.2 §1.4.3). */
 const stylesheet = `
 :root {

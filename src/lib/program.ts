@@ -73,14 +73,13 @@ export function loadAsyncContexts(): typeof AsyncLocalStorage {
   return hooks.AsyncLocalStorage;
 }
 
-// What is loaded when it is first asked for. A failure is not kept: the next call tries again.
-
 interface LoadOnce<Loaded> {
   (): Promise<Loaded>;
   /** Runs only where it was loaded. */
   ifLoaded(use: (loaded: Loaded) => void | Promise<void>): Promise<void>;
 }
 
+/** Loads on the first call. A failure is not kept: the next call tries again. */
 export function loadOnce<Loaded>(load: () => Promise<Loaded>): LoadOnce<Loaded> {
   let loading: Promise<Loaded> | undefined;
   // Deno goes on in the context of an import() when its module is there: the trace of the call that was first would be

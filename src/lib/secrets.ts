@@ -93,8 +93,6 @@ export function createHmac(key: Uint8Array): (text: string) => Uint8Array {
   return (text) => keyed.clone().update(encoder.encode(text)).digest();
 }
 
-// Random secrets and the hashes that are stored in their place.
-
 /** Bytes as base64url text without padding (RFC 4648 §5). */
 export function toBase64Url(bytes: Uint8Array): string {
   return bytes.toBase64({ alphabet: "base64url", omitPadding: true });

@@ -139,8 +139,6 @@ export function fileSystemFaultWords(code: string): string {
   return remediesByCode[code] ?? `the file system reported an error; ${soon}`;
 }
 
-// Faults of what is stored, in words for an operator: a transport tells its callers less.
-
 const unreadableRemedy =
   "a newer version wrote it, or the database is damaged: run the newest version, or restore a backup";
 
@@ -169,8 +167,6 @@ export function parseStored<Schema extends z.ZodType>(schema: Schema, value: unk
     unreadableRemedy,
   );
 }
-
-// The database cannot be used at the moment: every transport answers 503 and when to try again.
 
 /** Well again in most cases within this time; a client that asks earlier is refused at no cost. */
 const defaultRetryAfterSeconds = 2;

@@ -48,11 +48,10 @@ export function systemClock(): number {
   return Date.now();
 }
 
-// A pause that ends early when its caller gives up.
-
 /** Resolves after so many milliseconds, or at once when the signal aborts. */
 export type Pause = (milliseconds: number, signal?: AbortSignal) => Promise<void>;
 
+/** A pause that ends early when its caller gives up. */
 export function createPause(timers: Timers): Pause {
   return (milliseconds, signal) =>
     new Promise((resolve) => {

@@ -4,8 +4,6 @@ import type { Clock } from "../lib/time.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import type { CallsAhead, ModelCompletion, ModelEvent, ModelFailed, PrincipalCall } from "./port.ts";
 
-// A tool's context as a call of the local model, and what became of the call.
-
 export interface ToolFailure {
   readonly code: string;
   readonly message: string;

@@ -6,10 +6,6 @@ import { fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
 import type { ModelCompletion, ModelDelta, ModelEvent, OllamaLimits } from "./port.ts";
 
-// One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
-// long, and remembers which. Two timers a call, however many tokens: the idle timer looks, when it fires, how long ago
-// the last piece came, and goes back to sleep for the rest.
-
 /** Why the signal fired: `first_byte` when the total time was over before any piece came. */
 export type EndReason = "cancelled" | "first_byte" | "idle" | "total";
 
@@ -24,6 +20,11 @@ interface CallWatchOptions {
   readonly totalMs: number;
 }
 
+/**
+ * One abort signal for a call: it fires when the caller cancels, when the stream stalls, or when the whole takes too
+ * long, and remembers which. Two timers a call, however many tokens: the idle timer looks, when it fires, how long ago
+ * the last piece came, and goes back to sleep for the rest.
+ */
 export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions) {
   const timeUp = new AbortController();
   const signal = AbortSignal.any([caller, timeUp.signal]);
@@ -80,9 +81,6 @@ export function watchCall({ clock, caller, idleMs, totalMs }: CallWatchOptions) 
   };
 }
 
-// Splits a byte stream into lines of UTF-8 text, however the bytes are cut: within a character, many lines at once, the
-// last one without its newline. Memory is bounded by the longest line allowed.
-
 /** Why a stream is not lines of text. */
 type LineFault = "line_too_long" | "invalid_utf8";
 
@@ -94,6 +92,10 @@ interface SplitLines {
 
 const newline = 0x0a;
 
+/**
+ * Splits a byte stream into lines of UTF-8 text, however the bytes are cut: within a character, many lines at once, the
+ * last one without its newline. Memory is bounded by the longest line allowed.
+ */
 export function createLineSplitter(maxLineBytes: number) {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
   let pending = "";
@@ -130,8 +132,6 @@ export function createLineSplitter(maxLineBytes: number) {
     },
   };
 }
-
-// A line of a generate or chat stream, as Ollama writes it.
 
 const count = z.lazy(() => z.number().nonnegative().nullish());
 const streamLine = z.lazy(() =>

@@ -19,8 +19,6 @@ import {
   type SamplingOptions,
 } from "./port.ts";
 
-// Reads bodies of any size that may never end.
-
 /**
  * A reader that the signal ends. Deno forgets to pass an abort on to a body once its `Response` is out of reach, and a
  * read would then wait for ever: so the reader itself is cancelled, and its reads report `done`.
@@ -210,8 +208,6 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     close: hostFetch.close,
   };
 }
-
-// Failures of calls that ended early, or brought something other than an answer.
 
 /** The failure of a call that was cancelled, or ran out of time. */
 function fromEndReason(

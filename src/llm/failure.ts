@@ -105,8 +105,6 @@ function wordsOf(error: unknown): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
 
-// What a status other than 200 means: refusals by Ollama itself, or by a proxy in front of it.
-
 const maxUnwrappedBytes = 65_536;
 
 /** The error of a reply: its text, and the numbers that a runner puts beside it when a prompt is too long. */

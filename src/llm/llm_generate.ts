@@ -147,13 +147,12 @@ function notJson(what: string): ToolFailure {
   return { code: "model_failed", message: `${what}; describe the format in the prompt too, or use a larger model.` };
 }
 
-// Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion.
-
 /** Levels: deeper than anything meant for people. */
 const maxJsonDepth = 128;
 /** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
 const maxSchemaValues = 10_000;
 
+/** Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion. */
 function isTooDeep(value: unknown): boolean {
   return measure(value, Infinity) === "deep";
 }
@@ -181,8 +180,6 @@ function measure(root: unknown, maxValues: number): "deep" | "large" | null {
   }
   return null;
 }
-
-// Parameters of the tools that ask the local model, and the options they make.
 
 /** Spellings that people use and Ollama does not know, with the ones it does. */
 const modelAliases: Readonly<Record<string, string>> = { tinylama: "tinyllama" };

@@ -79,8 +79,6 @@ function isSame(a: string, b: string): boolean {
   return whole(a) === whole(b);
 }
 
-// The tool `llm_models`.
-
 export function llmModelsTool(options: DescribeModelsOptions): Tool {
   return defineTool({
     name: "llm_models",

@@ -337,8 +337,7 @@ export function createModelQueue({ clock, limits = ollamaLimits }: ModelQueueOpt
   };
 }
 
-// How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read.
-
+/** How much text a request hands to the model, in bytes of UTF-8. Images are bounded where they are read. */
 function generatePromptBytes({ prompt, system = "", format }: GenerateRequest): number {
   return Buffer.byteLength(prompt) + Buffer.byteLength(system) + jsonBytes(format);
 }

@@ -108,11 +108,10 @@ function idOf(body: unknown): RpcId | null {
   return Array.isArray(body) ? null : echoedId(body);
 }
 
-// The part of the legacy handshake that needs no token. The transport decides which callers may have it.
-
 /** Answers one parsed body of a caller without a token: `initialize`, `notifications/initialized`, and nothing else. */
 export type PublicHandshake = (body: unknown, exchange: PublicExchange) => Promise<McpAnswer>;
 
+/** The part of the legacy handshake that needs no token. The transport decides which callers may have it. */
 export function createPublicHandshake(runtime: Runtime, modern: Revision, observe: ObserveRequest): PublicHandshake {
   return async (body, exchange) => {
     dropNulls(body);

@@ -62,8 +62,6 @@ export interface AuditEntry {
 /** Takes one record per request, with the request's parameters as they came, a tool's arguments by its own names. */
 export type TakeAudit = (entry: AuditEntry, params?: unknown) => void;
 
-// One posted body's surroundings, as far as the protocol layer may look at them.
-
 /** What the transport reports about the public part of the handshake, whose caller has shown no token. */
 export interface PublicExchange {
   /** Names the request in audit and log. */
@@ -85,8 +83,6 @@ export interface Exchange extends PublicExchange {
   /** Aborts when the caller is gone. Costly to read: only for calls that wait for something. */
   readonly disconnected: AbortSignal;
 }
-
-// What all calls of one server share while they run.
 
 /** Takes a call, or another message that causes a write, from the principal's rate limit. */
 type Admit = (principal: Principal) => Admission | Promise<Admission>;

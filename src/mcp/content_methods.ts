@@ -93,8 +93,6 @@ function uriOf({ request: { params } }: Call): string | null {
   return isObject(params) && typeof params["uri"] === "string" ? params["uri"] : null;
 }
 
-// `prompts/get`.
-
 export async function getPrompt(call: Call): Promise<McpAnswer> {
   const { params } = call.request;
   if (!isObject(params) || typeof params["name"] !== "string") return invalid(call, "params.name must be a string");
@@ -141,8 +139,6 @@ function unknownPrompt(call: Call, name: string): McpAnswer {
 function invalid(call: Call, message: string): McpAnswer {
   return answerError(call, rpcErrorCode.invalidParams, message);
 }
-
-// `completion/complete`: suggestions for the arguments of prompts and the variables of templates.
 
 const maxValues = 100; // MCP schema, CompleteResult
 

@@ -67,8 +67,6 @@ export function createInFlight({ storage, clock, timers, log }: InFlightOptions)
   };
 }
 
-// Sees calls while they run. What watches them may refuse further ones, and cancel those.
-
 /** What is watched of a call. */
 export interface WatchedCall {
   readonly request: { readonly method: string; readonly params?: unknown };

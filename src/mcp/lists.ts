@@ -15,8 +15,6 @@ import type { CacheHint } from "./revision.ts";
 
 const invalidCursor = "Invalid cursor: leave it out to begin with the first page";
 
-// Lists in pages, with opaque cursors: sealed, so that a client can neither read nor make one.
-
 const cursorPurpose = "mcp-cursor";
 
 /** A list whose entries have names. */

@@ -19,8 +19,7 @@ import {
   toTaskView,
 } from "./task_store.ts";
 
-// The questions of one task, asked through `tasks/get` and answered through `tasks/update`.
-
+/** The questions of one task, asked through `tasks/get` and answered through `tasks/update`. */
 function createTaskQuestions() {
   const open = new Map<string, Question>();
   const answers = new Map<string, Answer>();

@@ -87,8 +87,6 @@ export function createMethodTable(
   return table;
 }
 
-// Every request leaves one audit record and, where spans are exported, one span. What it throws is logged here.
-
 const maxMethodCharacters = 100;
 
 /** Serves a request on the record; `principal` is `null` only for the public handshake. */
@@ -98,6 +96,7 @@ export type ObserveRequest = (
   serve: () => McpAnswer | Promise<McpAnswer>,
 ) => Promise<McpAnswer>;
 
+/** Every request leaves one audit record and, where spans are exported, one span. What it throws is logged here. */
 export function createRequestObserver(
   { tracer, timers, clock, audit }: Runtime,
   isKnownMethod: (method: string) => boolean,
@@ -132,8 +131,6 @@ export function createRequestObserver(
     return answer;
   };
 }
-
-// The span of a request, by OpenTelemetry's conventions for MCP.
 
 const maxIdCharacters = 100;
 

@@ -25,9 +25,6 @@ export function createChangeHub() {
   };
 }
 
-// Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
-// opened with an earlier one are told that its lists changed.
-
 export type ScopeNotices = ReturnType<typeof createScopeNotices>;
 
 type Scopes = Principal["scopes"];
@@ -43,6 +40,10 @@ interface Client {
   noted: WeakSet<Scopes>;
 }
 
+/**
+ * Lists show what a token may use. Once a client comes with a token of more scopes, after step-up, the streams that it
+ * opened with an earlier one are told that its lists changed.
+ */
 export function createScopeNotices() {
   const clients = new Map<string, Client>();
   const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);

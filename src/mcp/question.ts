@@ -2,8 +2,6 @@
 import * as z from "zod";
 import { hasMoreParts, isObject } from "../lib/json.ts";
 
-// What a client says it can do: the part of it that this server acts on.
-
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** Abilities that a tool may need of its caller. */

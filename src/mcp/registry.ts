@@ -63,8 +63,6 @@ export function createRegistry<Given, Entry>(
   };
 }
 
-// The tools on offer, with their schemas as clients see them.
-
 /** A tool with its schemas. */
 export interface RegisteredTool {
   readonly tool: Tool;
@@ -131,8 +129,6 @@ function inputSchemasOf(tool: Tool): InputSchemas {
     headerParameters: findHeaderParameters(wholeSchema),
   };
 }
-
-// JSON schemas of a tool's input and output, made once when the tool is registered.
 
 /** A JSON schema whose root is an object. */
 type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object" };

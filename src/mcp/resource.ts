@@ -103,8 +103,6 @@ export function createResourceRegistry(families: Iterable<ResourceFamily>): Reso
   return createRegistry((family) => family.name, (family) => family, families);
 }
 
-// Watches resources on behalf of one stream.
-
 /** The family that an address belongs to. */
 export function familyOf(resources: ResourceRegistry, uri: string): ResourceFamily | undefined {
   return resources.all().find((family) => family.owns(uri));

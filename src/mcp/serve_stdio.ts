@@ -24,8 +24,6 @@ function isInitialize(message: unknown): boolean {
   return isObject(message) && message["method"] === "initialize";
 }
 
-// Bytes in, lines out: the framing of MCP's stdio transport, with a bound on what one line may hold.
-
 /** One line without its end, or why it cannot be given. The rest of a line that is too long has been skipped. */
 export type Line =
   | { readonly ok: true; readonly text: string }
@@ -67,6 +65,7 @@ export async function* readInputLines(
   }
 }
 
+/** Bytes in, lines out: the framing of MCP's stdio transport, with a bound on what one line may hold. */
 function createLine(maxLineBytes: number) {
   let parts: Uint8Array[] = [];
   let bytes = 0;
@@ -98,8 +97,6 @@ function decode(parts: readonly Uint8Array[]): Line | null {
   }
 }
 
-// The surroundings of one message that came over stdio, which has no headers: they are read off what was agreed.
-
 /** What the opening settled. */
 interface StdioSession {
   /** `null` before `initialize` was answered. */
@@ -108,6 +105,7 @@ interface StdioSession {
   id: string | null;
 }
 
+/** The exchange of one message over stdio, which has no headers: their values come from the handshake. */
 function createStdioExchange(options: {
   readonly session: StdioSession;
   readonly requestId: string;

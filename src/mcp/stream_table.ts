@@ -32,9 +32,6 @@ export function createIssuedIds(secretBox: Pick<SecretBox, "authenticate">, purp
   };
 }
 
-// Ids of streams. A stream is resumed at the instance that holds it. The id of an answer names its instance and its
-// request, so that any other instance can end that request with an error at once.
-
 /** What a stream carries: a call's messages up to its response, or a session's notices, which any instance can send. */
 type StreamContent = "answer" | "notices";
 
@@ -44,6 +41,10 @@ export type StreamIds = ReturnType<typeof createStreamIds>;
 const maxToldCharacters = 80;
 const toldShape = z.lazy(() => z.tuple([z.string(), z.union([z.string(), z.number()])]));
 
+/**
+ * Ids of streams. A stream is resumed at the instance that holds it. The id of an answer names its instance and its
+ * request, so that any other instance can end that request with an error at once.
+ */
 export function createStreamIds(secretBox: SecretBox) {
   const ids = {
     answer: createIssuedIds(secretBox, "mcp-answer-stream"),

@@ -292,10 +292,9 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
   };
 }
 
-// How a task's record begins, and what the answer of its call makes of it.
-
 const maxErrorCharacters = 10_000;
 
+/** The record of a new task. */
 export function newTaskRecord(
   { subject, clientId }: Principal,
   { tool, scopes }: { readonly tool: string | null; readonly scopes: readonly string[] },

@@ -185,8 +185,6 @@ function openOnes(
   return Object.fromEntries(Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key)));
 }
 
-// Publishes changes of tasks that other instances run, for the streams of this one.
-
 interface TaskFollowersOptions {
   readonly storage: Storage;
   readonly store: TaskStore;
@@ -254,8 +252,6 @@ export function createTaskFollowers({ storage, store, log, timers, publish }: Ta
     },
   };
 }
-
-// How much of the results of each person's tasks this process has stored and that is still kept.
 
 /** Characters of one person's large results that are kept at the same time. */
 const maxKeptCharacters = 64_000_000;

@@ -185,8 +185,6 @@ export function defineTool<Input extends z.ZodType>(
   return tool;
 }
 
-// What the tools of files and models say of themselves to clients that ask their person before a call.
-
 /** It changes nothing. */
 export const readingHints = {
   readOnlyHint: true,

@@ -121,8 +121,6 @@ function answerCrash(call: Call, registered: RegisteredTool, error: unknown, wor
   );
 }
 
-// Which tool a caller meant by a name that none has.
-
 const maxNameCharacters = 128;
 
 /** The tool that the caller may use and that is called nearly so, here or elsewhere; `null` when none is. */
@@ -151,8 +149,6 @@ function wordsInName(name: string): string {
   const words = name.replace(/([a-z])(?=[A-Z])/g, "$1_").toLowerCase().split(/[_\W]+/);
   return words.filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
 }
-
-// A tool's outcome as the text of a `CallToolResult`.
 
 /** The failure of a tool that broke its promise to match its output schema, or that threw. */
 function internalToolFailure(name: string): ToolOutcome {
@@ -228,8 +224,6 @@ export function encodeBlock(block: ContentBlock, revision: Revision, profile: Pr
   if (block.type === "image" && profile.addsMediaType) return { ...block, media_type: block.mimeType };
   return revision.encodeContent(block);
 }
-
-// Refusals before a call runs: for want of scopes, or because a limit is reached.
 
 /** Refuses a call whose token lacks some of the scopes that it needs. */
 export function refuseScopes(call: Call, needed: readonly string[]): McpAnswer {

@@ -406,8 +406,6 @@ function linesOf(value: unknown): readonly [number, number] | null {
   return Number.isSafeInteger(first) && Number.isSafeInteger(last) ? [first ?? 1, last ?? 1] : null;
 }
 
-// Which parameter a caller meant by a name that the tool does not have.
-
 /** Names that the tools of other servers, and models, use for one thing. */
 const synonyms: readonly (readonly string[])[] = [
   ["path", "filename", "file", "file_path", "filepath", "name", "dir", "directory", "folder", "target", "uri"],

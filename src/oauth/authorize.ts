@@ -22,8 +22,6 @@ import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { type DeadEnd, errorPage, messagePage, methodNotAllowedPage, refusedRequestPage } from "./error_page.ts";
 import { hashSecret, randomSecret } from "../lib/secrets.ts";
 
-// Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's.
-
 /** Where a response goes. */
 export interface ResponseTarget {
   readonly redirectUri: string;
@@ -42,6 +40,7 @@ type AuthorizationError =
   | "request_not_supported"
   | "request_uri_not_supported";
 
+/** Authorization responses (RFC 6749 §4.1.2): the query that is added to a redirect URI known to be the client's. */
 function locationOf(issuer: string, target: ResponseTarget, parameters: Record<string, string>): string {
   const query = new URLSearchParams(parameters);
   if (target.state !== null) query.set("state", target.state);
@@ -309,8 +308,6 @@ async function keepRequest(
   await storage.commit({ puts: [authorizationRequests.put(hashSecret(handle), value, expiresAt)] });
   return value;
 }
-
-// The page for a client ID that is a URL, where the metadata published there cannot be used.
 
 // One text for every network failure: told apart, a refused private address and a closed port would let a stranger map
 // this server's network (SSRF as an oracle). The log has the difference.

@@ -27,8 +27,6 @@ const browserSessions = defineRecordFamily("browser_session", browserSessionSche
 /** `["known_browser", SHA-256 of the browser cookie, user id]`, expiring. */
 const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object({ signedInAt: z.number() })));
 
-// The cookies: some tie pages to the browser they were sent to, one is the signed-in session.
-
 const browserMaxAgeSeconds = 31_536_000;
 const maxBrowserCookies = 8;
 

@@ -14,8 +14,6 @@ import { addressKey } from "../lib/network.ts";
 import type { Parameters } from "./request_body.ts";
 import type { RefusalReason } from "./refusal.ts";
 
-// Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri.
-
 interface AuthenticationOptions {
   readonly issuer: string;
   readonly storage: Storage;
@@ -45,6 +43,7 @@ interface KeySet {
   readonly seenAt: number;
 }
 
+/** Public keys of clients that authenticate by private_key_jwt: stored ones, or those at the client's jwks_uri. */
 function createClientKeys({ timers, fetchDocument, directory }: AuthenticationOptions): KeysOfClient {
   const { elapsed: clock } = timers;
   const sets = boundedMap<string, KeySet>(maxKeySets);

@@ -1,8 +1,6 @@
 /** The page for a redirect that must not happen, and for every other dead end. */
 import { type Html, html, pageResponse } from "../lib/page.ts";
 
-// A page that says something and asks nothing.
-
 interface MessagePage {
   readonly status: number;
   readonly title: string;
@@ -11,6 +9,7 @@ interface MessagePage {
   readonly more?: Html;
 }
 
+/** A page with a message and no form. */
 export function messagePage({ status, title, paragraphs, more }: MessagePage): Response {
   const body = html`
     <h1>${title}</h1>

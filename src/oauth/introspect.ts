@@ -102,8 +102,6 @@ async function describeRefreshToken(
   };
 }
 
-// `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing.
-
 type Outcome =
   | {
     readonly kind: "revoked";
@@ -114,6 +112,9 @@ type Outcome =
   | { readonly kind: "nothing" }
   | { readonly kind: "foreign" };
 
+/**
+ * `POST /oauth/revoke` (RFC 7009). Only verified tokens count: a forged one with another token's `jti` does nothing.
+ */
 export function createRevokeEndpoint(options: TokenOptions): Endpoint {
   const { log } = options;
   return async (request, peer) => {

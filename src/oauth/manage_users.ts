@@ -149,8 +149,6 @@ function summarise({ passwordHash: _hash, epoch: _epoch, ...summary }: User): Us
   return summary;
 }
 
-// Who may sign in: stored users, and the owner whose passphrase the settings may give.
-
 /** A person who may sign in: a stored user, or the owner whose passphrase the settings give. */
 export interface Account {
   readonly id: string;

@@ -277,15 +277,11 @@ export async function deleteGrants(storage: Storage, doomed: readonly Pick<Grant
   }
 }
 
-// Marks: that something happened once, kept for as long as it matters.
-
 /** `["revoked_token", jti]`, expiring. */
 export const revokedTokens = defineRecordFamily("revoked_token", z.lazy(() => z.object({ revokedAt: z.number() })));
 
 /** `["sign_in_link", SHA-256 of the code]`, expiring. */
 export const signInLinks = defineRecordFamily("sign_in_link", z.lazy(() => z.object({ userId: z.string() })));
-
-// Access tokens made at the command line, by a user who can read the data directory anyway.
 
 const operatorTokenSchema = z.lazy(() =>
   z.object({
@@ -314,8 +310,6 @@ const setUpCodeSchema = z.lazy(() => z.object({ codeHash: z.string(), seed: z.st
 
 /** `["set_up_code", "current"]`, expiring. */
 export const setUpCodes = defineRecordFamily("set_up_code", setUpCodeSchema);
-
-// Users, who may sign in.
 
 const userSchema = z.lazy(() =>
   z.object({

@@ -69,8 +69,6 @@ export interface InstanceSignIn {
   unlink(subject: string): Promise<boolean>;
 }
 
-// What pages say of a link.
-
 /** The linked account as pages name it. */
 export function accountName({ account }: LinkHealth): string {
   return account === null ? "Unknown" : `${account.name} (${account.userName})`;

@@ -175,8 +175,6 @@ export function parsePublicJwks(source: unknown): PublicJwks | null {
   return keys.length === 0 ? null : { keys };
 }
 
-// A change of the master key, for signing keys: their private halves sealed anew.
-
 /** The longest life of an access token, and so of a key that signs no more. */
 const longestOverlapMs = 86_400_000;
 

@@ -111,8 +111,6 @@ export function verifyCodeVerifier(verifier: string, challenge: string): boolean
   return matchesHash(verifier, challenge);
 }
 
-// The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens.
-
 interface GrantTypeOptions extends AuthorizationServerOptions {
   /** For the grace of refresh tokens, which may be sent to two instances. */
   readonly agreedClock: AgreedClock;
@@ -121,6 +119,7 @@ interface GrantTypeOptions extends AuthorizationServerOptions {
   readonly isAcceptedResource: (values: readonly string[]) => boolean;
 }
 
+/** The authorization code grant (RFC 6749 §4.1.3 with RFC 7636): a code becomes a grant and its first tokens. */
 function createAuthorizationCodeGrant(options: GrantTypeOptions): GrantType {
   const { storage, clock, log, users } = options;
   return (client, parameters, { address }) =>
@@ -216,8 +215,7 @@ async function redeem(
   });
 }
 
-// The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made or approved.
-
+/** The client credentials grant (RFC 6749 §4.4), for confidential clients that the operator made or approved. */
 function createClientCredentialsGrant(
   { storage, clock, lifetimes, accessTokens, isAcceptedResource, resource }: GrantTypeOptions,
 ): GrantType {
@@ -256,8 +254,7 @@ function createClientCredentialsGrant(
   };
 }
 
-// The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse.
-
+/** The refresh grant (RFC 6749 §6): rotation with an idempotent grace window and family revocation on reuse. */
 function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
   const { storage, secrets, clock, agreedClock, log, lifetimes } = options;
   return (client, parameters, { address }) =>

@@ -38,8 +38,6 @@ import {
   toTextOutcome,
 } from "./outcome_tool.ts";
 
-// The workspace as the attachment tools see it: bytes in, bytes out, refusals as tools tell them.
-
 /** A refusal, as a tool's failure. */
 interface FileFailure {
   readonly code: string;

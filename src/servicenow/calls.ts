@@ -16,8 +16,6 @@ import {
   type UpstreamRequest,
 } from "./transport.ts";
 
-// Who calls, and until when.
-
 export interface Caller {
   /** The `sub` of the caller's token here. */
   readonly subject: string;

@@ -132,8 +132,6 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
   });
 }
 
-// Answers to an item's questions, by the questions' names or labels and in people's words.
-
 interface ResolvedAnswers {
   /** By the questions' names, as the instance takes them. */
   readonly variables: Readonly<Record<string, string>>;

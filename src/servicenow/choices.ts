@@ -7,8 +7,6 @@ import { displayValue, storedValue } from "./field_values.ts";
 import type { Column, TableColumns } from "./columns.ts";
 import { anyOf, toQueryValue } from "./conditions.ts";
 
-// Choices of the base system, for people who may read neither choices nor a record that has them.
-
 interface UsualChoice {
   readonly value: string;
   readonly label: string;

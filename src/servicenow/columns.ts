@@ -14,8 +14,6 @@ import { storedValue } from "./field_values.ts";
 import type { RecordFields } from "./answers.ts";
 import { askJson } from "./calls.ts";
 
-// Columns of the base system, for people who may not read the dictionary.
-
 /** A line for each table, without what its list shows anyway. */
 const lists = `
   task: description active urgency impact approval opened_by opened_at closed_by closed_at due_date work_start work_end cmdb_ci business_service parent location company contact_type watch_list work_notes_list reassignment_count made_sla comments work_notes close_notes sys_class_name

@@ -199,8 +199,6 @@ function writtenSpan(match: RegExpExecArray, zone: string): Span | null {
   return { from: stamp(at - shift), until: stamp(at - shift + (second === undefined ? 59_000 : 0)) };
 }
 
-// Dates as a person means them: days begin where the instance shows that person midnight.
-
 const minutesOfDay = 1_440;
 /** Zones lie between twelve hours behind UTC and fourteen ahead. */
 const [minOffsetMinutes, maxOffsetMinutes] = [-720, 840];

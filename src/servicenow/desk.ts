@@ -18,11 +18,10 @@ import { getRecord } from "./get_record.ts";
 import { attachFile, fetchNamedFile } from "./record_files.ts";
 import { searchRecords } from "./search.ts";
 
-// A table as the person sees it: the true names of its fields, what they hold, and which values they take.
-
 const maxChoicesInList = 12;
 const maxFields = 120;
 
+/** Describes a table as the person sees it: names of its fields, their types, and the values they accept. */
 async function describeTable(
   parts: DeskParts,
   { table: named, field }: { readonly table: string; readonly field?: string | undefined },

@@ -126,11 +126,10 @@ function onlyValue(parameters: URLSearchParams, name: string): string | null {
   return value === undefined || value === "" || more.length > 0 ? null : value;
 }
 
-// A call that waits until its person has linked an account, on whatever instance of the server they do that.
-
 /** Less than the 60 seconds after which most clients give up. */
 const linkPatienceMs = 45_000;
 
+/** A call that waits until its person has linked an account, on whatever instance of the server they do that. */
 export function createLinking(
   { links, storage, log, linkUrl: url, linkMs = linkPatienceMs }: {
     readonly links: ServicenowLinks;

@@ -169,8 +169,6 @@ export function createLinkStore(options: {
   };
 }
 
-// Key rotation: seals every stored link anew under another master key, while the server runs.
-
 interface ResealReport {
   readonly resealed: number;
   /** Already under the new key, or without tokens. */

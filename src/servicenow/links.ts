@@ -287,8 +287,6 @@ function untilAborted<T>(work: Answer<T>, signal: AbortSignal): Answer<T> {
   return Promise.race([work, aborted]).finally(() => signal.removeEventListener("abort", stop));
 }
 
-// Whose access token this is, by the instance's own word.
-
 const sysId = z.string().regex(/^[0-9a-f]{32}$/);
 const currentUser = z.object({
   user_sys_id: sysId,

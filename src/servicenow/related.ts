@@ -15,8 +15,6 @@ import { resolvedStates } from "./states.ts";
 import { columnsOf } from "./columns.ts";
 import { isSecretField } from "./table_access.ts";
 
-// Who is on call for a group at this moment, by the instance's own schedules.
-
 const maxPeople = 30;
 const onShift = z.array(z.object({
   userId: z.string().nullish(),

@@ -128,10 +128,9 @@ function errorText(words: FailureWords): string {
   return toRecordText(words);
 }
 
-// Reads single records and a user's own profile.
-
 const catalogItem = z.record(z.string(), z.unknown());
 
+/** Reads single records and a user's own profile. */
 export function createRecordReader(
   { callAs, instance }: { readonly callAs: CallAs; readonly instance: ServicenowInstance },
 ) {

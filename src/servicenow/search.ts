@@ -14,8 +14,6 @@ import { displayValue, htmlToText, oneLine, storedValue, wordsOf } from "./field
 import { askJson } from "./calls.ts";
 import { resolveReference } from "./find_record.ts";
 
-// Words and conditions as one query on one table.
-
 const maxWords = 8;
 
 /** What is looked for in one table: the query, and the same in words. */
@@ -251,8 +249,6 @@ interface RecordPage {
   /** How many the instance counts, hidden ones perhaps among them; `null` where it does not say. */
   readonly total: number | null;
 }
-
-// Articles by relevance, from the Knowledge API: published ones that the person may read.
 
 const article = z.object({
   id: z.string().regex(/^(kb_knowledge:)?[0-9a-f]{32}$/),

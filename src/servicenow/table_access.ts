@@ -70,8 +70,6 @@ export function createTableAccess(listed: readonly string[]) {
   };
 }
 
-// Fields that are never shown, searched or written, and the fixed lists of fields that people and groups show.
-
 /** What a user's own profile and any other person's record show: nothing of how the account is protected. */
 export const personFields: readonly string[] = [
   "sys_id",
@@ -101,6 +99,7 @@ const secretName =
   /passw|passphrase|secret(?!ary)|token|credential|api_?key|private_key|(^|_)(pin|pwd|otp|hash|salt|cookie|ssn)(_|$)|session_id|failed_attempts/;
 const secretType = /^(password|password2|masked|encrypted)/;
 
+/** Fields that are never shown, searched or written, and the fixed lists of fields that people and groups show. */
 export function isSecretField(name: string, type = ""): boolean {
   return secretName.test(name) || secretType.test(type);
 }

@@ -11,8 +11,6 @@ import type { Clock } from "../lib/time.ts";
 import type { InstanceAccount } from "./link_store.ts";
 import type { TableAccess } from "./table_access.ts";
 
-// Where the next page of a list starts.
-
 /**
  * Where `rel="next"` leads (RFC 8288 §3). Only the offset is taken from it: the address is never followed, and has to
  * be the instance's own.
@@ -139,8 +137,6 @@ export function createTableApi(
   return api;
 }
 
-// What a person was told of an instance's tables, kept for ten minutes and for that person alone.
-
 const keptMs = 600_000;
 /** Characters of everything that is kept. */
 const maxCharacters = 16_777_216;
@@ -203,10 +199,9 @@ export function createDeskParts({ access, callAs, instance, clock, elapsed }: De
   });
 }
 
-// Which version of a record a person was shown last: a colleague's change since then is not overwritten unseen.
-
 const maxVersions = 20_000;
 
+/** Remembers which version of a record a person saw last, so that a colleague's later change is not overwritten unseen. */
 function createSeenVersions() {
   const versions = boundedMap<string, string>(maxVersions);
   const keyOf = ({ subject, account }: Person, sysId: string): string => `${sysId} ${account.sysId} ${subject}`;

@@ -252,9 +252,6 @@ export function tableOfNumber(number: string): string {
   return knownTables.find(({ numberPrefix }) => numberPrefix === prefix)?.name ?? "task";
 }
 
-// Tables that no setting opens: roles, credentials, tokens, scripts and the platform's own configuration. A table whose
-// name begins with `sys` or `v_` is the platform's, but for people, groups, their members and approvals.
-
 const platformTablesOffered: ReadonlySet<string> = new Set([
   "sys_user",
   "sys_user_group",
@@ -268,12 +265,14 @@ const platformPrefix =
 const refusedWord =
   /credential|passw|secret|certificate|encrypt|multifactor|private_key|api_key|(^|_)(roles?|acls?|tokens?|scripts?|sessions?|cookies?|mfa)(_|$)/;
 
+/**
+ * Tables that no setting opens: roles, credentials, tokens, scripts and the platform's own configuration. A table whose
+ * name begins with `sys` or `v_` is the platform's, but for people, groups, their members and approvals.
+ */
 export function isRefusedTable(table: string): boolean {
   return !/^[a-z][a-z0-9_]{1,79}$/.test(table) ||
     (!platformTablesOffered.has(table) && (platformPrefix.test(table) || refusedWord.test(table)));
 }
-
-// The setting `SERVICENOW_TABLES`: which tables the operator opens.
 
 /** What `SERVICENOW_TABLES` is when it is not set: the tables of IT service management. */
 export const defaultTables: readonly string[] = [
@@ -311,8 +310,6 @@ export function parseTableList(text: string): Result<readonly string[], string> 
   }
   return success(items);
 }
-
-// Tables by which the records of another one may be reached.
 
 /** Other names for a table's records: its label, its parent tables, and the tables that extend it. */
 export function relatedTables(name: string): readonly string[] {

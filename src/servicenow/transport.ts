@@ -288,8 +288,6 @@ function quoteError(reply: UpstreamReply): string {
   return words.length > maxQuotedCharacters ? `${words.slice(0, maxQuotedCharacters)}…` : words;
 }
 
-// A request and its retries. Only reads are sent again, until `signal` ends the call.
-
 interface SendOptions {
   readonly transport: Transport;
   readonly clock: Clock;
@@ -311,6 +309,7 @@ const maxReadAttempts = 3;
 const maxRetryAfterSeconds = 3;
 const firstRetryDelayMs = 250;
 
+/** A request and its retries. Only reads are sent again, until `signal` ends the call. */
 export function createSend({ transport, clock, random, pause, retryDelayMs = firstRetryDelayMs }: SendOptions): Send {
   return async (request, { accessToken, signal }) => {
     const attempts = request.method === "GET" ? maxReadAttempts : 1;

@@ -252,10 +252,9 @@ async function linkBack(
     : `${name} could not be made to refer to it (${field}): set it with servicenow_update`;
 }
 
-// A work note for the team, or a reply that the caller sees.
-
 const fields = { team: "work_notes", caller: "comments" } as const;
 
+/** Adds a work note for the team, or a reply that the caller sees. */
 export async function addNote(
   parts: DeskParts,
   { id, table, audience, text, dryRun }: RecordName & {

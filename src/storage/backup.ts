@@ -102,8 +102,6 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   syncFile(to);
 }
 
-// Restores such a copy.
-
 /**
  * Checks a backup and copies it to `to`, the data directory, which must not exist or be empty. What was revoked, used
  * up or changed since the backup was made is undone.

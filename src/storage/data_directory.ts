@@ -9,8 +9,6 @@ import { randomBytes, randomId } from "../lib/secrets.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { faultWords, pathRemedy } from "../lib/system_fault.ts";
 
-// Files with mode 0600 that are complete and synced before they get their name.
-
 /** Copies to a new file, 0600, and waits for the disk. */
 export function copyDurably(from: string, to: string): void {
   const { copyFileSync, constants } = nodeFs();

@@ -202,8 +202,6 @@ function decodePart(text: string): string {
   return text.replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
-// The range of a listing, the same for every driver.
-
 /** Both ends are exclusive; `null` for an empty range. Throws `RangeError` for a limit below 1. */
 export function listRange(
   prefix: StorageKey,

@@ -5,8 +5,6 @@ import { readFileSync } from "node:fs";
 import { pause } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 
-// LISTEN on its own connection, with reconnect.
-
 /** Callbacks of the listener. */
 interface ListenerHandlers {
   readonly onnotify: (channel: string, payload: string) => void;

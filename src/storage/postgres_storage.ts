@@ -32,13 +32,12 @@ import {
 /** Several installations can share a database by different schemas. */
 export const defaultSchema = "portcullis";
 
-// The tables and the one function that the PostgreSQL driver works with, in a schema of their own.
-
 /** How many rows count the commits; each commit adds to one of them, so that commits do not wait for each other. */
 const changeShards = 16;
 
 const creationLock = 5_784_093_217_004; // any number that no other program's advisory lock has
 
+/** The tables and the one function that the PostgreSQL driver works with, in a schema of their own. */
 function createTables(schema: string): string {
   return `
     CREATE TABLE ${schema}.schema_version (version integer NOT NULL);

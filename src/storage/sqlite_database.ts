@@ -206,8 +206,6 @@ function readPragma(
   return Object.values(database.prepare(`PRAGMA ${name}`).get() ?? {})[0] as number;
 }
 
-// Whether a process has a SQLite database open.
-
 /**
  * Asks for the file alone, which is refused for as long as any other connection to it exists, idle ones included
  * (write-ahead log, `locking_mode`).

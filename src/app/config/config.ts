@@ -82,8 +82,6 @@ function publicUrl(
   return url;
 }
 
-// The files that https is served with, read while the program may still read anything.
-
 /** What https is served with, as PEM. */
 export interface TlsConfig {
   readonly certificates: string;

@@ -8,8 +8,6 @@ import { faultWords } from "../../lib/system_fault.ts";
 import { absolutePath, expandHome } from "../../lib/system_path.ts";
 import { programName } from "../../lib/program_name.ts";
 
-// What is wrong with the configuration.
-
 /** What is wrong with one setting. `value` is redacted for secrets. */
 export interface ConfigProblem {
   readonly field: string;
@@ -106,8 +104,6 @@ function unknownName(name: string, known: readonly string[]): string {
   const closest = known.includes(name.toUpperCase()) ? name.toUpperCase() : closestWord(name, known);
   return closest === null ? "does not set a setting" : `sets ${name}, which is not a setting; did you mean ${closest}?`;
 }
-
-// Configuration problems in words, all at once.
 
 /** `error:` then one line a problem: field, value, hint. Where only flags of a command are wrong, its help is the hint. */
 export function describeProblems(problems: readonly ConfigProblem[], command?: string): string {

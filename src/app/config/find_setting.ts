@@ -95,8 +95,6 @@ export function shownText({ secret }: Setting<unknown>, text: string): string {
   return JSON.stringify(text.replace(/\/\/[^/@]*@/, "//…@").slice(0, maxShownCharacters));
 }
 
-// The settings that have a value, each with what it is and where it comes from, for the owner to see.
-
 export interface SettingInForce {
   readonly heading: string;
   readonly name: string;
@@ -105,6 +103,7 @@ export interface SettingInForce {
   readonly source: string;
 }
 
+/** The settings that have a value, each with its value and source, for the console. */
 export function settingsInForce(sources: ConfigSources): readonly SettingInForce[] {
   return settingSections.flatMap(([heading, table]) =>
     Object.values(table).flatMap((setting) => {

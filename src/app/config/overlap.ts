@@ -77,8 +77,6 @@ function fold(name: string): string {
   return name.normalize("NFC").toLowerCase();
 }
 
-// Looks at paths on the disk of this machine.
-
 /** What is at the path, by device and inode. */
 export function lookAtPath(path: string): PathEntry | null {
   try {

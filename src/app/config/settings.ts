@@ -22,8 +22,6 @@ import { storageSettings } from "../../storage/mod_settings.ts";
 import { workspaceSettings } from "../../files/mod_settings.ts";
 import { closestWord } from "../../lib/closest_word.ts";
 
-// Settings of the process: its log and its end.
-
 const serverSettings = {
   shutdownTimeoutSeconds: required({
     env: "SHUTDOWN_TIMEOUT",
@@ -86,8 +84,6 @@ export const settingSections: readonly (readonly [heading: string, settings: Set
   ["Metrics", telemetrySettings],
   ["Audit", auditSettings],
 ];
-
-// The names that set something, and those of the environment that look like one of them by mistake.
 
 const maxNamesCompared = 1_000;
 const maxNamesShown = 5;

@@ -112,8 +112,6 @@ export function hostAndPort(host: string, port: number): string {
   return host.includes(":") && !host.startsWith("[") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-// Permissions of the isolate that calls: which it holds, and giving them up for good.
-
 /** Every kind of permission that Deno knows. */
 export const permissionNames = ["read", "write", "net", "env", "run", "ffi", "sys", "import"] as const;
 

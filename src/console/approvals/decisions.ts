@@ -7,8 +7,6 @@ import type { Clock } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import { type JudgedCall, maxRuleTextCharacters, type Rule, type RuleStore } from "./rule.ts";
 
-// Calls that wait for a person, as they are stored: one entry for the same call by the same client.
-
 /** How long a call waits for a decision, and how long a decision waits for the call. */
 export const heldMs = 900_000;
 export const maxHeldCalls = 500;
@@ -113,8 +111,6 @@ export async function takeHeldCall(storage: Storage, { call, version }: StoredHe
   return await storage.commit({ checks: [{ key, version }], deletes: [key] });
 }
 
-// Shares the places for calls that wait, so that one agent cannot keep others from asking.
-
 /** Calls of one person that wait. */
 const maxOfPerson = 50;
 
@@ -153,8 +149,6 @@ function newestWaiting(groups: readonly (readonly HeldCall[])[]): "none" | HeldC
 function bySize(calls: readonly HeldCall[], keyOf: (call: HeldCall) => string): HeldCall[][] {
   return [...Map.groupBy(calls, keyOf).values()].sort((a, b) => b.length - a.length);
 }
-
-// What people decide.
 
 /** How far an approval goes: this call, this connection for an hour, or from now on. */
 export type Extent = "once" | "hour" | "always";

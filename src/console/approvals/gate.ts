@@ -168,8 +168,6 @@ async function describe(tool: Tool, held: Held, options: HoldOptions) {
   return { effect, effectDigest: digestOf(JSON.stringify([effect, states, madeFrom])), judged, asking };
 }
 
-// What a call would do, before it does it.
-
 /** What a dry run says of itself, at its beginning or its end: on the page of an approval everything is one. */
 const ownWords = /^Dry run, nothing sent\. |\n\(dry run: [^()\n]*\)$/g;
 
@@ -224,8 +222,6 @@ function withoutQuestions(context: ToolContext): ToolContext {
     supports: (ability) => ability !== "elicitation" && context.supports(ability),
   });
 }
-
-// The wait for a decision, as long as the client waits.
 
 /** How long a client is kept waiting: less than the 60 seconds after which most give up. */
 const patienceMs = 45_000;
@@ -294,8 +290,6 @@ async function waitForDecision(
     for (const signal of signals) signal.removeEventListener("abort", giveUp);
   }
 }
-
-// The call in front of people: stored with what it would do, where there is a place for it.
 
 const maxArgumentCharacters = 20_000;
 
@@ -399,8 +393,6 @@ function note(log: Log, outcome: "waits" | "changed" | "displaced", call: HeldCa
   const { id, tool, person, clientId } = call;
   log.write("audit", "held_call", { outcome, held: id, tool, user: person, client: clientId });
 }
-
-// What the caller is told.
 
 function denied(): ToolOutcome {
   return {

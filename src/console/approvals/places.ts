@@ -82,8 +82,6 @@ export function placesOf(tool: Pick<Tool, "places" | "input">, input: unknown, r
   return { places: [...places], otherNames: [...otherNames], paths: [...paths], targets };
 }
 
-// What names lead to: a link in the workspace does not lead around a rule about its target.
-
 /** The names that a path stands for, in the workspace of the principal; an empty one where that cannot be told. */
 export type FindTrueNames = (principal: Principal, path: string) => Promise<readonly string[]>;
 

@@ -178,8 +178,6 @@ function verdictWords({ verdict, approver }: Rule): string {
   return approver === "administrator" ? "wait for an administrator." : "wait until the person approves.";
 }
 
-// The rules as they are stored: one entry, so that they change at once, and everywhere.
-
 /** Stored at once; a further one is refused. */
 export const maxRules = 200;
 const key: StorageKey = ["approval_rules", "current"];

@@ -8,8 +8,6 @@ import { browserAgent, type NewStep, type StepKind } from "./step.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
 
-// What is kept of a stranger's words: cut, and only signs that no terminal or page obeys.
-
 const maxNameCharacters = 60;
 const maxHostCharacters = 80;
 const maxUserAgentRead = 300;
@@ -40,8 +38,6 @@ function shownHost(host: string | null): string | null {
 function shownPath(path: string): string {
   return path === "/" || /^(\/[a-z.][a-z0-9._-]{0,30}){1,4}\/?$/.test(path) ? path : "(another path)";
 }
-
-// What a request says of the way that it came: which step it is, and by which name of the server.
 
 /** The server as its documents name it. */
 interface NamedServer {

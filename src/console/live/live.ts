@@ -90,8 +90,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   };
 }
 
-// The calls that run in this process, and those that have just ended: bounded, and not stored.
-
 const optionalText = z.lazy(() => z.string().nullable());
 
 const endedCall = z.lazy(() =>
@@ -140,6 +138,7 @@ const maxTextCharacters = 60;
 const maxArgumentCharacters = 300;
 const maxArguments = 12;
 
+/** The calls that run in this process, and those that have just ended: bounded, and not stored. */
 function createCallTable({ instance, clock }: { readonly instance: string; readonly clock: Clock }) {
   const running = new Map<
     string,

@@ -162,8 +162,6 @@ function keptBytes({ steps }: Change): number {
   return steps.reduce((sum, { step }) => sum + ("kept" in step ? step.kept?.sizeBytes ?? 0 : 0), 0);
 }
 
-// Withdraws the steps of a change that a kill has cut short right after their beginning.
-
 /** In a turn of the staging directory, so that no step is being made. */
 function settleChange(access: DiskAccess, trash: DiskDirectory, { id, steps }: Change): void {
   for (const { number, step } of steps) {

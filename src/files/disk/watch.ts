@@ -134,8 +134,6 @@ function toSegments(root: string, path: string): readonly string[] | null {
   return path.startsWith(`${root}/`) ? path.slice(root.length + 1).split("/") : null;
 }
 
-// What a watch of a disk workspace knows of the tree, to tell what appeared from what only changed.
-
 /** The names of the files in each directory, the root first; `null` where there are too many to remember. */
 type WatchedTree = Map<string, Set<string> | null>;
 
@@ -193,8 +191,6 @@ function forgetDirectory(tree: WatchedTree, path: string): boolean {
   }
   return hadFiles;
 }
-
-// Single directories: by their descriptors where the kernel confines names, else by their paths.
 
 /** Looks at a tree, links themselves. Paths are absolute. */
 interface Look {

@@ -56,8 +56,6 @@ function unavailable(reason: string): KernelAccess {
   return { available: false, reason };
 }
 
-// Descriptors that begin in one directory and nowhere else.
-
 /** Opens `directory`, wherever it leads, and the directories in it, which links do not replace. */
 export function confineRoots(roots: KernelRoots, directory: string): KernelRoots {
   const within = <T>(path: string, use: (base: Descriptor, name: string) => T): T => {
@@ -115,14 +113,13 @@ function createFreeSpaceReader(libc: Libc): ReadFreeSpace {
   };
 }
 
-// Notices that a file was deleted, moved or replaced, by its name: whatever Deno lets this isolate look at.
-
 /**
  * Returns a function that says whether the file at `path`, no link, is the one that was there. Code that gets it learns
  * of a file only that it has gone from its place.
  */
 type WatchPlace = (path: string) => () => boolean;
 
+/** Notices that a file was deleted, moved or replaced, through the C library, without Deno's permissions. */
 function createPlaceWatch(libc: Libc): WatchPlace {
   return (path) => {
     /** `null`: it cannot be seen now. */

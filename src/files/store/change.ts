@@ -173,8 +173,6 @@ export function putBelow(
   return puts;
 }
 
-// Deletes what nothing points to any more, and what crashes have left.
-
 const sweepPage = 100;
 const stagedLifetimeMilliseconds = 60 * 60 * 1000; // longer than any write takes
 

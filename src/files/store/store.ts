@@ -10,8 +10,6 @@ import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 
-// What the store-backed workspace keeps in storage: records, their keys, and how they are read back.
-
 /** The id of the root directory. */
 const rootId = "root";
 
@@ -142,8 +140,6 @@ export async function findInStore(store: Store, path: WorkspacePath): Promise<Ou
   if (!place.ok) return place;
   return place.value.entry === null ? failure({ reason: "not_found" }) : success(place.value.entry);
 }
-
-// Lists and walks directories of the store-backed workspace.
 
 const walkPage = 200;
 

@@ -145,8 +145,6 @@ export function timeOfChange(id: string): number {
   return Number.parseInt(id.slice(0, timeCharacters), 36);
 }
 
-// Contents that arrive in pieces, from callers that take their time.
-
 /**
  * Each piece is good until the next is asked for. Where the content ends, its write takes effect; where it throws,
  * nothing is written and the write throws the same.
