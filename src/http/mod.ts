@@ -38,5 +38,6 @@ export {
 } from "./rate_limit.ts";
 export { createRouter, traceRequests } from "./router.ts";
 export type { CertificateState, ServedCertificate } from "./public_certificate.ts";
+/** Gets and renews the certificate of `PUBLIC_DOMAIN`: loaded where it is set. */
 export const loadPublicCertificate = (): Promise<typeof import("./public_certificate.ts")> =>
   import("./public_certificate.ts");
