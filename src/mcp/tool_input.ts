@@ -71,13 +71,13 @@ function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
     case "invalid_value":
       return `${subject} must be one of: ${issue.values.map(String).join(", ")}`;
     case "too_small":
-      return `${subject} must ${sizeVerb(issue.origin)} ${
-        issue.inclusive === false ? "more than" : "at least"
-      } ${issue.minimum}${unitWords[issue.origin] ?? ""}`;
+      return `${subject} must ${sizeVerb(issue.origin)} ${issue.inclusive === false ? "more than" : "at least"} ${
+        sizeWords(issue.minimum, issue.origin)
+      }`;
     case "too_big":
-      return `${subject} must ${sizeVerb(issue.origin)} ${
-        issue.inclusive === false ? "less than" : "at most"
-      } ${issue.maximum}${unitWords[issue.origin] ?? ""}`;
+      return `${subject} must ${sizeVerb(issue.origin)} ${issue.inclusive === false ? "less than" : "at most"} ${
+        sizeWords(issue.maximum, issue.origin)
+      }`;
     case "invalid_format":
       return issue.pattern === undefined
         ? `${subject} must be a valid ${issue.format}`
@@ -89,6 +89,11 @@ function describeIssue(issue: z.core.$ZodRawIssue, names = ownNames): string {
     default:
       return `${subject} is not valid`;
   }
+}
+
+function sizeWords(size: number | bigint, origin: string): string {
+  const unit = unitWords[origin] ?? "";
+  return `${size}${Number(size) === 1 ? unit.replace(/s$/, "") : unit}`;
 }
 
 function sizeVerb(origin: string): string {

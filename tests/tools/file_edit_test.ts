@@ -357,3 +357,25 @@ Deno.test("file_edit takes one text beside edits for all of them", () =>
     await answerOf(fileEditTool(workspace), { path: "a.txt", new_text: "1", edits });
     assert.equal(Deno.readTextFileSync(`${root}/a.txt`), "1\ntwo\n1\n");
   }));
+
+Deno.test("file_edit says where old_text is, but for escapes that were written twice", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    Deno.writeTextFileSync(`${root}/a.ts`, 'one\r\nif (x) {\r\n\treturn "a\\\\b";\r\n}\r\n');
+    const edit = fileEditTool(workspace);
+    for (
+      const [wanted, meant, line] of [
+        ["if (x) {\\n\\treturn", "if (x) {\n\treturn", 2],
+        ["if (x) {\\r\\n", "if (x) {\n", 2],
+        ['return \\"a', 'return "a', 3],
+      ] as const
+    ) {
+      const { message } = await failureOf(edit, { path: "a.ts", old_text: wanted, new_text: "x" });
+      assert.match(
+        message,
+        new RegExp(`in place of \\\\n, \\\\t and \\\\" it is at line ${line}; send these characters`),
+      );
+      await answerOf(edit, { path: "a.ts", old_text: meant, new_text: "x", dry_run: true });
+    }
+    const { message } = await failureOf(edit, { path: "a.ts", old_text: "none\\n", new_text: "x" });
+    assert.doesNotMatch(message, /in place of/);
+  }));

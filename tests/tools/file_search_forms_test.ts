@@ -93,6 +93,9 @@ Deno.test("a search that finds nothing says what of the query fits no line, and 
       [{ query: "(?s)function.*return", regex: true }, /each line is searched by itself/, { query: "function" }],
       [{ query: "f\\(\\) \\{\\s+return", regex: true }, /each line is searched by itself/, { query: "return" }],
       [{ query: "\\{[^}]*return", regex: true }, /each line is searched by itself/, { query: "return" }],
+      [{ query: "*.ts" }, /\(give \*\.ts as pattern to find files by name\)/, { pattern: "*.ts" }],
+      [{ query: "**/*.{ts,js}" }, /give \*\*\/\*\.\{ts,js\} as pattern/, { pattern: "**/*.{ts,js}" }],
+      [{ query: "fare\\t" }, /searched as plain text; pass regex: true/, { query: "fare" }],
       [{ query: "f() {\\n  return" }, /each line is searched by itself/, { query: "f() {" }],
     ];
     for (const [input, words, works] of cases) {

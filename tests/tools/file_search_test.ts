@@ -293,6 +293,14 @@ Deno.test("file_search finds whole words, leaves out what it is told to, and pas
       /\n\(3 ignored entries passed over: \.git\/, node_modules\/, [^,]+; set include_ignored to see them\)$/,
     );
     assert.equal((structured["skipped"] as { count: number }).count, 3);
+    // it may be in a file that is ignored by itself, behind many directories
+    for (const name of ["v", "w", "x", "y", "z"]) Deno.mkdirSync(`${root}/${name}`);
+    Deno.writeTextFileSync(`${root}/.gitignore`, "v/\nw/\nx/\ny/\nz/\n.env\n");
+    Deno.writeTextFileSync(`${root}/.env`, "SECRET=1\n");
+    assert.match(
+      (await answerOf(search, { query: "SECRET" })).text,
+      /passed over: [^)]*, \.env[^)]*; set include_ignored/,
+    );
     assert.equal((await found({ include_ignored: true, show: "files" })).length, 6);
     assert.deepEqual(await found({ path: "node_modules" }), ["node_modules/x/d.js:1"]);
   }));

@@ -256,10 +256,11 @@ async function readPieces(
 /** Where a text has nearly the passage that an edit looked for: what differs, and the line at which it begins, from 1. */
 export interface Alike {
   /**
-   * `words`: it is only there within longer words; `numbers`: without its line numbers; `rest`: only its first line is; `beginning`:
+   * `words`: it is only there within longer words; `numbers`: without its line numbers; `escapes`: with the characters that
+   * its escapes stand for; `rest`: only its first line is; `beginning`:
    * only the beginning of that.
    */
-  readonly but: "words" | "numbers" | "blanks" | "signs" | "rest" | "beginning";
+  readonly but: "words" | "numbers" | "escapes" | "blanks" | "signs" | "rest" | "beginning";
   readonly line: number;
 }
 
@@ -279,6 +280,9 @@ function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | nu
   const numberless = withoutNumbers(wanted);
   const unnumbered = numberless === null ? -1 : createTextFinder(numberless)(withLf(text), 0);
   if (unnumbered !== -1) return { but: "numbers", line: lineAt(withLf(text), unnumbered) };
+  const unescaped = withoutEscapes(wanted);
+  const plain = unescaped === wanted ? -1 : createTextFinder(unescaped)(withLf(text), 0);
+  if (plain !== -1) return { but: "escapes", line: lineAt(withLf(text), plain) };
   const blanks = lineOfFolded(text, wanted, withoutBlanks);
   if (blanks !== null) return { but: "blanks", line: blanks };
   const signs = lineOfFolded(text, wanted, folded);
@@ -294,6 +298,13 @@ function withoutNumbers(wanted: string): string | null {
   );
   if (passage.includes(null) || passage.every((line) => line?.trim() === "")) return null;
   return passage.join("\n") + (isEnded ? "\n" : "");
+}
+
+const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "" };
+
+/** The passage of which a JSON text was made twice. */
+function withoutEscapes(wanted: string): string {
+  return wanted.replace(/\\([ntr"'\\/])/g, (_, character: string) => escapes[character] ?? character);
 }
 
 function withLf(text: string): string {

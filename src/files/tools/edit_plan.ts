@@ -168,6 +168,8 @@ function alikeWords({ but, line }: Alike): string {
       return `but within a longer word it is at line ${line}; leave whole_word out`;
     case "numbers":
       return `but without the line numbers it is at line ${line}; leave them out`;
+    case "escapes":
+      return `but with line ends, tabs and quotes in place of \\n, \\t and \\" it is at line ${line}; send these characters themselves`;
     case "blanks":
       return `but for blanks it is at line ${line}; copy the passage from there`;
     case "signs":

@@ -317,7 +317,7 @@ function inFormOf(
 export function otherNamesWords(count = 0): string {
   return count === 0
     ? ""
-    : `${count === 1 ? "its other name" : `its ${count} other names`} (hard links) keep the old text`;
+    : `${count === 1 ? "its other name (hard link) keeps" : `its ${count} other names (hard links) keep`} the old text`;
 }
 
 type Mode = NonNullable<WriteOptions["mode"]>;

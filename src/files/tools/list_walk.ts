@@ -139,13 +139,13 @@ export function toSize(bytes: number, isExact = false): string {
 }
 
 /** The skipped entries as a line of the answer and as structured content; empty if there were none. */
-export function skippedParts(ignored: Ignored | undefined, hasRemedy = true): {
+export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, maxShown = maxShownSkipped): {
   readonly lines: readonly string[];
   readonly facts: Readonly<Record<string, unknown>>;
 } {
   const { count: all, names } = ignored?.skipped ?? { count: 0, names: [] };
   if (all === 0) return { lines: [], facts: {} };
-  const shown = names.slice(0, maxShownSkipped);
+  const shown = names.slice(0, maxShown);
   const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${all > shown.length ? ", ..." : ""}`;
   return {
     lines: [

@@ -200,7 +200,12 @@ export function toAnswer(
   const display = createTwinDisplay(files.map(({ filename }) => filename)) ?? showName;
   const cursor = next === null ? undefined : toSearchCursorText(tag, next);
   const said = hint === null || all > 0 || byName ? null : hint;
-  const skipped = skippedParts(ignored, said?.isRemedy !== true);
+  // where nothing was found, it may be in any of these
+  const skipped = skippedParts(
+    ignored,
+    said?.isRemedy !== true,
+    files.length === 0 && all === 0 ? Infinity : undefined,
+  );
   const notice = byName ? foundWords(result) : searchedWords(result);
   const more = cursor !== undefined
     ? `; there may be more: go on with cursor ${cursor}`

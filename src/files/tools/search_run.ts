@@ -152,12 +152,16 @@ const expressionLike = [
   /[^\s|]\|[^\s|]/,
   /[.)\]][*+?]/,
   /\\[bdswBDSW.()[\]{}|+*?^$]/,
+  /\\[tr](?!\w)/,
   /\[[^\]\s]*(?:[a-z]-[a-z]|[A-Z]-[A-Z]|\d-\d)/,
   /\{\d+,?\d*\}/,
   /\(\?/,
   /^\^./,
   /.\$$/,
 ];
+
+// What names files: `*.ts`, `src/**/*.{ts,js}`.
+const patternLike = /^[\w./*-]*\*\.[\w*{},.-]+$/;
 
 /** `/x/i`, as in other languages. */
 const slashed = /^\/(.+)\/([dgimsuvy]*)$/;
@@ -176,7 +180,10 @@ export function hintFor(query: string, { regex }: { readonly regex: boolean }): 
     return remedy(`write the expression without slashes: query ${showWritten(inner)}, regex: true${caseless}`);
   }
   if ((regex ? lineEnds : plainLineEnds).test(query)) return remedy(byLine);
-  if (!regex) return isLikeOne(query) ? remedy("searched as plain text; pass regex: true for an expression") : null;
+  if (!regex && isLikeOne(query)) return remedy("searched as plain text; pass regex: true for an expression");
+  if (!regex) {
+    return patternLike.test(query) ? remedy(`give ${showWritten(query)} as pattern to find files by name`) : null;
+  }
   if (query.includes("\\|")) return remedy("in RE2 \\| is a plain |; write | for alternatives");
   return mayBeLineEnd.test(query) ? { words: byLine, isRemedy: false } : null;
 }

@@ -82,6 +82,8 @@ const alwaysIgnored: ReadonlySet<string> = new Set([".git", "node_modules", ".wo
 const rulesName = ".gitignore";
 /** Names that an answer repeats, those of directories with a slash. */
 const maxSkippedNames = 5;
+/** Of these, files have so many places, such as .env behind many directories. */
+const fileNames = 2;
 
 /** Decides for one walk. Directories are entered in the order of the walk. */
 export type Ignored = Awaited<ReturnType<typeof createIgnored>>;
@@ -140,7 +142,8 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath) 
     },
     /** The number skipped so far, and their first names, directories before files. */
     get skipped(): { readonly count: number; readonly names: readonly string[] } {
-      return { count, names: [...directories, ...files].slice(0, maxSkippedNames) };
+      const first = directories.slice(0, maxSkippedNames - Math.min(files.length, fileNames));
+      return { count, names: [...first, ...files].slice(0, maxSkippedNames) };
     },
   };
 }
