@@ -3,7 +3,8 @@ import { fileURLToPath } from "node:url";
 import { libraryFlag } from "../lib/library_paths.ts";
 import { clientWords, commandLine, npmPackageName } from "../lib/program_name.ts";
 import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
-import { parseServerUrl } from "../lib/settings.ts";
+import { isLoopbackHost, parseServerUrl } from "../lib/settings.ts";
+import { isOnPath, tunnelAdvice } from "./tunnel_advice.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -35,6 +36,8 @@ function thisProgram(): { readonly command: string; readonly args: readonly stri
   return { command, args: [...args, "run", ...sourceFlags, fileURLToPath(Deno.mainModule)] };
 }
 
+/** They connect from their makers' networks. */
+const hostedClients = ["claude.ai", "chatgpt"];
 const clientNames = clientFormats.map(({ name }) => name);
 
 /** With a client's name, standard output is the configuration alone, to be redirected to a file. */
@@ -103,7 +106,11 @@ function connect(context: CommandContext): ExitStatus | Promise<ExitStatus> {
       } cannot connect in that way\nhint: it connects by the address and signs in with a browser: leave the flags out\n`,
     );
   }
-  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes].join("\n")}\n\n`);
+  const local = connection.kind === "http" && hostedClients.includes(name) ? URL.parse(connection.serverUrl) : null;
+  const advice = local !== null && isLoopbackHost(local.hostname)
+    ? tunnelAdvice(Number(local.port || 80), isOnPath)
+    : [];
+  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes, ...advice].join("\n")}\n\n`);
   print(`${configuration.text}\n`);
   return 0;
 }

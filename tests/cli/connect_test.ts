@@ -1,6 +1,7 @@
 /** `connect`: formats as the clients' own documentation has them; scripts/try_clients.ts feeds them to real clients. */
 import assert from "node:assert/strict";
 import { clientFormats, type Connection } from "../../src/lib/client_configurations.ts";
+import { isOnPath, tunnelAdvice } from "../../src/cli/tunnel_advice.ts";
 import { connectCommand } from "../../src/cli/connect_command.ts";
 import type { CommandContext } from "../../src/cli/command.ts";
 import { loadConfig } from "../../src/app/config/config.ts";
@@ -163,4 +164,32 @@ Deno.test("connect: ChatGPT and claude.ai get an address and where it goes; a lo
     assert.ok(away.printed.includes(endpoint) && !away.said.includes("this machine alone"));
     assert.equal(connect([client], { transport: "stdio" }).status, 1);
   }
+});
+
+Deno.test("connect: hosted clients are told which tunnels lead to a server on this machine", () => {
+  for (const client of ["claude.ai", "chatgpt"]) {
+    const { status, said, printed } = connect([client], {}, { PORT: "4321" });
+    assert.equal(status, 0);
+    assert.match(said, /It connects from its maker's network/);
+    assert.match(said, /set PUBLIC_DOMAIN to the name/);
+    assert.match(said, /^Set that SERVER_URL, TRUST_PROXY=1 and REGISTRATION=off/m);
+    assert.match(printed, /^Name: Portcullis\nRemote MCP server URL: \S+\n$/);
+  }
+  assert.doesNotMatch(connect(["claude.ai"], { url: "https://mcp.example.com" }).said, /PUBLIC_DOMAIN|tunnel/);
+  assert.doesNotMatch(connect(["cursor"], {}).said, /PUBLIC_DOMAIN|tunnel/);
+
+  const withBoth = tunnelAdvice(4_321, () => true).join("\n");
+  assert.match(withBoth, /^ {2}tailscale funnel --bg 4321$/m);
+  assert.match(withBoth, /^ {2}cloudflared tunnel run --url http:\/\/127\.0\.0\.1:4321 portcullis$/m);
+  const withOne = tunnelAdvice(4_321, (program) => program === "cloudflared").join("\n");
+  assert.doesNotMatch(withOne, /tailscale/);
+  assert.match(withOne, /a tunnel that is installed here/);
+  const withNone = tunnelAdvice(4_321, () => false).join("\n");
+  assert.match(withNone, /neither tailscale nor cloudflared is installed here/);
+  assert.match(withNone, /tailscale funnel[\s\S]*cloudflared tunnel/);
+});
+
+Deno.test("connect: a program is looked for on the PATH and not started", () => {
+  assert.equal(isOnPath("there-is-no-such-program"), false);
+  assert.equal(isOnPath(Deno.build.os === "windows" ? "cmd" : "sh"), true);
 });
