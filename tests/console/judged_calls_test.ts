@@ -216,8 +216,13 @@ Deno.test("what a person approves is what they see: nothing hides in contents, a
     "\u3164",
     "\u2800",
     "\u00a0",
+    "\ufffc",
   ];
-  const content = `${hidden.map((each) => `a${each}b`).join("\n")}\np\u0430yp\u0430l.com \uff41dmin\nпривет мир\n`;
+  const piled = `e${"\u0300".repeat(40)}`;
+  const others = ["a\rb", "rm\u2215x", "ls\u037e", "\u212aey", "p\u05e1st", "\u{10428}pen", "g\u13bex", piled];
+  const content = `${hidden.map((each) => `a${each}b`).join("\n")}\np\u0430yp\u0430l.com \uff41dmin\nпривет мир\n${
+    others.join("\n")
+  }\nAPIを使う\r\nm² … ½\n`;
   for (
     const [tool, input] of [
       ["file_write", { filename: "notes.md", content }],
@@ -226,11 +231,22 @@ Deno.test("what a person approves is what they see: nothing hides in contents, a
   ) {
     assert.match((await desk.call(tool, input)).text, pending);
     const { html } = await desk.page("decisions");
-    for (const each of [...hidden.flatMap((text) => [...text]), "\uff41", "p\u0430y", "adm\u0435"]) {
+    for (const each of [...hidden.flatMap((text) => [...text]), "\uff41", "p\u0430y", "adm\u0435", ...others]) {
       assert.ok(!html.includes(each), JSON.stringify(each));
     }
     if (input.content === content) {
-      for (const shown of ["\\u{E0072}", "\\u{200B}", "\\u{FE0F}", "p\\u{430}yp\\u{430}l", "привет мир"]) {
+      for (
+        const shown of [
+          "\\u{E0072}",
+          "\\u{200B}",
+          "\\u{FE0F}",
+          "p\\u{430}yp\\u{430}l",
+          "привет мир",
+          "a\\u{D}b",
+          "APIを使う",
+          "m² … ½",
+        ]
+      ) {
         assert.ok(html.includes(shown), shown);
       }
     }

@@ -81,21 +81,23 @@ export function showText(text: string): string {
   return text.replace(misleadingInText, toEscape);
 }
 
-// what shows as nothing or as another blank, and letters in the form of other ones
+// what shows as nothing, as a blank, or as a line end, what covers its neighbours, and what looks like other characters
 const unseen =
-  /[^\t\n\r\P{Cc}]|(?! )[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}]/gu;
+  /[^\t\n\r\P{Cc}]|\r(?!\n)|(?! )[\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\ufffc]|(?<=\p{M}{6})\p{M}|[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\u{1d400}-\u{1d7ff}\u037e\u1fef\u2024\u2044\u212a\u2215\u29f5\u29f8\u29f9\uff0f\uff3c]/gu;
 const plain = /^[\t\n\r -~]*$/;
 const word = /[\p{L}\p{M}\p{N}_]+/gu;
 const latin = /\p{Script=Latin}/u;
+/** Letters of scripts that do not stand beside Latin ones in one word, as those of East Asia do. */
 const alike =
-  /[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Coptic}\p{Script=Armenian}\p{Script=Cherokee}\p{Script=Lisu}]/gu;
+  /(?=\p{L})[^\p{Script=Latin}\p{Script=Common}\p{Script=Inherited}\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Thai}]/gu;
 
 /**
  * A text for a person who decides about it: {@link showText}, and everything as `\u{...}` that shows as nothing, as a
- * blank, or as another letter: tags, variation selectors, joiners, and letters of other scripts within Latin words.
+ * blank, or as another character: tags, variation selectors, joiners, a carriage return alone, piles of marks, and
+ * letters of other scripts within Latin words.
  */
 export function showExactly(text: string): string {
-  if (plain.test(text)) return text;
+  if (plain.test(text) && !text.includes("\r")) return text;
   return text.replace(word, (each) => latin.test(each) ? each.replace(alike, toEscape) : each).replace(
     unseen,
     toEscape,
