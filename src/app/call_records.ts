@@ -15,6 +15,7 @@ import type { TakeAudit } from "../mcp/mod.ts";
 import { createAttemptRecorder, openLive, openStepLog } from "../console/mod.ts";
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
+import { basePathOf } from "../lib/page.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { Bounds } from "./bounds.ts";
 import type { Installation } from "./installation.ts";
@@ -56,7 +57,7 @@ export async function openCallRecords(
     isDiskFull: () => isDiskFull(parts.storage),
     scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
     ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
-    isDirect: serverUrl !== undefined && isLoopbackHost(new URL(serverUrl).hostname) &&
+    isDirect: serverUrl !== undefined && basePathOf(serverUrl) === "" && isLoopbackHost(new URL(serverUrl).hostname) &&
       config.http.trustedProxies === undefined,
     elapsed: () => timers.elapsed(),
     isClockSteady: () => parts.steadyNow() !== null,

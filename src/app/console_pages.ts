@@ -41,6 +41,7 @@ import { confinementWords, type Installation } from "./installation.ts";
 import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts";
 import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
+import { basePathOf } from "../lib/page.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { createConsoleChanges } from "./console_changes.ts";
@@ -262,7 +263,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
   const health: () => Promise<readonly HealthFact[]> = createConsoleHealth(config, parts);
   const servicenow = parts.servicenow === null
     ? null
-    : { ...parts.servicenow.signIn, linkPath: `${new URL(issuer).pathname}servicenow/link` };
+    : { ...parts.servicenow.signIn, linkPath: `${basePathOf(issuer)}/servicenow/link` };
   const people = async (): Promise<readonly string[]> => (await administration.users()).map(({ id }) => id);
   const nameOf = (id: string): string => parts.nameOfClient(id) ?? nameOfOperator(id) ?? id;
   const namesOf = async (ids: readonly string[]): Promise<ReadonlyMap<string, string>> =>
@@ -285,6 +286,7 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
       ],
     sections: [
       overviewSection({
+        home: `${basePathOf(issuer)}/`,
         health,
         parts: [
           waitingPart(parts.decisions),

@@ -5,6 +5,7 @@ import { isLoopbackHost } from "../lib/settings.ts";
 import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { doctorAgent } from "../lib/endpoint.ts";
+import { basePathOf } from "../lib/page.ts";
 
 const { well, warning } = checksOf("public address");
 const timeoutMs = 5_000;
@@ -134,13 +135,16 @@ const headers = { "user-agent": doctorAgent };
 
 /** RFC 8414 §3.3 and RFC 9728 §3.3: what the documents say has to equal the address they were fetched from. */
 export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check> {
+  const { origin } = new URL(serverUrl);
+  const base = basePathOf(serverUrl);
+  // RFC 8414 §3.1, RFC 9728 §3.1: a path of the server comes after the well-known one
   const expected = [
-    ["/.well-known/oauth-authorization-server", "issuer", serverUrl],
-    ["/.well-known/oauth-protected-resource", "resource", `${serverUrl}/mcp`],
-    ["/.well-known/oauth-protected-resource/mcp", "resource", `${serverUrl}/mcp`],
+    [`/.well-known/oauth-authorization-server${base}`, "issuer", serverUrl],
+    [`/.well-known/oauth-protected-resource${base}`, "resource", `${serverUrl}/mcp`],
+    [`/.well-known/oauth-protected-resource${base}/mcp`, "resource", `${serverUrl}/mcp`],
   ] as const;
   for (const [path, member, value] of expected) {
-    const url = `${serverUrl}${path}`;
+    const url = `${origin}${path}`;
     const document = await fetchDocument(url);
     if (typeof document === "string") {
       yield doctorMetadataWarning(

@@ -12,6 +12,7 @@ import {
 import type { Bounds } from "./bounds.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";
+import { basePathOf } from "../lib/page.ts";
 import type { AttemptRecorder, Live } from "../console/mod.ts";
 import { type AuthorizationRoute, type AuthorizationServer, maxOAuthBodyBytes, type Verifier } from "../oauth/mod.ts";
 import type { Config } from "./config/config.ts";
@@ -133,8 +134,10 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
     isWorkspaceThere: parts.isWorkspaceThere,
     isDraining: () => draining,
   };
+  const base = basePathOf(serverUrl);
   const pages = {
     resource,
+    base,
     isSetUp: authorizationServer.isSetUp,
     hasConsole: parts.consoleRoutes.length > 0,
     hasServicenow: config.servicenow.access !== undefined,
@@ -182,6 +185,7 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
       { paths: ["/icons/*"], kind: "shared", endpoint: createIconsEndpoint() },
       { paths: ["/"], kind: "plain", endpoint: createHomeEndpoint(pages) },
     ],
+    base,
     names: knownNames(spellings, config.http.allowedOrigins ?? [], config.http.allowedHosts ?? []),
     log,
     arrivals: parts.attempts,

@@ -31,7 +31,7 @@ export function serverUrlSpellings(serverUrl: string): readonly string[] {
   const spellings = ["localhost", "127.0.0.1", "[::1]"].map((hostname) => {
     const spelling = new URL(serverUrl);
     spelling.hostname = hostname;
-    return spelling.origin;
+    return spelling.href.replace(/\/$/, "");
   });
   return [...new Set([serverUrl, ...spellings])];
 }

@@ -7,6 +7,8 @@ import { sha256Of } from "../lib/secrets.ts";
 interface HomeOptions {
   /** The address that agents are given. */
   readonly resource: string;
+  /** The path below which the pages are, as `basePathOf` gives it. */
+  readonly base: string;
   /** Whether anyone can sign in yet. */
   readonly isSetUp: () => Promise<boolean>;
   /** Whether there are pages at /console. */
@@ -15,9 +17,12 @@ interface HomeOptions {
   readonly hasServicenow: boolean;
 }
 
-const links = html`
-  <p class="hint"><a href="/">How to connect an agent</a> · <a href="/oauth/grants">Your Access page</a></p>
-`;
+function links(base: string): Html {
+  return html`
+    <p
+      class="hint"><a href="${base}/">How to connect an agent</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
+  `;
+}
 
 function howToConnect(resource: string): Html {
   return html`
@@ -29,10 +34,10 @@ function howToConnect(resource: string): Html {
   `;
 }
 
-function ownPage(hasConsole: boolean): Html {
+function ownPage({ base, hasConsole }: Pick<HomeOptions, "base" | "hasConsole">): Html {
   return hasConsole
-    ? html`The <a href="/console">console</a> shows what your agents do, and lets you stop them.`
-    : html`Your <a href="/oauth/grants">Access page</a> lists what you have allowed, and revokes it.`;
+    ? html`The <a href="${base}/console">console</a> shows what your agents do, and lets you stop them.`
+    : html`Your <a href="${base}/oauth/grants">Access page</a> lists what you have allowed, and revokes it.`;
 }
 
 async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> {
@@ -43,7 +48,8 @@ async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> 
 }
 
 /** Says what this is and how to connect to it. */
-export function createHomeEndpoint({ resource, isSetUp, hasConsole, hasServicenow }: HomeOptions): Endpoint {
+export function createHomeEndpoint(options: HomeOptions): Endpoint {
+  const { resource, base, isSetUp, hasServicenow } = options;
   const title = "Connect an agent";
   return async (request) => {
     if (request.method !== "GET" && request.method !== "HEAD") {
@@ -59,16 +65,16 @@ export function createHomeEndpoint({ resource, isSetUp, hasConsole, hasServiceno
       ${await setUpNote(isSetUp)}
       ${howToConnect(resource)}
       <p class="quiet">The operator of this server gets the configuration for other agents from
-        the command <code>connect</code>. ${ownPage(hasConsole)}</p>
+        the command <code>connect</code>. ${ownPage(options)}</p>
       ${hasServicenow &&
-        html`<p>For ServiceNow, <a href="/servicenow/link">link your ServiceNow account</a> once.</p>`}
+        html`<p>For ServiceNow, <a href="${base}/servicenow/link">link your ServiceNow account</a> once.</p>`}
     `;
     return pageResponse({ title, body });
   };
 }
 
 /** Answers a person who opens the address that is meant for agents. */
-export function createMcpPage({ resource, isSetUp }: HomeOptions): Endpoint {
+export function createMcpPage({ resource, base, isSetUp }: HomeOptions): Endpoint {
   const title = "This address is for agents";
   return async () => {
     const body = html`
@@ -76,19 +82,19 @@ export function createMcpPage({ resource, isSetUp }: HomeOptions): Endpoint {
       <p>Agents call this address using the Model Context Protocol. It has nothing to show in a browser.</p>
       ${await setUpNote(isSetUp)}
       ${howToConnect(resource)}
-      ${links}
+      ${links(base)}
     `;
     return pageResponse({ title, body });
   };
 }
 
 /** The page of an address that does not exist. */
-export function notFoundPage(): Response {
+export function notFoundPage(base: string): Response {
   const title = "Page not found";
   const body = html`
     <h1>${title}</h1>
     <p>Check the address.</p>
-    ${links}
+    ${links(base)}
   `;
   return pageResponse({ title, status: 404, body });
 }

@@ -21,11 +21,13 @@ interface Arrivals {
 
 /** Builds the one request handler of the server. */
 export function createRouter(
-  { mcp: mcpEndpoint, mcpPage, routes, names, log, observers = [], arrivals }: {
+  { mcp: mcpEndpoint, mcpPage, routes, base = "", names, log, observers = [], arrivals }: {
     readonly mcp: Endpoint;
     /** What a browser is shown at the address for agents. */
     readonly mcpPage: Endpoint;
     readonly routes: readonly Route[];
+    /** The path below which clients know the server, as `basePathOf` gives it. */
+    readonly base?: string;
     readonly names: KnownNames;
     readonly log: Log;
     readonly observers?: readonly RouteObserver[];
@@ -88,7 +90,7 @@ export function createRouter(
   app.all("/.well-known/*", shared(notFound));
   app.all("/mcp/.well-known/*", shared(notFound));
 
-  app.notFound(({ req }) => wantsPage(req.raw) ? notFoundPage() : notFound());
+  app.notFound(({ req }) => wantsPage(req.raw) ? notFoundPage(base) : notFound());
   app.onError((error) => toFailedResponse(error, "program", log));
 
   const answer: Endpoint = (request, peer) => {
@@ -102,7 +104,21 @@ export function createRouter(
     const onward = (as: Peer): Response | Promise<Response> => app.fetch(request, as);
     return arrivals === undefined ? onward(peer) : arrivals.around(request, peer, onward);
   };
-  return observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
+  const observed = observeRoutes(answer, new Set(app.routes.map(({ path }) => path)), observers);
+  return base === "" ? observed : (request, peer) => observed(withoutBase(request, base), peer);
+}
+
+/**
+ * The request as the routes have it: the one place that removes the path which the server shares its host by. A proxy may
+ * have removed it before. In a well-known address it comes last (RFC 8414 §3.1, RFC 9728 §3.1); clients also try it first.
+ */
+function withoutBase(request: Request, base: string): Request {
+  const url = URL.parse(request.url);
+  if (url === null) return request; // refused by what follows
+  const [wellKnown = ""] = /^\/\.well-known\/[^/]+/.exec(url.pathname) ?? [];
+  const path = url.pathname.slice(wellKnown.length);
+  if (path !== base && !path.startsWith(`${base}/`)) return request;
+  return new Request(`${url.origin}${wellKnown + path.slice(base.length) || "/"}${url.search}`, request);
 }
 
 /** Whether a request's absolute URL has exactly the path `/mcp`, spelled plainly and without a query. */
@@ -189,7 +205,9 @@ export function knownNames(
 ): KnownNames {
   const ports = new Set(serverUrls.map((url) => url.startsWith("https:") ? ":443" : ":80"));
   const hosts = [...serverUrls.map((url) => new URL(url).host), ...allowedHosts].map((host) => host.toLowerCase());
-  const origins = [...serverUrls, ...allowedOrigins].map((origin) => origin.toLowerCase());
+  const origins = [...serverUrls.map((url) => new URL(url).origin), ...allowedOrigins].map((origin) =>
+    origin.toLowerCase()
+  );
   return {
     origins: new Set(
       origins.flatMap((origin) => withDefaultPort(origin, origin.startsWith("https:") ? ":443" : ":80")),

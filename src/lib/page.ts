@@ -243,6 +243,11 @@ export function pageResponse(options: PageOptions): Response {
   return new Response(render(options), { status, headers });
 }
 
+/** The path below which the server's pages are, without a trailing slash: "" where it has its host for itself. */
+export function basePathOf(serverUrl: string): string {
+  return new URL(serverUrl).pathname.replace(/\/$/, "");
+}
+
 /** A 303: the browser follows with GET, so nothing that was posted is posted on (RFC 9700 §4.12). */
 export function seeOther(location: string, cookies: readonly string[] = []): Response {
   return redirectResponse(303, location, cookies);

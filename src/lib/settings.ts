@@ -153,10 +153,14 @@ export function parseOrigin(text: string): Result<string, string> {
   return success(url.origin);
 }
 
+/** First words of the server's own paths: a path that begins like one of them cannot be told from it once it is removed. */
+const ownPaths =
+  /^\/(authorize|console|files|health|icons|invitation|mcp|oauth|register|revoke|servicenow|setup|token)\//;
+
 /**
  * The address under which clients reach the server, and so the issuer: https, or http on a loopback host only
- * (RFC 8414 §2); no path, query, fragment or user name. Given back without a trailing slash: issuers are compared
- * byte for byte (RFC 8414 §3.3).
+ * (RFC 8414 §2), with a path where it shares its host; no query, fragment or user name. Given back without a trailing
+ * slash: issuers are compared byte for byte (RFC 8414 §3.3).
  */
 export function parseServerUrl(text: string): Result<string, string> {
   const url = URL.parse(text);
@@ -164,11 +168,17 @@ export function parseServerUrl(text: string): Result<string, string> {
     return failure("must be a URL such as https://mcp.example.com");
   }
   if (url.username !== "" || url.password !== "") return failure("must not hold a user name or password");
-  if (url.pathname !== "/" || /[?#]/.test(text)) return failure("must not have a path, query or fragment");
+  if (/[?#]/.test(text)) return failure("must not have a query or fragment");
+  const path = url.pathname.replace(/\/$/, "");
+  if (path.endsWith("/mcp")) return failure("must not end in /mcp, which clients add");
+  if (!/^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){0,8}$/.test(path)) {
+    return failure("must have a path of plain words only, such as /portcullis, or none");
+  }
+  if (ownPaths.test(`${path}/`)) return failure("must not begin its path with one of the server's own, such as /oauth");
   if (url.protocol === "http:" && !isLoopbackHost(url.hostname)) {
     return failure("must be https, unless its host is localhost, 127.0.0.1 or [::1]");
   }
-  return success(url.origin);
+  return success(`${url.origin}${path}`);
 }
 
 /** The address of a ServiceNow instance: https, or http on this machine for a stand-in; no path, query or user name. */

@@ -197,7 +197,7 @@ type UrlProblem = "client_documents_off" | "forbidden_url";
 export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
   const { issuer, log, browsers, users, findForAuthorization } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return methodNotAllowedPage("GET");
+    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
     const url = new URL(request.url);
     const clientId = url.searchParams.get("client_id") ?? "";
     let loggedClient = hiddenText(options.secrets, clientId);
@@ -207,7 +207,7 @@ export function createAuthorizeEndpoint(options: AuthorizeOptions): Endpoint {
       });
     const deadEnd = (reason: DeadEnd, problem?: UrlProblem): Response => {
       refused(reason, problem);
-      return errorPage(reason);
+      return errorPage(issuer, reason);
     };
     if (url.search.length > maxQueryCharacters) return deadEnd("request_too_long");
     if (options.signInElsewhere === undefined && !await users.hasOwner()) return deadEnd("not_set_up");

@@ -9,6 +9,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import type { Limits } from "./context.ts";
 import type { DeadEnd } from "./error_page.ts";
 import { readForm } from "./request_body.ts";
+import { basePathOf } from "../lib/page.ts";
 
 // Signed-in browsers. A session may spare the passphrase, never the consent.
 
@@ -30,13 +31,17 @@ const knownBrowsers = defineRecordFamily("known_browser", z.lazy(() => z.object(
 const browserMaxAgeSeconds = 31_536_000;
 const maxBrowserCookies = 8;
 
-/** `__Host-` and Secure where the issuer is https (RFC 6265bis §4.1.3.2); plain http happens on loopback only. */
+/**
+ * `__Host-` and Secure where the issuer is https (RFC 6265bis §4.1.3.2); plain http happens on loopback only. Below a
+ * path, which `__Host-` forbids, they go to that path alone.
+ */
 function createCookies(issuer: string) {
   const secure = issuer.startsWith("https:");
-  const prefix = secure ? "__Host-" : "";
+  const path = basePathOf(issuer);
+  const prefix = !secure ? "" : path === "" ? "__Host-" : "__Secure-";
   const browserName = `${prefix}portcullis-browser`;
   const sessionName = `${prefix}portcullis-session`;
-  const attributes = `Path=/; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
+  const attributes = `Path=${path || "/"}; HttpOnly; SameSite=Lax${secure ? "; Secure" : ""}`;
   return {
     /** Hashes of the browser's cookies, the lasting one first. */
     readBrowsers(request: Request): readonly string[] {

@@ -200,7 +200,7 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
     const gone = (): Response => {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
       logStep({ log, peer }, "consent", { outcome: "refused", reason });
-      return errorPage(reason);
+      return errorPage(options.issuer, reason);
     };
     if (request.method === "GET") {
       const { searchParams } = new URL(request.url);
@@ -214,9 +214,9 @@ export function createConsentEndpoint(options: InteractionOptions): Endpoint {
       return await leave(request, await answer(options, { pending, signedIn, peer }, { form: searchParams, scopes })) ??
         await repeatDecision(options, browser, searchParams) ?? gone();
     }
-    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    if (request.method !== "POST") return methodNotAllowedPage(options.issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
+    if (!form.ok) return errorPage(options.issuer, form.error);
     const pending = await findPending(options, form.value.get("request") ?? "", browser);
     if (pending === null) return await repeatDecision(options, browser, form.value) ?? gone();
     const session = await signedInFor(options, pending, request);

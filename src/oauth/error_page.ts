@@ -1,5 +1,5 @@
 /** The page for a redirect that must not happen, and for every other dead end. */
-import { type Html, html, pageResponse } from "../lib/page.ts";
+import { basePathOf, type Html, html, pageResponse } from "../lib/page.ts";
 
 interface MessagePage {
   readonly status: number;
@@ -98,18 +98,19 @@ const dead = {
 /** Why a user sees an error page. */
 export type DeadEnd = keyof typeof dead;
 
-const waysOn = html`
-  <p class="hint"><a href="/">How to connect an application</a> · <a href="/oauth/grants">Your Access page</a></p>
-`;
-
-export function errorPage(reason: DeadEnd): Response {
+export function errorPage(issuer: string, reason: DeadEnd): Response {
   const { status, title, advice } = dead[reason];
-  return messagePage({ status, title, paragraphs: [advice], more: waysOn });
+  const base = basePathOf(issuer);
+  const more = html`
+    <p
+      class="hint"><a href="${base}/">How to connect an application</a> · <a href="${base}/oauth/grants">Your Access page</a></p>
+  `;
+  return messagePage({ status, title, paragraphs: [advice], more });
 }
 
 /** The error page of a wrong verb (RFC 9110 §15.5.6). */
-export function methodNotAllowedPage(...allowed: readonly string[]): Response {
-  const response = errorPage("method_not_allowed");
+export function methodNotAllowedPage(issuer: string, ...allowed: readonly string[]): Response {
+  const response = errorPage(issuer, "method_not_allowed");
   response.headers.set("allow", allowed.join(", "));
   return response;
 }

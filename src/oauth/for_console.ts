@@ -129,9 +129,11 @@ export function createVisits(options: VisitOptions) {
     /** The form of a signed-in person. Others get a page to sign in on, which posts the same form with the passphrase. */
     async readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>> {
       const form = await readBrowserForm(request, limits);
-      if (!form.ok) return failure(errorPage(form.error));
+      if (!form.ok) return failure(errorPage(options.issuer, form.error));
       const browser = browsers.identify(request);
-      if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return failure(errorPage(foreignForm(browser)));
+      if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) {
+        return failure(errorPage(options.issuer, foreignForm(browser)));
+      }
       if (await browsers.signedIn(request) === null && options.signInElsewhere === undefined) {
         return await signInWithForm({ request, form: form.value, page, peer });
       }

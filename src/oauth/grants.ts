@@ -291,10 +291,10 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
       const hasRevoked = searchParams.get("revoked") === revokedMark(options, browser);
       return await grantsPage(options, { browser, account: signedIn.account, after, hasRevoked });
     }
-    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    if (request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
+    if (!form.ok) return errorPage(issuer, form.error);
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(issuer, foreignForm(browser));
     if (signedIn === null) return seeOther(paths.grants);
     const isRevoked = await endAccess(options, {
       grantId: idIn(form.value.get("grant")),
@@ -309,11 +309,11 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
 
 export function createSignOutEndpoint({ secrets, browsers, limits, log, issuer }: InteractionOptions): Endpoint {
   return async (request, peer) => {
-    if (request.method !== "POST") return methodNotAllowedPage("POST");
+    if (request.method !== "POST") return methodNotAllowedPage(issuer, "POST");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
+    if (!form.ok) return errorPage(issuer, form.error);
     const browser = browsers.identify(request);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(issuer, foreignForm(browser));
     const signedIn = await browsers.signedIn(request);
     const cookie = await browsers.signOut(request);
     log.write("audit", "sign_out", { outcome: "signed_out", user: signedIn?.account.id, address: peer.address });

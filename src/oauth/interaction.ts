@@ -2,7 +2,7 @@
 import { type Browser, type Browsers, csrfToken } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { errorPage } from "./error_page.ts";
-import { type Html, html, pageResponse } from "../lib/page.ts";
+import { basePathOf, type Html, html, pageResponse } from "../lib/page.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
@@ -32,7 +32,7 @@ export interface Pending extends Waiting {
 export function pathsOf(
   issuer: string,
 ): Readonly<Record<"home" | "signIn" | "signOut" | "consent" | "setUp" | "grants" | "servicenowLink", string>> {
-  const base = new URL(issuer).pathname.replace(/\/$/, "");
+  const base = basePathOf(issuer);
   return {
     home: `${base}/`,
     signIn: `${base}/oauth/sign-in`,
@@ -118,7 +118,7 @@ export async function showSignIn(
       })
       : await options.signInElsewhere({ page: purpose.next }, { browserHash: purpose.browser.hash, cookies });
   }
-  if (!await options.users.hasOwner()) return errorPage("not_set_up");
+  if (!await options.users.hasOwner()) return errorPage(options.issuer, "not_set_up");
   return signInPage({
     action: purpose.kind === "account"
       ? `${signIn}?${new URLSearchParams({ next: purpose.next, ...link === undefined ? {} : { link } })}`

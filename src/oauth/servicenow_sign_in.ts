@@ -52,9 +52,9 @@ export function signInAtInstance(instance: InstanceSignIn): SignInElsewhere {
 export function createServicenowCallback(options: InstanceOptions): Endpoint {
   const { instance, browsers, log, issuer } = options;
   return async (request, peer) => {
-    if (request.method !== "GET") return methodNotAllowedPage("GET");
+    if (request.method !== "GET") return methodNotAllowedPage(issuer, "GET");
     const { search, searchParams } = new URL(request.url);
-    if (search.length > maxQueryCharacters) return errorPage("request_too_long");
+    if (search.length > maxQueryCharacters) return errorPage(issuer, "request_too_long");
     const signedIn = await browsers.signedIn(request);
     const finished = await instance.finish({
       parameters: searchParams,
@@ -88,7 +88,7 @@ async function startSession(
 ): Promise<Response> {
   const { browsers, issuer, storage, clock } = options;
   const next = await nextOf(options, request, handle);
-  if (next === null) return errorPage("request_gone");
+  if (next === null) return errorPage(issuer, "request_gone");
   await addUser(storage, clock, { id: subject, displayName: name });
   const account = await options.users.find(subject);
   if (account === null) {
@@ -133,7 +133,7 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
   const { instance, browsers, secrets, limits, log, issuer } = options;
   const { servicenowLink } = pathsOf(issuer);
   return async (request, peer) => {
-    if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
     const browser = browsers.identify(request);
     const signedIn = await browsers.signedIn(request);
     if (signedIn === null) {
@@ -147,8 +147,8 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
       return linkPage(options, account, { browser, health: (await instance.health(account.id))[0] ?? null });
     }
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(foreignForm(browser));
+    if (!form.ok) return errorPage(issuer, form.error);
+    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(issuer, foreignForm(browser));
     if (form.value.get("action") === "unlink") {
       const unlinked = await instance.unlink(account.id);
       log.write("audit", "servicenow_unlink", { user: account.id, unlinked, address: peer.address });

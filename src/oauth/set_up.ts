@@ -138,7 +138,7 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
 
   const refuse = ({ address }: Peer, reason: DeadEnd): Response => {
     log.write("audit", link.event, { outcome: "refused", reason, address });
-    return errorPage(reason);
+    return errorPage(issuer, reason);
   };
   const show = (request: Request, code: string, found: Found, problem?: string): Response => {
     const browser = browsers.identify(request);
@@ -180,7 +180,7 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
     await storage.commit({ puts: [usedLinks.put(hashSecret(code), { userId }, clock() + repeatSeconds * 1_000)] });
     log.write("audit", link.event, { outcome, user: userId, address: peer.address });
     const account = await directory.find(userId);
-    return account === null ? errorPage("account_disabled") : await signIn(request, account);
+    return account === null ? errorPage(issuer, "account_disabled") : await signIn(request, account);
   };
   return async (request, peer) => {
     if (request.method === "GET") {
@@ -188,9 +188,9 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
       const found = await link.find(code);
       return found.ok ? show(request, code, found.value) : refuse(peer, found.error);
     }
-    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
+    if (request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
+    if (!form.ok) return errorPage(issuer, form.error);
     // One after another: the second of two equal forms finds what the first has done.
     const done = last.then(() => choose(request, peer, form.value));
     last = done.catch(() => {});

@@ -50,19 +50,19 @@ export function createSignInEndpoint(options: SignInOptions): Endpoint {
       const handle = searchParams.get("request") ?? "";
       const pending = await findPending(options, handle, browser);
       return pending === null
-        ? errorPage(browser.isNew ? "cookie_missing" : "request_gone")
+        ? errorPage(options.issuer, browser.isNew ? "cookie_missing" : "request_gone")
         : await showSignIn(options, { kind: "request", waiting: pending }, { asOther: true });
     }
-    if (request.method !== "POST") return methodNotAllowedPage("GET", "POST");
-    if (options.signInElsewhere !== undefined) return errorPage("sign_in_elsewhere");
+    if (request.method !== "POST") return methodNotAllowedPage(options.issuer, "GET", "POST");
+    if (options.signInElsewhere !== undefined) return errorPage(options.issuer, "sign_in_elsewhere");
     const form = await readBrowserForm(request, limits);
-    if (!form.ok) return errorPage(form.error);
+    if (!form.ok) return errorPage(options.issuer, form.error);
     const page = accountPageIn(searchParams.get("next")) ?? "grants";
     const purpose = await purposeOf(options, { form: form.value, browser, page });
     if (purpose === null) {
       const reason = browser.isNew ? "cookie_missing" : "request_gone";
       logStep({ log, peer }, "sign_in", { outcome: "refused", reason });
-      return errorPage(reason);
+      return errorPage(options.issuer, reason);
     }
     if (code !== null) { // the browser signs in without the delays that others cause
       const user = await openSignInLink(options, browser, code);
@@ -86,7 +86,7 @@ async function showLinked(
 
 function refuseLink({ log }: SignInOptions, { address }: Peer): Response {
   log.write("audit", "sign_in_link", { outcome: "refused", reason: "sign_in_link_invalid", address });
-  return errorPage("sign_in_link_invalid");
+  return errorPage(options.issuer, "sign_in_link_invalid");
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */

@@ -36,7 +36,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     ...options,
     lifetimes: usualLifetimes,
   });
-  const pages = { resource: `${issuer}/mcp`, isSetUp: server.isSetUp, hasConsole: false, hasServicenow: false };
+  const pages = { resource: `${issuer}/mcp`, base: "", isSetUp: server.isSetUp, hasConsole: false, hasServicenow: false };
   const mounted: Record<string, Endpoint> = {
     ...mount(server),
     "/": createHomeEndpoint(pages),
@@ -45,7 +45,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
   const delays = { form: 0 };
   handle = async (request) => {
     const { pathname } = new URL(request.url);
-    const answer = await mounted[pathname]?.(request, { address: "127.0.0.1" }) ?? notFoundPage();
+    const answer = await mounted[pathname]?.(request, { address: "127.0.0.1" }) ?? notFoundPage("");
     if (request.method === "POST") await new Promise((resolve) => setTimeout(resolve, delays.form));
     return answer;
   };

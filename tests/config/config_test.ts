@@ -72,7 +72,6 @@ Deno.test("loadConfig() refuses issuers that cannot be one (RFC 8414 §2: https,
   for (
     const url of [
       "http://mcp.example.com",
-      "https://a.example/path",
       "https://a.example/?q",
       "https://a.example/#",
       "ftp://a.example",
@@ -82,6 +81,16 @@ Deno.test("loadConfig() refuses issuers that cannot be one (RFC 8414 §2: https,
     assert.deepEqual(problemFields({ SERVER_URL: url }), ["SERVER_URL"], url);
   }
   const token = { DCR_AUTH_TOKEN: "k3Jp9vQx2LmN8rTz" };
+  const ownPaths = ["mcp", "oauth", "console/x", "files", "icons", "setup", "health", "token", "servicenow"];
+  for (const path of [...ownPaths, "a/mcp", "a//b", "a%20b", ".well-known", "../a/..;", "a'b"]) {
+    assert.deepEqual(problemFields({ ...token, SERVER_URL: `https://a.example/${path}` }), ["SERVER_URL"], path);
+  }
+  for (const path of ["/portcullis", "/a/b-c_d", "/MCP"]) {
+    for (const end of ["", "/"]) {
+      const { serverUrl } = loaded({ ...token, SERVER_URL: `https://a.example${path}${end}` }).http;
+      assert.equal(serverUrl, `https://a.example${path}`);
+    }
+  }
   assert.equal(loaded({ ...token, SERVER_URL: "https://MCP.example.com/" }).http.serverUrl, "https://mcp.example.com");
 });
 

@@ -1,6 +1,7 @@
 /** Attempts put together from steps, and diagnoses that depend on time. */
 import assert from "node:assert/strict";
 import { attemptsOf, diagnose, isOfClient } from "../../src/console/connections/report.ts";
+import { createAttemptRecorder } from "../../src/console/connections/recorder.ts";
 import { makeStep, type NewStep, type Step } from "../../src/console/connections/step.ts";
 
 const start = 1_800_000_000_000;
@@ -330,5 +331,54 @@ Deno.test("every reason for which something is refused has a cause", async () =>
       assert.equal(state, "fault", `${kind} ${reason}`);
       assert.ok(cause !== undefined);
     }
+  }
+});
+
+Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_URL, added twice, without the documents", async () => {
+  const attempt = async (issuer: string, asked: string, status: number): Promise<[string, string]> => {
+    const steps: Step[] = [];
+    const recorder = createAttemptRecorder({
+      note: (step) => steps.push(makeStep(start, step)),
+      isOwnHost: () => true,
+      isOpen: true,
+      isDiskFull: () => Promise.resolve(false),
+      scheme: "https:",
+      issuer,
+    });
+    const request = new Request(`https://host.example${asked}`, {
+      method: status === 401 ? "POST" : "GET",
+      headers: { accept: "text/event-stream" },
+    });
+    const peer = { address: "203.0.113.1" };
+    if (status === 401) recorder.noteStranger(request, peer, { status, reason: null });
+    else await recorder.around(request, peer, () => new Response(null, { status }));
+    const [found] = await attemptsOf(steps);
+    assert.ok(found, asked);
+    const [first] = diagnose(found, start + minute).causes;
+    return [first?.id ?? "none", `${first?.words} ${first?.remedy}`];
+  };
+  const [root, below] = ["https://host.example", "https://host.example/gate"];
+  for (
+    const [issuer, asked, status, id, words] of [
+      [root, "/gate/mcp", 404, "wrong_path", /begins with \/gate, .*https:\/\/mcp\.example\.com\/gate:/],
+      [root, "/tools/gate/oauth/token", 404, "wrong_path", /begins with \/tools\/gate,/],
+      [root, "/.well-known/oauth-protected-resource/gate/mcp", 404, "path_rule", /below \/gate,.*SERVER_URL/],
+      [root, "/.well-known/oauth-protected-resource/mcp", 404, "path_rule", /documents/],
+      [root, "/sse", 404, "wrong_path", /old HTTP/],
+      [below, "/other/mcp", 404, "wrong_path", /begins with \/other,/],
+      [below, "/gate/mcp", 404, "wrong_path", /adds \/gate/],
+      [
+        below,
+        "/mcp",
+        401,
+        "documents_not_reached",
+        /location \^~ \/\.well-known\/oauth-protected-resource\/gate\/ \{/,
+      ],
+      [root, "/mcp", 401, "documents_not_reached", /waits until you ask/],
+    ] as const
+  ) {
+    const [foundId, foundWords] = await attempt(issuer, asked, status);
+    assert.equal(foundId, id, `${issuer} ${asked}: ${foundWords}`);
+    assert.match(foundWords, words);
   }
 });

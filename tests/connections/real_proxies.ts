@@ -48,7 +48,7 @@ export async function startCaddy(port = freePort()): Promise<RealProxy> {
   const url = `http://127.0.0.1:${port}`;
   let mark = 0;
   const textOf = (directives: string): string =>
-    `{\nadmin ${admin}\nauto_https off\n}\nhttp://127.0.0.1:${port} {\nrespond /mark "${mark}"\n${directives}\n}\n`;
+    `{\nadmin ${admin}\nauto_https off\ngrace_period 1s\n}\nhttp://127.0.0.1:${port} {\nrespond /mark "${mark}"\n${directives}\n}\n`;
   const file = `${directory}/Caddyfile`;
   await Deno.writeTextFile(file, textOf(""));
   const caddy = new Deno.Command("caddy", {

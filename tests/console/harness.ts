@@ -37,6 +37,7 @@ export async function startConsole(more: readonly Section[] = []): Promise<Conso
     waiting: () => Promise.resolve(0),
     sections: [
       overviewSection({
+        home: "/",
         health: () => Promise.resolve([{ name: "Storage", state: "good", words: "Fine." }]),
         parts: [],
       }),

@@ -52,3 +52,50 @@ Deno.test("createRouter() refuses foreign hosts and origins before /mcp, and let
     assert.equal(response.headers.get("access-control-allow-origin"), "https://app.example");
   }
 });
+
+Deno.test("createRouter() below a path serves it kept and removed, and well-known addresses that end in it (RFC 8414 §3.1)", async () => {
+  const seen = (name: string): Endpoint => ({ url }) => new Response(`${name} ${new URL(url).pathname}`);
+  const below = createRouter({
+    mcp: say("mcp"),
+    mcpPage: say("mcpPage"),
+    routes: [
+      shared("/.well-known/oauth-protected-resource/mcp", "protected resource"),
+      shared("/.well-known/oauth-authorization-server", "authorization server"),
+      { paths: ["/files/*"], kind: "plain", endpoint: seen("file") },
+      { paths: ["/"], kind: "plain", endpoint: say("home") },
+    ],
+    base: "/a/b",
+    names: knownNames(["http://gate:3000/a/b"], [], []),
+    log: { write: (_level, event) => assert.fail(event), flush: () => {} },
+  });
+  const cases = {
+    "/a/b": "home",
+    "/a/b/": "home",
+    "/": "home",
+    "/a/b/mcp": "mcp",
+    "/mcp": "mcp",
+    "/a/b/mcp/?x=/a/b": "mcp",
+    "/.well-known/oauth-protected-resource/a/b/mcp": "protected resource",
+    "/.well-known/oauth-authorization-server/a/b": "authorization server",
+    "/a/b/.well-known/oauth-protected-resource/mcp": "protected resource",
+    "/a/b/.well-known/oauth-authorization-server": "authorization server",
+    "/.well-known/oauth-authorization-server": "authorization server",
+    "/a/b/files/a/b/c": "file /files/a/b/c",
+    "/files/a/b": "file /files/a/b",
+    "/a/bc": "404",
+    "/a/b/a/b/mcp": "404",
+    "/.well-known/oauth-authorization-server/a/bc": "404",
+    "/.well-known/oauth-authorization-server/a/b/mcp": "404",
+  };
+  for (const [path, expected] of Object.entries(cases)) {
+    const request = new Request(`http://gate:3000${path}`, {
+      method: "POST",
+      headers: { host: "gate:3000" },
+      body: "x",
+    });
+    const response = await below(request, { address: "127.0.0.1" });
+    assert.equal(response.ok ? await response.text() : String(response.status), expected, path);
+  }
+  const foreign = new Request("http://gate:3000/a/b/mcp", { method: "POST", headers: { host: "evil.example" } });
+  assert.equal((await below(foreign, { address: "127.0.0.1" })).status, 400 + 3);
+});

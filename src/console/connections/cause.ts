@@ -12,6 +12,10 @@ export interface Facts {
   had(kind: StepKind, outcome?: Step["outcome"], reason?: string): boolean;
   /** No proxy is in front of the server. */
   readonly isDirect: boolean;
+  /** The path of SERVER_URL, where the server shares its host by one. */
+  readonly base: string | null;
+  /** The path that the stopped step's address has before the server's own. */
+  readonly prefix: string | null;
   /** The host that the browser is sent back to. */
   readonly redirectHost: string | null;
 }
@@ -31,7 +35,8 @@ export interface Cause {
   readonly needsProxy?: true;
   /**
    * Names the culprit; each of them, where the steps do not tell which it is. What stands in brackets is of proxies,
-   * and left out where none is in front; what follows in braces is in its place.
+   * and left out where none is in front; what follows in braces is in its place. `/PATH` is {@link Facts.prefix}, else
+   * {@link Facts.base}.
    */
   readonly words: string;
   readonly remedy: string;

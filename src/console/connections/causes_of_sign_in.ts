@@ -12,6 +12,13 @@ const pageOpenMs = 600_000;
 
 const isLoopback = (host: string | null): boolean => /^(localhost|127\.|\[::1\])/.test(host ?? "");
 
+const isTwice = ({ base, prefix }: Facts): boolean => prefix !== null && prefix === base;
+const isNotNamed = ({ prefix }: Facts): boolean => prefix !== null;
+
+const twiceRemedy = "Let the proxy remove /PATH once, or pass it as it is: nginx `proxy_pass http://127.0.0.1:3000;`.";
+const notNamedRemedy =
+  "Where a proxy serves it there, set SERVER_URL to the address that clients type, such as https://mcp.example.com/PATH: the proxy may keep /PATH or remove it.";
+
 export const causesOfSignIn: readonly Cause[] = [
   ...at("stray", [
     {
@@ -42,12 +49,36 @@ export const causesOfSignIn: readonly Cause[] = [
     },
     {
       id: "wrong_path",
+      reasons: ["status_404", "status_405"],
+      when: isTwice,
+      words: "The client asks for a path that is not the server's: the proxy adds /PATH where it is already.",
+      remedy: `Use the address that ends in /mcp. ${twiceRemedy}`,
+    },
+    {
+      id: "wrong_path",
+      reasons: ["status_404", "status_405"],
+      when: isNotNamed,
+      words:
+        "The client asks for a path that is not the server's: it begins with /PATH, which SERVER_URL does not name.",
+      remedy: `Use the address that ends in /mcp, as \`portcullis connect\` prints it. ${notNamedRemedy}`,
+    },
+    {
+      id: "wrong_path",
       reasons: ["*"],
       words: "The client asks for a path that is not the server's[, or a proxy changes the path].",
       remedy:
         "Use the address that ends in /mcp, as `portcullis connect` prints it.[ Let the proxy pass paths unchanged.]",
     },
   ]),
+  {
+    id: "path_rule",
+    at: ["resource_metadata", "server_metadata"],
+    reasons: ["status_404"],
+    when: isNotNamed,
+    words:
+      "The client looks for the server's documents where they are not, below /PATH, which SERVER_URL does not name.",
+    remedy: `Enter the address that ends in /mcp, and update the client. ${notNamedRemedy}`,
+  },
   {
     id: "path_rule",
     at: ["resource_metadata", "server_metadata"],
@@ -159,6 +190,14 @@ export const causesOfSignIn: readonly Cause[] = [
       id: "old_transport",
       when: ({ steps }) => steps.every(({ kind, path }) => kind !== "reached" || path === "GET"),
       ...oldTransport,
+    },
+    {
+      id: "documents_not_reached",
+      when: ({ base }) => base !== null,
+      words:
+        "The client was told to sign in, and did not go on: it waits until you ask it to, or the proxy passes /PATH/ and not the documents, whose addresses end in it.",
+      remedy:
+        "Start the sign-in in the client (Claude Code: /mcp). If that fails, let the proxy pass the documents too, beside location /PATH/: `location ^~ /.well-known/oauth-protected-resource/PATH/ { proxy_pass http://127.0.0.1:3000; }` and `location ^~ /.well-known/oauth-authorization-server/PATH { proxy_pass http://127.0.0.1:3000; }` (nginx; docs/operations.md has Caddy).",
     },
     {
       id: "documents_not_reached",

@@ -4,7 +4,8 @@
  */
 import { isObject, parseJson } from "../../lib/json.ts";
 import { requestHost } from "../../lib/network.ts";
-import { browserAgent, type NewStep, type StepKind } from "./step.ts";
+import { basePathOf } from "../../lib/page.ts";
+import { belowSign, browserAgent, type NewStep, type StepKind } from "./step.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
 import { doctorAgent, type Peer, type ReportedStep } from "../../lib/endpoint.ts";
 
@@ -52,18 +53,18 @@ interface NamedServer {
 /** The host that the client used, and what is odd about it. */
 function cameBy(
   request: Request,
-  { isOwnHost, scheme }: NamedServer,
+  { isOwnHost, scheme, issuer }: NamedServer,
 ): { readonly host: string | null; readonly sign: string | null } {
   const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? null;
   const host = shownHost(forwardedHost ?? requestHost(request));
   const proto = request.headers.get("x-forwarded-proto")?.split(",")[0]?.trim().toLowerCase();
   // A proxy that puts its own upstream's address into Host says nothing of the name that the client used.
   const isRewritten = forwardedHost === null && host !== null && isAddress(host) && isForwarded(request);
+  const base = issuer === undefined ? "" : basePathOf(issuer);
   const isOtherScheme = (proto === "http" || proto === "https") && `${proto}:` !== scheme;
-  return {
-    host,
-    sign: host !== null && !isRewritten && !isOwnHost(host) ? "other_host" : isOtherScheme ? "other_scheme" : null,
-  };
+  const isOtherHost = host !== null && !isRewritten && !isOwnHost(host);
+  const sign = isOtherHost ? "other_host" : isOtherScheme ? "other_scheme" : base === "" ? null : `${belowSign}${base}`;
+  return { host, sign };
 }
 
 /** Reasons for which a token is refused before its signature was found to be ours. */
@@ -138,7 +139,7 @@ function kindOfPath(path: string): StepKind | "other" | "unknown" {
 }
 
 /** Paths that clients look for, since other servers have them. */
-const clientPath = /^\/oauth|\/(sse|mcp|messages?|userinfo|jwks)\/?$/;
+const clientPath = /^\/oauth|\/oauth\/|\/(sse|mcp|messages?|userinfo|jwks)\/?$/;
 
 /** Whether a client asks for what is not there, or takes a page for the server. What browsers and scanners fetch is not noted. */
 function isLost({ method, headers }: Request, path: string, status: number): boolean {

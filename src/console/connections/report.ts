@@ -1,6 +1,6 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import { nextTurn } from "../../lib/turns.ts";
-import { browserAgent, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
+import { belowSign, browserAgent, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
 import { causesOfSignIn } from "./causes_of_sign_in.ts";
 import { causesWithToken } from "./causes_with_token.ts";
 import type { Cause, Facts } from "./cause.ts";
@@ -246,7 +246,11 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const step = decisiveStep(steps);
   if (step === undefined || silentMs < settledMs) return { state: "going_on", causes: [] };
   const isDirect = steps.some(({ sign }) => sign === "direct");
+  const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
+  const prefix = prefixOf(step.path ?? "");
   const facts: Facts = {
+    base,
+    prefix,
     step,
     steps,
     silentMs,
@@ -267,15 +271,25 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
     state: first?.isNoFault ? "no_fault" : "fault",
     causes: told.map(({ id, words, remedy }) => ({
       id,
-      words: textFor(words, isDirect),
-      remedy: textFor(remedy, isDirect),
+      words: textFor(words, { isDirect, path: prefix ?? base }),
+      remedy: textFor(remedy, { isDirect, path: prefix ?? base }),
     })),
   };
 }
 
+/** What stands before the server's own part of a path; in a well-known address, what stands before `/mcp` at its end. */
+function prefixOf(path: string): string | null {
+  const wellKnown = /^\/\.well-known\/[^/]+(\/.+)\/mcp$/.exec(path)?.[1];
+  const before = /^((?:\/[^/]+)+?)\/(?:mcp\/?|oauth\/.+|\.well-known\/.+)$/.exec(path)?.[1];
+  return wellKnown ?? (before === undefined || /^\/(mcp|oauth|\.well-known)(\/|$)/.test(before) ? null : before);
+}
+
 /** See {@link Cause.words}. */
-function textFor(text: string, isDirect: boolean): string {
-  return text.replaceAll(/\[([^\]]*)\](?:\{([^}]*)\})?/g, isDirect ? "$2" : "$1");
+function textFor(
+  text: string,
+  { isDirect, path }: { readonly isDirect: boolean; readonly path: string | null },
+): string {
+  return text.replaceAll(/\[([^\]]*)\](?:\{([^}]*)\})?/g, isDirect ? "$2" : "$1").replaceAll("/PATH", path ?? "/PATH");
 }
 
 function fits({ at, reasons, when }: Cause, facts: Facts): boolean {

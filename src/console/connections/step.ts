@@ -63,7 +63,7 @@ const stepSchema = z.lazy(() =>
     host: optionalText(),
     /**
      * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` where no
-     * proxy is in front, `registration_closed`; of what has expired, `clock_jumped` or `clock_steady`.
+     * proxy is in front, `below /path` where the server shares its host by that path, `registration_closed`; of what has expired, `clock_jumped` or `clock_steady`.
      */
     sign: optionalText(),
   })
@@ -104,6 +104,9 @@ function isRepeat(step: Step, of: Step): boolean {
 export function networkOf({ address }: Step): string | null {
   return address === null ? null : addressKey(address);
 }
+
+/** Before the path below which clients know the server. */
+export const belowSign = "below ";
 
 /** What every browser counts as. */
 export const browserAgent = "browser";

@@ -3,7 +3,7 @@ import { boundedMap } from "../../lib/bounded_map.ts";
 import { type Clock, pause } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import type { Act, LiveParts, Section, Visit } from "./section.ts";
-import { type Html, html, seeOther } from "../../lib/page.ts";
+import { basePathOf, type Html, html, seeOther } from "../../lib/page.ts";
 import type { Visitor, Visits } from "../../oauth/mod.ts";
 import type { Endpoint, Peer, Route } from "../../lib/endpoint.ts";
 import { equalInConstantTime, type SecretBox } from "../../lib/secrets.ts";
@@ -193,7 +193,7 @@ interface Posted {
  */
 export function createConsole(options: ConsoleOptions): Console {
   const { issuer, visits, secrets, clock, sections, warnings, waiting } = options;
-  const base = new URL(issuer).pathname.replace(/\/$/, "");
+  const base = basePathOf(issuer);
   const streams = createPageStreams();
   const rendering = createSharedRendering();
   const pathOf = (name: string): string => `${base}/console${name === "" ? "" : `/${name}`}`;

@@ -32,12 +32,14 @@ interface OverviewPart {
 }
 
 interface OverviewOptions {
+  /** Where clients are told how to connect. */
+  readonly home: string;
   health(): Promise<readonly HealthFact[]>;
   readonly parts: readonly OverviewPart[];
 }
 
 /** The parts that have something to show, in order, then the health of the server for administrators. */
-export function overviewSection({ health, parts }: OverviewOptions): Section {
+export function overviewSection({ home, health, parts }: OverviewOptions): Section {
   const all: readonly OverviewPart[] = [
     ...parts,
     { id: "health", title: "Health", forAdministrators: true, show: async () => tiles(await health()) },
@@ -52,7 +54,7 @@ export function overviewSection({ health, parts }: OverviewOptions): Section {
         found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
       ),
       quiet: isQuiet
-        ? html`<p>No client has called a tool in the last 24 hours. <a href="/">Connect a client</a></p>`
+        ? html`<p>No client has called a tool in the last 24 hours. <a href="${home}">Connect a client</a></p>`
         : html``,
     };
   };
