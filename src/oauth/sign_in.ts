@@ -84,9 +84,9 @@ async function showLinked(
   return await showSignIn(options, purpose, { userName, link: code, cookies: browser.cookies });
 }
 
-function refuseLink({ log }: SignInOptions, { address }: Peer): Response {
+function refuseLink({ issuer, log }: SignInOptions, { address }: Peer): Response {
   log.write("audit", "sign_in_link", { outcome: "refused", reason: "sign_in_link_invalid", address });
-  return errorPage(options.issuer, "sign_in_link_invalid");
+  return errorPage(issuer, "sign_in_link_invalid");
 }
 
 /** `null` for a form that this browser was not sent (login CSRF). */
