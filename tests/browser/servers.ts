@@ -36,7 +36,13 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     ...options,
     lifetimes: usualLifetimes,
   });
-  const pages = { resource: `${issuer}/mcp`, base: "", isSetUp: server.isSetUp, hasConsole: false, hasServicenow: false };
+  const pages = {
+    resource: `${issuer}/mcp`,
+    base: "",
+    isSetUp: server.isSetUp,
+    hasConsole: false,
+    hasServicenow: false,
+  };
   const mounted: Record<string, Endpoint> = {
     ...mount(server),
     "/": createHomeEndpoint(pages),
