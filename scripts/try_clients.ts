@@ -1,11 +1,12 @@
 /**
- * Feeds what `connect` prints to real clients and says how each one took it:
- *   npm i --prefix /some/where @anthropic-ai/claude-code @openai/codex @google/gemini-cli \
- *     @modelcontextprotocol/inspector mcp-remote
- *   deno run --allow-all scripts/try_clients.ts /some/where/node_modules/.bin
+ * Has `connect CLIENT --write` write the files of real clients, and says how each client took its own:
+ *   deno run --config deno.dev.json --allow-all scripts/try_clients.ts [BIN]
+ * BIN is a directory with the clients' programs; without it, those of npm are installed into the cache directory, once.
  * Each client runs in a home directory of its own, with no variable of this machine's but PATH; none needs an account.
- * Not part of the gate: the clients are large, and their next versions are not ours.
+ * Part of `deno task full`, not of the gate: the clients take 2 GB.
  */
+import { homedir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
@@ -22,7 +23,36 @@ interface Trial {
   readonly expected: RegExp;
 }
 
-const binDirectory = Deno.args[0] ?? ".";
+/** As of 2026-11-26; of a next version the format may be another. */
+const clients: Readonly<Record<string, string>> = {
+  "@anthropic-ai/claude-code": "2.1.332",
+  "@github/copilot": "1.0.102",
+  "@google/gemini-cli": "0.61.0",
+  "@openai/codex": "0.171.0",
+  "cline": "3.0.65",
+  "mcp-remote": "0.15.1",
+  "opencode-ai": "1.18.33",
+};
+
+/** The programs of the clients, from npm. */
+async function installClients(): Promise<string> {
+  const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "portcullis-clients");
+  const manifest = JSON.stringify({ private: true, dependencies: clients });
+  const path = join(cache, "package.json");
+  if (await Deno.readTextFile(path).catch(() => "") !== manifest) {
+    await Deno.mkdir(cache, { recursive: true });
+    await Deno.writeTextFile(path, manifest);
+    const args = ["install", "--silent", "--no-audit", "--no-fund", "--prefix", cache];
+    const { success } = await new Deno.Command("npm", { args }).spawn().status;
+    if (!success) {
+      await Deno.remove(path);
+      throw new Error("npm could not install the clients");
+    }
+  }
+  return join(cache, "node_modules/.bin");
+}
+
+const binDirectory = Deno.args[0] ?? await installClients();
 const home = await Deno.makeTempDir({ prefix: "portcullis-clients-" });
 const project = `${home}/project`;
 const clientEnvironment: Record<string, string> = {
@@ -72,7 +102,7 @@ const trials: readonly Trial[] = [
     program: "codex",
     expected: /"type": "stdio"[\s\S]*"stdio"/,
     run: async () => {
-      await writeConfiguration("codex", overStdio, ".codex/config.toml");
+      await write("codex", overStdio);
       return await shell("codex mcp get portcullis --json");
     },
   },
@@ -87,8 +117,10 @@ const trials: readonly Trial[] = [
     program: "mcp-inspector",
     expected: /"name": "file_read"/,
     run: async () => {
-      await writeConfiguration("cursor", overStdio, "cursor.json");
-      return await shell(`mcp-inspector --cli --config ${home}/cursor.json --server portcullis --method tools/list`);
+      await write("cursor", overStdio);
+      return await shell(
+        `mcp-inspector --cli --config ${home}/.cursor/mcp.json --server portcullis --method tools/list`,
+      );
     },
   },
   {
@@ -96,7 +128,7 @@ const trials: readonly Trial[] = [
     program: "codex",
     expected: /"bearer_token_env_var": "PORTCULLIS_TOKEN"[\s\S]*"auth_status": "bearer_token"/,
     run: async () => {
-      await writeConfiguration("codex", withToken, ".codex/config.toml");
+      await write("codex", withToken);
       return await shell("codex mcp list --json");
     },
   },
@@ -112,6 +144,45 @@ const trials: readonly Trial[] = [
     program: "gemini",
     expected: /portcullis: .*\(http\) - Disconnected/, // `mcp list` cannot sign in, but has read the entry
     run: () => tryGemini(overHttp),
+  },
+  {
+    title: "OpenCode, token",
+    program: "opencode",
+    expected: /portcullis.*connected/,
+    run: () => tryOpenCode(withToken),
+  },
+  {
+    title: "OpenCode, stdio",
+    program: "opencode",
+    expected: /portcullis.*connected/,
+    run: () => tryOpenCode(overStdio),
+  },
+  {
+    title: "OpenCode, sign-in",
+    program: "opencode",
+    expected: /portcullis.*needs authentication/,
+    run: () => tryOpenCode(overHttp),
+  },
+  {
+    title: "Copilot CLI, sign-in",
+    program: "copilot",
+    expected: /portcullis \(http\)/,
+    run: () => tryCopilot(overHttp),
+  },
+  {
+    title: "Copilot CLI, stdio",
+    program: "copilot",
+    expected: /portcullis \(local\)/,
+    run: () => tryCopilot(overStdio),
+  },
+  {
+    title: "Cline, sign-in (it finds the entry, and removes it)",
+    program: "cline",
+    expected: /(?:removed|uninstalled).*portcullis|portcullis.*(?:removed|uninstalled)/i,
+    run: async () => {
+      await write("cline", overHttp);
+      return await shell("cline mcp uninstall portcullis");
+    },
   },
   {
     title: "Claude Desktop, token (by mcp-remote)",
@@ -136,19 +207,29 @@ await Deno.remove(home, { recursive: true });
 process.exitCode = failed ? 1 : 0;
 
 async function tryClaudeCode(flags: readonly string[]): Promise<string> {
-  await shell("claude mcp remove portcullis");
-  return await shell(`${await configurationFor("claude-code", flags)} && claude mcp list`);
+  await write("claude-code", flags);
+  return await shell("claude mcp list");
 }
 
 async function tryGemini(flags: readonly string[]): Promise<string> {
-  await writeConfiguration("gemini", flags, ".gemini/settings.json");
+  await write("gemini", flags);
   await Deno.writeTextFile(`${home}/.gemini/trustedFolders.json`, JSON.stringify({ [project]: "TRUST_FOLDER" }));
   return await shell("gemini mcp list");
 }
 
+async function tryOpenCode(flags: readonly string[]): Promise<string> {
+  await write("opencode", flags);
+  return await shell("opencode mcp list");
+}
+
+async function tryCopilot(flags: readonly string[]): Promise<string> {
+  await write("copilot-cli", flags);
+  return await shell("copilot mcp list");
+}
+
 /** `codex mcp login` prints a link and waits; the person opens it, approves, and is sent back to Codex. */
 async function signInWithCodex(): Promise<string> {
-  await writeConfiguration("codex", overHttp, ".codex/config.toml");
+  await write("codex", overHttp);
   const child = spawn("codex mcp login portcullis");
   let said = "";
   let approved = false;
@@ -193,10 +274,10 @@ async function configurationFor(client: string, flags: readonly string[]): Promi
   return stdout.trim();
 }
 
-async function writeConfiguration(client: string, flags: readonly string[], file: string): Promise<void> {
-  const path = `${home}/${file}`;
-  await Deno.mkdir(path.slice(0, path.lastIndexOf("/")), { recursive: true });
-  await Deno.writeTextFile(path, await configurationFor(client, flags));
+/** Has the client's own file changed, as its user does. */
+async function write(client: string, flags: readonly string[]): Promise<void> {
+  const { code, stderr } = await runCommand(["connect", client, "--write", "--yes", ...flags], { env: { HOME: home } });
+  if (code !== 0) throw new Error(stderr);
 }
 
 function spawn(command: string): Deno.ChildProcess {

@@ -99,6 +99,11 @@ async function parts(): Promise<readonly Part[]> {
       missing: isInstalled("npm") ? null : "there is no npm",
     },
     {
+      name: "clients of npm, configured by connect --write",
+      command: ["deno", "run", "--config", "deno.dev.json", "-A", "scripts/try_clients.ts"],
+      missing: isInstalled("npm") ? null : "there is no npm",
+    },
+    {
       name: "an agent's jobs in a large workspace",
       command: task("test", "tests/end_to_end/agent_jobs_test.ts"),
       env: { AGENT_JOBS: "large" },
