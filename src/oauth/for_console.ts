@@ -18,7 +18,7 @@ import { logStep } from "./refusal.ts";
 import type { Log } from "../lib/log.ts";
 import { endAccess, idIn, listAccess, vouchingFor } from "./grants.ts";
 import type { AdministrationOptions } from "./context.ts";
-import { approveClient, listHeldClients, removeClient } from "./manage_clients.ts";
+import { approveClient, createClient, listHeldClients, removeClient } from "./manage_clients.ts";
 import { usualScopes } from "./scope.ts";
 import { invite, listInvitations, withdrawInvitation } from "./set_up.ts";
 import {
@@ -213,6 +213,16 @@ export function createAdministration(
       const scopes = approved.ok ? approved.value.scopes : undefined;
       log.write("audit", "client_approved", { outcome, client, scopes, by: userId, address });
       return approved;
+    },
+    /** Makes a client without a secret, for an application that signs people in and is sent back to this address. */
+    async addApplication(name: string, redirectUri: string, { userId, address }: Doer) {
+      const scope = (options.scopes ?? usualScopes).join(" ");
+      const created = await createClient(options, {
+        ...{ name, scope, grantTypes: ["authorization_code"], redirectUris: [redirectUri], authentication: "none" },
+      });
+      const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
+      log.write("audit", "client_created", { outcome, client, by: userId, address });
+      return created;
     },
     /** Removes a client that waits; `false` when none does under this id. */
     async refuseClient(id: string, { userId, address }: Doer): Promise<boolean> {

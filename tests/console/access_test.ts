@@ -272,3 +272,28 @@ Deno.test("an open page renews its session, for eight hours at most; a form of s
   assert.equal((await owner.get(`/invitation?code=${code}`)).status, 403);
   assert.doesNotMatch(await (await owner.get("/console/people")).text(), /Pending invitations/);
 });
+
+Deno.test("the owner adds an application by its callback: any scheme of its own, and none that a browser acts on", async () => {
+  await using harness = await startConsole();
+  const owner = await signInTo(harness);
+  const ada = await signInTo(harness, { username: "ada", secret: await invitePerson(harness, owner, "ada") });
+  assert.match(await (await owner.get("/console/connections")).text(), /Add an application/);
+  assert.doesNotMatch(await (await ada.get("/console/connections")).text(), /Add an application/);
+  const fields = { act: "add", name: "Example", callback: "com.example.app:/callback" };
+  assert.equal((await act(ada, "/console/connections", fields)).status, 403);
+  for (const callback of ["javascript:alert(1)", "data:text/html,x", "file:///x", "http://example.com/cb", ""]) {
+    const refused = await act(owner, "/console/connections", { ...fields, callback });
+    assert.equal(refused.status, 422, callback);
+  }
+  assert.equal((await act(owner, "/console/connections", { ...fields, name: " " })).status, 422);
+  assert.equal((await act(owner, "/console/connections", fields)).status, 303);
+  const made = await Array.fromAsync(clients.all(harness.storage));
+  assert.deepEqual(
+    made.map((
+      { value: { name, redirectUris, authentication, origin } },
+    ) => [name, redirectUris, authentication, origin]),
+    [
+      ["Example", ["com.example.app:/callback"], "none", "operator"],
+    ],
+  );
+});

@@ -17,6 +17,7 @@ import {
   pageOf,
   personColumn,
   type Section,
+  textField,
   timeCursor,
   type Visit,
   withCode,
@@ -80,6 +81,7 @@ export function connectionsSection(options: ConnectionsOptions): Section {
         ${visit.visitor.isAdministrator && heldPart(await administration.heldClients(), administration.scopes, visit)}
         <h2>Clients</h2>
         <div id="grants">${grants}</div>
+        ${visit.visitor.isAdministrator && applicationForm(visit)}
         <h2>Tokens from the command line</h2>
         <div id="tokens">${tokens}</div>
       `;
@@ -105,6 +107,19 @@ export function connectionsSection(options: ConnectionsOptions): Section {
           return {
             problem: approved.error.field === "id" ? notWaiting : "Choose at least one scope for the client.",
           };
+        },
+      },
+      add: {
+        done: "The application was added.",
+        forAdministrators: true,
+        confirm: () => "add an application",
+        async run({ visitor, form, address }) {
+          const [name, callback] = ["name", "callback"].map((field) => (form.get(field) ?? "").trim());
+          const added = await administration.addApplication(name ?? "", callback ?? "", { ...visitor, address });
+          if (added.ok) {
+            return { done: `${added.value.client.name} was added. Its client ID: ${added.value.client.id}` };
+          }
+          return { problem: added.error.field === "name" ? "Enter a name." : `This callback ${added.error.message}.` };
         },
       },
       refuse: {
@@ -157,6 +172,25 @@ function heldPart(
     <p>These clients ask for access in their own name, without a person (client credentials). They get no token until
       you choose what they may use.</p>
     <ul class="plain">${items}</ul>
+  `;
+}
+
+const maxNameCharacters = 100;
+const maxCallbackCharacters = 2_048;
+
+/** For an application that cannot register by itself, or whose callback has a scheme of its own. */
+function applicationForm(visit: Visit): Html {
+  return html`
+    <details>
+      <summary>Add an application</summary>
+      <p>For an application that asks for a client ID, or whose callback is refused. Everyone still chooses what it may
+        do.</p>
+      <form method="post" action="${visit.href("connections")}" class="row">
+        ${actFields(visit.visitor, "add")} ${textField("name", "Name", "", maxNameCharacters, true)}
+        ${textField("callback", "Callback, as in com.example.app:/callback", "", maxCallbackCharacters, true)}
+        <button type="submit" class="small">Add</button>
+      </form>
+    </details>
   `;
 }
 
