@@ -440,6 +440,8 @@ Deno.test("what is unlike a text is read as one where its form is certain", () =
   for (const [name, sent, same] of meant) assertSame(name, sent, same);
   const plain = taken("llm_generate", { prompt: "x", response_format: { type: "text" } }) as Arguments;
   assert.equal(plain["json_schema"], undefined);
+  assertSame("file_delete", { path: "a", recursive: true, force: true }, { path: "a", recursive: true });
+  assertSame("file_search", { query: "a", max_count: 2 }, { query: "a", limit: 2 });
   assert.match(String(taken("file_search", { pattern: [1] })), /pattern must be a string/);
 });
 

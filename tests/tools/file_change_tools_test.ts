@@ -3,6 +3,7 @@ import { Buffer } from "node:buffer";
 import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
 import { fileMoveTool } from "../../src/files/tools/file_move.ts";
 import { fileWriteTool } from "../../src/files/tools/file_write.ts";
+import { callTool, principalOf } from "../workspace/call_tool.ts";
 import { answerOf, failureOf, withWorkspace } from "./with_workspace.ts";
 
 Deno.test("file_write creates, appends and changes only the version that the caller saw", () =>
@@ -299,4 +300,28 @@ Deno.test("file_move onto a directory names the path in it, and with a slash at 
     assert.equal((await answerOf(move, { path: "b", destination: "new/" })).structured["destination"], "new/b");
     Deno.writeTextFileSync(`${root}/b`, "b");
     assert.doesNotMatch((await failureOf(move, { path: "a", destination: "b" })).message, /did you mean/);
+  }));
+
+Deno.test("a move into a directory that is there, the workspace itself too, names the path that works", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    const move = fileMoveTool(workspace);
+    for (const destination of [".", "./", "e"]) {
+      for (const copy of [false, true]) {
+        Deno.mkdirSync(`${root}/d/e`, { recursive: true });
+        Deno.mkdirSync(`${root}/e`, { recursive: true });
+        Deno.writeTextFileSync(`${root}/d/a.txt`, "a\n");
+        const input = { path: "d/a.txt", destination, copy };
+        const outcome = await callTool(move, input, principalOf("ada"));
+        const meant = outcome.ok
+          ? ""
+          : /; did you mean ([^ ]+)\?$/.exec(outcome.message)?.[1] ?? assert.fail(outcome.message);
+        if (meant !== "") await answerOf(move, { ...input, destination: meant });
+        const to = destination === "e" ? "e/a.txt" : "a.txt";
+        assert.equal(Deno.readTextFileSync(`${root}/${to}`), "a\n");
+        Deno.removeSync(`${root}/${to}`);
+      }
+    }
+    Deno.writeTextFileSync(`${root}/b.txt`, "b\n");
+    const same = await failureOf(move, { path: "b.txt", destination: "." });
+    assert.doesNotMatch(same.message, /did you mean/, "it is there already");
   }));

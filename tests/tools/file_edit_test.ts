@@ -372,7 +372,7 @@ Deno.test("file_edit says where old_text is, but for escapes that were written t
       const { message } = await failureOf(edit, { path: "a.ts", old_text: wanted, new_text: "x" });
       assert.match(
         message,
-        new RegExp(`in place of \\\\n, \\\\t and \\\\" it is at line ${line}; send these characters`),
+        new RegExp(`in place of \\\\n, \\\\t and \\\\" it is at line ${line}; send the characters`),
       );
       await answerOf(edit, { path: "a.ts", old_text: meant, new_text: "x", dry_run: true });
     }

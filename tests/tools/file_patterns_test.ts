@@ -90,6 +90,23 @@ Deno.test("a pattern that fits nothing is named with the form that works", () =>
     assert.match((await answerOf(search, { pattern: "**/none.rb" })).text, /\(pattern \*\*\/none.rb fits nothing\)$/);
   }));
 
+Deno.test("a pattern that ends with a slash is about directories alone", () =>
+  withWorkspace(async ({ root, workspace }) => {
+    fill(root, { ...tree, "src/tls": "a file\n" });
+    const list = fileListTool(workspace);
+    for (
+      const [input, expected] of [
+        [{ pattern: "*/" }, ["config/", "  config/", "  tls/", "src/"]],
+        [{ pattern: "**/" }, ["config/", "  config/", "  tls/", "src/"]],
+        [{ pattern: "*/", depth: 1 }, ["config/", "src/"]],
+        [{ pattern: "tls/" }, ["config/tls/"]],
+        [{ pattern: "tls" }, ["config/tls/", "src/tls"]],
+      ] as const
+    ) {
+      assert.deepEqual((await answerOf(list, input)).text.split("\n"), expected, JSON.stringify(input));
+    }
+  }));
+
 Deno.test("what was to be excluded and was not is named beside what was found, with the form that works", () =>
   withWorkspace(async ({ root, workspace }) => {
     fill(root, tree);

@@ -168,7 +168,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       ) {
         for (const [tool, input] of tools) {
           const { message } = await failureOf(tool(workspace), input(given));
-          assert.ok(message.includes(`; these are several: ${several}`), message);
+          assert.ok(message.includes(`; this is more than one path: ${several}`), message);
         }
         for (const path of several.split(" and ").filter((each) => each.includes(".md"))) {
           await answerOf(fileReadTool(workspace), { filename: path });
@@ -176,7 +176,7 @@ for (const [kind, open] of Object.entries(kinds)) {
       }
       for (const given of ["docs/guide.md,none.md", "README.md,keys/server.pem", ",".repeat(50), "README.md,"]) {
         const { message } = await failureOf(fileReadTool(workspace), { filename: given });
-        assert.doesNotMatch(message, /several/, given);
+        assert.doesNotMatch(message, /more than one/, given);
       }
     } finally {
       await close();

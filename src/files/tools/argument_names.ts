@@ -81,7 +81,7 @@ const walking: Meanings = {
 };
 /** claude-code Grep has 0 for all. */
 const limits = (most: number): Meanings => ({
-  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size" }),
+  ...otherNames({ limit: "max_results max_matches max_entries max num_results page_size max_count" }),
   head_limit: { to: "limit", values: { 0: most } },
 });
 
@@ -162,6 +162,7 @@ const deleteNames: Meanings = {
     recursive: "recurse -r",
     if_version: "if_match",
   }),
+  force: only(true, false),
   path: { to: "paths", form: "list" },
 };
 

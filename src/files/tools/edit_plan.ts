@@ -169,7 +169,7 @@ function alikeWords({ but, line }: Alike): string {
     case "numbers":
       return `but without the line numbers it is at line ${line}; leave them out`;
     case "escapes":
-      return `but with line ends, tabs and quotes in place of \\n, \\t and \\" it is at line ${line}; send these characters themselves`;
+      return `but with line ends, tabs and quotes in place of \\n, \\t and \\" it is at line ${line}; send the characters, not the escapes`;
     case "blanks":
       return `but for blanks it is at line ${line}; copy the passage from there`;
     case "signs":

@@ -187,7 +187,8 @@ interface Pair {
 async function suggestInside(workspace: Workspace, { from, to }: Pair, outcome: ToolOutcome): Promise<ToolOutcome> {
   const name = from.segments.at(-1);
   if (outcome.ok || name === undefined) return outcome;
-  if (outcome.code !== "already_exists" && outcome.code !== "is_directory") return outcome;
+  if (!["already_exists", "is_directory", "is_root"].includes(outcome.code)) return outcome;
+  if (entryPath(to, name).text === from.text) return outcome; // it is in this directory
   const there = await workspace.stat(to);
   if (!there.ok || there.value.kind !== "directory") return outcome;
   return { ...outcome, message: `${outcome.message}; did you mean ${showName(entryPath(to, name).text)}?` };

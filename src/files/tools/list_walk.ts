@@ -31,6 +31,8 @@ export interface TreeListing {
   readonly depth: number;
   readonly limit: number;
   readonly matches: GlobMatcher;
+  /** As a pattern says that ends with a slash. */
+  readonly hasDirectoriesOnly: boolean;
   /** Paths in the workspace, which the next call can take, in place of a tree. */
   readonly isFlat: boolean;
   /** Sizes in bytes, in place of K and M. */
@@ -85,10 +87,10 @@ export async function visitWanted(
 
 /** Whether a listing names the entry. */
 export function isWanted(
-  { matches, modifiedAfter }: TreeListing,
+  { matches, modifiedAfter, hasDirectoriesOnly }: TreeListing,
   { segments, kind, modifiedAt = 0, isSkipped }: WalkedEntry,
 ): boolean {
-  if (isSkipped || !matches(segments)) return false;
+  if (isSkipped || (hasDirectoriesOnly && kind !== "directory") || !matches(segments)) return false;
   return modifiedAfter === null || (kind === "file" && modifiedAt >= modifiedAfter);
 }
 

@@ -88,7 +88,10 @@ export async function suggestNear<Outcome extends ToolOutcome | { readonly code:
   }
   const several = await severalPaths(workspace, path);
   if (several.length > 1) {
-    return { ...outcome, message: `${outcome.message}; these are several: ${several.map(showName).join(" and ")}` };
+    return {
+      ...outcome,
+      message: `${outcome.message}; this is more than one path: ${several.map(showName).join(" and ")}`,
+    };
   }
   const near = await heldByOneName(workspace, path) ?? await unwrapped(workspace, path) ??
     await nearPaths(workspace, path, clock);
