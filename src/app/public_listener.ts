@@ -49,6 +49,7 @@ export async function listenPublicly(
   let current: ServedListener | null = null;
   const closing = new AbortController();
   const former = new Set<Promise<void>>();
+  let retiring = Promise.resolve();
   const serve = (certificate: ServedCertificate): ServedListener => {
     const { answer: counted, isQuietFor } = countAnswers(withStrictTransport(answer));
     const tls = { ...certificate, files: [] };
@@ -77,7 +78,7 @@ export async function listenPublicly(
         await pause(takeOverMs);
       }
     }
-    if (before !== null && sharesPorts) void retire(before);
+    if (before !== null && sharesPorts) retiring = Promise.all([retiring, retire(before)]).then(() => {});
   };
   const { createCertificateKeeper } = await loadPublicCertificate();
   const keeper = createCertificateKeeper({
@@ -104,6 +105,7 @@ export async function listenPublicly(
     async shutdown() {
       closing.abort();
       await keeper.close();
+      await retiring;
       await Promise.all([plain.shutdown(), current?.shutdown(), ...former]);
     },
   };

@@ -175,14 +175,18 @@ async function order(options: AcmeOptions, session: Session) {
   const { text, location } = await post(newOrder, { identifiers: [{ type: "dns", value: options.name }] });
   const { authorizations: [authorization = ""], finalize } = parse(orderSchema, text);
   await prove(options, session, authorization);
+  const follow = <T>(outcomeOf: (order: z.output<typeof orderSchema>) => T | null): Promise<T> =>
+    poll(options, async () => {
+      const reply = await post(location);
+      const order = parse(orderSchema, reply.text);
+      const { status, error } = order;
+      if (status === "invalid") throw new AcmeRefusal(kindOf(error?.type ?? ""), error?.detail ?? "the order failed");
+      return { reply, value: outcomeOf(order) };
+    });
+  await follow(({ status }) => status === "pending" ? null : true);
   const { request, privateKey } = await createCertificateRequest(options.name);
   await post(finalize, { csr: toBase64Url(request) });
-  const done = await poll(options, async () => {
-    const reply = await post(location);
-    const { status, certificate, error } = parse(orderSchema, reply.text);
-    if (status === "invalid") throw new AcmeRefusal(kindOf(error?.type ?? ""), error?.detail ?? "the order failed");
-    return { reply, value: status === "valid" ? certificate ?? null : null };
-  });
+  const done = await follow(({ certificate }) => certificate ?? null);
   return { certificates: (await post(done)).text, privateKey };
 }
 

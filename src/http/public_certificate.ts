@@ -188,7 +188,9 @@ export function createCertificateKeeper(options: CertificateKeeperOptions) {
     hasCertificate: (): boolean => used !== null,
     /** Port 80: the challenge (RFC 8555 §8.3), and the way to https for everything else; `Host` has no say in it. */
     async answer(request: Request): Promise<Response> {
-      const { pathname, search } = new URL(request.url);
+      const url = URL.parse(request.url);
+      if (url === null) return new Response("Host and request target must make one URL.\n", { status: 400 });
+      const { pathname, search } = url;
       const [, token] = challengePath.exec(pathname) ?? [];
       if (token !== undefined) {
         const entry = await storage.get(keyOf("challenge", token)).catch(() => null);

@@ -149,6 +149,13 @@ Deno.test(
         await until("a renewal that fails", () => server.stderr().includes('"certificate_failed"'));
         const line = server.stderr().split("\n").find((each) => each.includes('"certificate_failed"')) ?? "";
         assert.match(line, /does not work at the moment: Connection refused.*"inUseUntil":"20/);
+        await until(
+          "the console's words",
+          async () =>
+            (await person.open(`${server.url}/console`)).html.includes(
+              "and cannot be renewed: the certificate authority",
+            ),
+        );
         const told = await doctor();
         assert.match(
           told.stdout,
