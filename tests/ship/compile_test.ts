@@ -87,7 +87,10 @@ for (const form of ["bundle", "binary"] as const) {
       const program = prepared.env["PORTCULLIS_PROGRAM"] ?? "";
       const empty = await Deno.makeTempDir({ prefix: "portcullis-empty-" });
       const { stdout } = await new Deno.Command(program, { args: ["--version"], cwd: empty }).output();
-      assert.match(new TextDecoder().decode(stdout), /^portcullis \d+\.\d+\.\d+( \([0-9a-f]{12}\))?\n$/);
+      assert.match(
+        new TextDecoder().decode(stdout),
+        /^portcullis \d+\.\d+\.\d+ \((bundle|program)(, [0-9a-f]{12})?(, changed: [0-9a-f]{12})?\)\n$/,
+      );
       await serveAndStop(empty, program);
       await Deno.remove(empty);
     });

@@ -33,8 +33,8 @@ export function createDiskTrash(
 
   const namesByChange = (): Map<string, string[]> =>
     access.step(() => {
-      const names = new Map<string, string[]>();
       using listing = staging.trash().list(".");
+      const names = new Map<string, string[]>();
       for (const { name } of listing.entries()) {
         const id = name.split(".", 1)[0] ?? "";
         const known = names.get(id);

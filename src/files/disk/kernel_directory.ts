@@ -308,8 +308,12 @@ function* removeBelow(directory: Descriptor, root: DiskInfo, name: string): Gene
   for (let path; (path = pending.at(-1)) !== undefined;) {
     const slash = path.lastIndexOf("/");
     if (path.length > maxRelativePath) {
-      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
-      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
+      const holder = directory.open(path.slice(0, slash), "directory");
+      try {
+        yield* removeBelow(holder, root, path.slice(slash + 1));
+      } finally {
+        holder.close();
+      }
       pending.pop();
       continue;
     }

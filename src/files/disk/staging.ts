@@ -108,8 +108,12 @@ export function createStaging(access: DiskAccess, randomId: () => string) {
     },
     /** The same for a directory with many entries, giving others their turn. */
     async discardTree(name: string): Promise<void> {
-      using held = access.hold(directory);
-      await held.value.removeTreeInTurns(name);
+      const held = access.hold(directory);
+      try {
+        await held.value.removeTreeInTurns(name);
+      } finally {
+        held[Symbol.dispose]();
+      }
     },
     /**
      * Moves an entry here that is to be deleted, as it was found, and gives its new name. What is moved may be another
@@ -225,8 +229,8 @@ export function sweepStaging(access: DiskAccess): void {
   access.step(() => {
     const directory = existingDirectory(access);
     if (directory === null) return;
-    const filesOf = new Map<string, string[]>();
     using listing = directory.list(".");
+    const filesOf = new Map<string, string[]>();
     for (const { name } of listing.entries()) {
       const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
       if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);

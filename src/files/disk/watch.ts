@@ -207,7 +207,8 @@ function createLook(root: string, access: DiskAccess): Look {
     entriesOf(directory) {
       try {
         using listing = listingOf(directory);
-        return [...listing?.entries() ?? []];
+        if (listing === undefined) return [];
+        return [...listing.entries()];
       } catch (error) {
         const code = errorCode(error);
         if (code === "ENOENT" || code === "ENOTDIR") return [];
@@ -218,7 +219,8 @@ function createLook(root: string, access: DiskAccess): Look {
       try {
         const slash = path.lastIndexOf("/");
         using listing = listingOf(path.slice(0, slash));
-        return listing?.entryOf(path.slice(slash + 1)) ?? null;
+        if (listing === undefined) return null;
+        return listing.entryOf(path.slice(slash + 1));
       } catch {
         return null; // nothing to report
       }
