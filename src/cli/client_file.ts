@@ -90,7 +90,7 @@ export async function changeClientFile(
     say(`${origin?.isAbsent ? "Removed" : "Changed"} ${path}.${kept}\n${next}\n`);
     return 0;
   } catch (error) {
-    if (!(error instanceof Error) || !("code" in error)) throw error;
+    if (!(error instanceof Error) || !(error.name in Deno.errors || "code" in error)) throw error;
     return refuse(`${path}: ${error.message}`, "nothing was changed");
   }
 }

@@ -227,6 +227,26 @@ Deno.test("connect --write refuses broken files, foreign entries and files that 
   });
 });
 
+Deno.test("connect --write says why a file cannot be written: no directory, a link to nothing, too many backups", async () => {
+  await withHome(async (home) => {
+    await Deno.writeTextFile(join(home, ".cursor"), "");
+    const blocked = await change(home, { name: "cursor" });
+    assert.equal(blocked.status, 1);
+    assert.match(blocked.said, /error: .*mcp\.json: .*\nhint: nothing was changed/);
+    await Deno.symlink(join(home, "nowhere"), join(home, ".claude.json"));
+    assert.match((await change(home, { name: "claude-code" })).said, /a link to nothing/);
+    await Deno.mkdir(join(home, ".codex"));
+    const file = join(home, ".codex/config.toml");
+    await Deno.writeTextFile(file, "a = 1\n");
+    await Deno.writeTextFile(`${file}.portcullis-backup`, "");
+    for (let index = 2; index <= 100; index++) await Deno.writeTextFile(`${file}.portcullis-backup-${index}`, "");
+    const full = await change(home, { name: "codex" });
+    assert.equal(full.status, 1);
+    assert.match(full.said, /there are 100 backups beside it/);
+    assert.equal(await Deno.readTextFile(file), "a = 1\n");
+  });
+});
+
 Deno.test("connect --remove leaves what was changed since", async () => {
   await withHome(async (home) => {
     const file = join(home, ".cursor/mcp.json");
