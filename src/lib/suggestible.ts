@@ -6,6 +6,8 @@ interface Suggestible {
   path(path: string): Promise<boolean>;
   /** Whether a table, or a path as it is written, may be named. */
   place(name: string): boolean;
+  /** Whether the call may read on in another table, on which the rules that decided about it say nothing. */
+  table(name: string): boolean;
 }
 
 /** Of the call that runs; without one, everything may be named. */
@@ -17,4 +19,8 @@ export async function maySuggestPath(path: string): Promise<boolean> {
 
 export function maySuggestPlace(name: string): boolean {
   return suggestible.current()?.place(name) ?? true;
+}
+
+export function mayReadOnIn(table: string): boolean {
+  return suggestible.current()?.table(table) ?? true;
 }

@@ -5,6 +5,8 @@ import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput } from "./failure.ts";
 import { type Column, columnsOf, possibleColumn, type TableColumns } from "./columns.ts";
 import { storedValue } from "./field_values.ts";
+import { relatedTables } from "./tables.ts";
+import { mayReadOnIn } from "../lib/suggestible.ts";
 
 /** A column and how to reach it from the table. */
 export interface FoundColumn {
@@ -58,6 +60,11 @@ export async function namedColumn(parts: DeskParts, columns: TableColumns, given
   return possible.ok ? possible.value : null;
 }
 
+/** Whether a rule about calls keeps a table, by any of its names. */
+function isKept(table: string): boolean {
+  return [table, ...relatedTables(table)].some((name) => !mayReadOnIn(name));
+}
+
 export async function findColumn(parts: DeskParts, start: TableColumns, given: string): Answer<FoundColumn> {
   const steps = given.trim().split(".");
   if (steps.length > maxSteps) return invalidInput(`${given} goes through more than ${maxSteps - 1} references`);
@@ -71,7 +78,10 @@ export async function findColumn(parts: DeskParts, start: TableColumns, given: s
     const target = column.reference;
     // Rows of a base table may belong to a table that is not open here, unless a search leaves those out.
     const isNarrowed = index === 0 && column.name === parts.access.taskField(start.table);
-    if (target === null || !parts.access.mayRead(target) || (parts.access.classesOf(target) !== null && !isNarrowed)) {
+    if (
+      target === null || isKept(target) || !parts.access.mayRead(target) ||
+      (parts.access.classesOf(target) !== null && !isNarrowed)
+    ) {
       return invalidInput(`${step} leads to no table that can be read here`);
     }
     const next = await columnsOf(parts, target);

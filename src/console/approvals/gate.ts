@@ -97,6 +97,10 @@ function suggestibleTo(
     path: async (path: string) =>
       isOpen(await judgeByNames(about(path, [path]), { principal, rules: rules.current, now: clock(), find })),
     place: (name: string) => isOpen(decidingRule(rules.current, about(name, []), clock())),
+    table: (name: string) => {
+      const others = rules.current.filter((rule) => decidingRule([rule], call, clock()) === null);
+      return isOpen(decidingRule(others, about(name, []), clock()));
+    },
   };
 }
 
