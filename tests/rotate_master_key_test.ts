@@ -125,7 +125,7 @@ Deno.test("keys rotate-master: not beside a server; an interrupted one keeps all
   const before = await Deno.readFile(keyPath);
   const rotated = await run("keys", "rotate-master");
   assert.equal(rotated.code, 0, rotated.stderr);
-  assert.match(rotated.stderr, /sealed anew: 1 signing keys, 0 linked accounts/);
+  assert.match(rotated.stderr, /sealed again: 1 signing keys, 0 linked accounts/);
   const after = await Deno.readFile(keyPath);
   assert.notDeepEqual(after, before);
   assert.equal(((await Deno.stat(keyPath)).mode ?? 0) & 0o777, 0o600);

@@ -1,4 +1,4 @@
-/** The composition root: a configuration and an opened installation in, a request handler out. */
+/** The composition root: builds the request handler from a configuration and an opened installation. */
 import type { Config } from "./config/config.ts";
 import type { Endpoint, Route } from "../lib/endpoint.ts";
 import { loadOnce } from "../lib/program.ts";

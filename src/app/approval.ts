@@ -1,4 +1,4 @@
-/** The rules about calls, the gate in front of the tools, and the decisions of people, wired. */
+/** Wires the rules about calls, the gate in front of the tools, and people's decisions. */
 import { isObject } from "../lib/json.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { ResourceFamily, Tool } from "../mcp/mod.ts";
@@ -151,7 +151,8 @@ export async function openApproval(config: Pick<Config, "console">, parts: Appro
   await rules.load();
   if (pageUrl === null && rules.current.some(({ verdict }) => verdict === "ask")) {
     parts.log.write("warn", "no_approval_page", {
-      problem: "rules hold calls for approval, and CONSOLE=off switches the page off: these calls are refused",
+      problem:
+        "rules hold calls for approval, and CONSOLE=off turns off the page to decide on: these calls are refused",
       remedy: "remove CONSOLE=off, or remove these rules on the console's Rules page first",
     });
   }

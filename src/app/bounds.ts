@@ -1,5 +1,5 @@
 /**
- * Bounds that a test changes, by part: every number that is left out is the constant in the part itself. Plain data,
+ * Bounds that tests may change, by part; a number that is left out is the part's constant. Plain data,
  * so that a worker can be given it in its address.
  */
 import type { Lifetimes, Limits } from "../oauth/mod.ts";

@@ -1,4 +1,4 @@
-/** The pages of the console, wired: its sections and what each is shown. */
+/** Wires the console's pages: its sections and what each shows. */
 import { type Clock, systemClock, type Timers } from "../lib/time.ts";
 import type { Config } from "./config/config.ts";
 import type {

@@ -1,4 +1,4 @@
-/** The checks behind `doctor`, wired to the parts that they look at. Nothing is made or changed. */
+/** The checks of `doctor`, wired to the parts that they examine. Nothing is created or changed. */
 import type { Config } from "./config/config.ts";
 import { askHealth, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
 import { faultWords, systemCode } from "../lib/system_fault.ts";
@@ -104,7 +104,7 @@ export async function examineArrival(
     : partsOnTheWay.filter((name) => name !== "public address" && name !== "metadata");
   const checks = await Array.fromAsync(examine(config, clock, { parts, serverUrl, storage }));
   if (mayAsk) return checks;
-  const text = `the server's own permissions keep it from asking ${serverUrl}`;
+  const text = `the server's own permissions forbid asking ${serverUrl}`;
   return [...checks, checksOf("public address").note(text, "run `portcullis doctor` on this machine")];
 }
 
@@ -132,11 +132,11 @@ async function* examinePort(http: Config["http"]): AsyncGenerator<Check, boolean
     signal: AbortSignal.timeout(healthTimeoutMs),
   });
   if (typeof health === "string" || !isHealthBody(health.body)) {
-    yield broken(`another program listens on ${place}`, "end it, or choose another address with --port or --host");
+    yield broken(`another program listens on ${place}`, "stop it, or choose another address with --port or --host");
     return false;
   }
   yield health.status === 200 ? well(`a Portcullis server answers on ${place}`) : broken(
-    `the Portcullis server on ${place} is not well (status ${health.status}): ${unreachableParts(health.body)}`,
+    `the Portcullis server on ${place} is unhealthy (status ${health.status}): ${unreachableParts(health.body)}`,
     "the other checks here and its log say why; if its database was deleted or moved, put it back and start it again",
   );
   return true;
@@ -195,7 +195,7 @@ async function* examineDatabase(config: Config): AsyncGenerator<Check> {
   if (found.value.kind === "absent") {
     return void (yield checksOf("database").note("does not exist yet: the first start makes it"));
   }
-  yield well("is whole, can be written, and belongs to the master key");
+  yield well("is undamaged, writable, and belongs to the master key");
   if (config.authorizationServer.signIn !== "local" || found.value.isFound) return;
   yield checksOf("owner").warning(
     "there is none yet: people cannot sign in",
@@ -227,13 +227,13 @@ function* examineConnections({ http: { host, trustedProxies } }: Config): Genera
   const needed = Math.min(streams + otherDescriptors, mostDescriptorsTried);
   const found = openableDescriptors(needed);
   const text = `${streams} streams need about ${needed} descriptors`;
-  yield found >= needed ? well(`${text}, which can be had here`) : warning(
-    `${text}, and no more than ${found} can be had here`,
+  yield found >= needed ? well(`${text}, which this system allows`) : warning(
+    `${text}, but this system allows only ${found}`,
     "raise the limit (ulimit -n; LimitNOFILE= of systemd) for the server",
   );
   if (isLoopbackHost(host) || trustedProxies !== undefined) return;
   yield warning(
-    `a client that reaches ${host} can hold connections open without end: the runtime limits neither number nor time`,
+    `a client that reaches ${host} can hold connections open indefinitely: the runtime limits neither their number nor their time`,
     "where strangers can connect, put a proxy with these limits in front (docs/operations.md)",
   );
 }
@@ -255,7 +255,7 @@ function openableDescriptors(most: number): number {
 function* examineProxy(config: Config): Generator<Check> {
   if (!missesTrustProxy(config)) return;
   yield checksOf("proxy").warning(
-    "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all clients share one address",
     "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
   );
 }
@@ -269,7 +269,7 @@ function* examineRegistration(
   const others = access === undefined ? "" : "; ServiceNow registers with the token";
   yield checksOf("registration").note(
     `REGISTRATION is ${registration}: ${out} cannot register by themselves${others}`,
-    "make a client for them with `portcullis clients create`, give them a token of `portcullis token create`, or set REGISTRATION=open",
+    "make a client for them with `portcullis clients create`, give them a token from `portcullis token create`, or set REGISTRATION=open",
   );
 }
 

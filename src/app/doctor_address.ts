@@ -99,7 +99,7 @@ export async function judgeCertificate(
     const message = error instanceof Error ? error.message : String(error);
     const [, fault = "not_shown", words = ""] = certificateFaults.find(([pattern]) => pattern.test(message)) ?? [];
     const text = fault === "not_shown"
-      ? `${host} port ${port} cannot be asked for its certificate from here: ${faultWords(error)}`
+      ? `${host} port ${port} does not show its certificate to this machine: ${faultWords(error)}`
       : `${host} ${words}: clients refuse it`;
     return checksOf(certificate).warning(text, remedies[fault]);
   }
@@ -198,13 +198,13 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
   };
   const [status, cloudStatus] = [await ask(doctorAgent), await ask(`${cloudAgent} (${doctorAgent})`)];
   yield status === 401 ? doctorMetadataWell(`${url} asks for a sign-in, as it should`) : doctorMetadataWarning(
-    `${url} answers ${status ?? "nothing"} to a call without a token, and not 401`,
+    `${url} answers ${status ?? "nothing"} to a call without a token, not 401`,
     "let the proxy pass POST requests to /mcp with their headers, and answers as they are",
   );
   if (status === 401 && cloudStatus !== 401) {
     yield doctorMetadataWarning(
       `${url} answers ${cloudStatus ?? "nothing"} to the agent ${cloudAgent}, and 401 to others`,
-      "let your CDN or firewall pass AI agents to /mcp, /oauth and /.well-known",
+      "let your CDN or firewall admit AI agents to /mcp, /oauth and /.well-known",
     );
   }
 }

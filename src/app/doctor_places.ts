@@ -86,7 +86,7 @@ export async function* examineWorkspace(
   if (leadsInto(workspaceDir, dataDir, lookAtPath)) {
     yield warning(
       `${workspaceDir} lies in the data directory`,
-      "choose another with --workspace: what opens the one to others then opens the keys too",
+      "choose another with --workspace: sharing one would expose the keys too",
     );
   }
   const problem = await directoryProblem(name, workspaceDir, another);
@@ -201,16 +201,16 @@ export function* examineCertificate(
     [
       (isIP(host) === 0 ? own.checkHost(host) : own.checkIP(host)) === undefined,
       `is not for ${host}`,
-      "have one made for the name in SERVER_URL",
+      "get one for the name in SERVER_URL",
     ],
     [
       own.issuer === own.subject,
-      "vouches for itself: clients elsewhere refuse it",
+      "is self-signed: clients elsewhere refuse it",
       "use one of a public authority; your own machines can be told to trust this one",
     ],
     [
       own.issuer !== own.subject && chain.length === 1,
-      "comes alone: clients that do not know its issuer refuse it",
+      "is sent without its chain: clients that do not know its issuer refuse it",
       "name the full chain in TLS_CERT_FILE (fullchain.pem, not cert.pem)",
     ],
   ];

@@ -1,4 +1,4 @@
-/** What `doctor` and the console say of PUBLIC_DOMAIN: its certificate, its port 80, and where its name leads. */
+/** What `doctor` and the console report about PUBLIC_DOMAIN: its certificate, its port 80, and where its name leads. */
 import { type CertificateState, loadPublicCertificate } from "../http/mod.ts";
 import { askHealth, doctorAgent, healthTimeoutMs } from "../lib/endpoint.ts";
 import { randomId } from "../lib/secrets.ts";

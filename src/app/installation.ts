@@ -1,4 +1,4 @@
-/** What an installation keeps: its storage, and the secrets derived from the master key in the data directory. */
+/** Opens an installation: its storage, and the secrets derived from the master key in the data directory. */
 import {
   type AbsentStorage,
   bindMasterKey,

@@ -1,4 +1,4 @@
-/** Moves everything that lasts from one master key to another. */
+/** Moves stored records from one master key to another. */
 import { resealAuditChains } from "../audit/later.ts";
 import { loadPublicCertificate } from "../http/mod.ts";
 import type { SecretBox } from "../lib/secrets.ts";

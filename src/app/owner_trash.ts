@@ -1,4 +1,4 @@
-/** What the owner does with the trash from the command line, beside a running server or without one. */
+/** The owner's access to the trash from the command line, with or without a running server. */
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { ownerId } from "../oauth/mod.ts";

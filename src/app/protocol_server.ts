@@ -1,4 +1,4 @@
-/** The protocol server as every transport of this program has it: HTTP and stdio differ in nothing behind it. */
+/** Builds the protocol server, the same for HTTP and stdio. */
 import { callerKey, hasScopes, type Principal } from "../lib/principal.ts";
 import {
   type AuditEntry,
@@ -31,7 +31,7 @@ const parts: readonly { readonly tool: string; readonly without?: string; readon
   {
     tool: "file_read",
     words: "Files live in one workspace; paths are relative to it, such as docs/a.md. Find text with file_search and " +
-      "files with file_list before you read. Answers are pages of 40 kB: a notice names the cursor to go on with. " +
+      "files with file_list before you read. Answers are pages of 40 kB: a notice names the cursor of the next page. " +
       "file_read takes several files, and lines: src/a.ts:40-90, app.log:-50.",
   },
   {

@@ -1,4 +1,4 @@
-/** The rate limits wired: which are shared over the instances of an installation, and which each counts for itself. */
+/** Wires the rate limits: which are shared by all instances, and which each instance counts for itself. */
 import type { Bounds } from "./bounds.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, createSharedRateLimiter, type RateLimiter, type SharedRateLimiter } from "../http/mod.ts";

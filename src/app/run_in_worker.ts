@@ -1,4 +1,4 @@
-/** The worker's side of the wall: runs the server, and tells the main thread how it goes. */
+/** The worker's side of the wall: runs the server, and reports to the main thread. */
 import { workspaceKernel } from "./sandbox/workspace_kernel.ts"; // before all else: see there
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
@@ -35,7 +35,7 @@ export function runServerInWorker(extraTools: readonly Tool[], bounds: Bounds = 
     writtenLines.ask((id) => scope.postMessage({ kind: "log", id, lines }, [lines.buffer]));
   // A worker that ends says nothing to its parent, whose process would go on without a server.
   addEventListener("unload", () => {
-    fail("its thread was ended by a call of exit() or close()");
+    fail("its thread called exit() or close()");
   });
   const fail = (reason: string): void => {
     void log?.flush(); // posts the lines at once, before the reason

@@ -93,7 +93,7 @@ async function namingOwnServer(error: UnusableError, http: Config["http"]): Prom
   if (typeof health === "string" || !isHealthBody(health.body)) return error;
   return {
     problem: `cannot listen on ${host} port ${port}: a Portcullis server already runs there`,
-    remedy: "use that one, end it, or choose another address with --port or --host",
+    remedy: "use it, stop it, or choose another address with --port or --host",
   };
 }
 
@@ -179,7 +179,8 @@ async function hashProblem(
     };
   }
   log.write("warn", "no_argon2id", {
-    problem: `${runtime} has no Argon2id: passphrases are hashed with scrypt, and those hashed elsewhere not accepted`,
+    problem:
+      `${runtime} has no Argon2id: passphrases are hashed with scrypt, and Argon2id hashes made elsewhere are refused`,
     remedy: "run Deno 2.9 or later where you can; each passphrase is hashed with Argon2id at its next sign-in there",
   });
   return null;
@@ -188,7 +189,7 @@ async function hashProblem(
 function warnOfSettings(config: Config, log: Log): void {
   if (!missesTrustProxy(config)) return;
   log.write("warn", "proxy_not_trusted", {
-    problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all people share one address",
+    problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all clients share one address",
     remedy: "set TRUST_PROXY; see docs/operations.md",
   });
 }

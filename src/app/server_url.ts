@@ -1,4 +1,4 @@
-/** Under which addresses clients know this server. */
+/** The addresses by which clients know this server. */
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
 

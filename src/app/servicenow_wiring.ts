@@ -1,4 +1,4 @@
-/** The ServiceNow instance that a configuration names, wired: records, links, and what the other parts take of them. */
+/** Wires the configured ServiceNow instance: records, links, and what other parts need from them. */
 import { loadServicenow, type Servicenow } from "../servicenow/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createRateLimiter, type RateLimiter } from "../http/mod.ts";

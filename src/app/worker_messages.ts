@@ -1,4 +1,4 @@
-/** What the main thread and the server's worker say to each other. */
+/** Messages between the main thread and the server's worker. */
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { Config } from "./config/config.ts";
 

@@ -1,4 +1,4 @@
-/** One line of the stored audit: what it is made of, and its stored text. */
+/** One line of the stored audit: its fields and its stored text. */
 import { isObject } from "../lib/json.ts";
 import type { LogFields } from "../lib/log.ts";
 import type { AuditEntry } from "../mcp/mod.ts";

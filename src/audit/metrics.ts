@@ -1,5 +1,5 @@
 /**
- * What the server counts about itself: plain numbers that a call adds to, and that a scrape reads. Label values come from
+ * The server's counters: plain numbers that a call increments and a scrape reads. Label values come from
  * fixed lists, registered tools and this program's own words, so that no caller can make the sets grow.
  */
 import type { AuditEntry } from "../mcp/mod.ts";

@@ -1,4 +1,4 @@
-/** The storage port, observed: its failures counted, a span for each operation. */
+/** Observes a storage: counts its failures, and makes a span for each operation. */
 import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../lib/tracer.ts";
 import type { Batch, PostgresLocation, Storage, StorageKey } from "../storage/mod.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The way into the stored audit: a bounded queue, which is written in the background. A call pays for the text of its
- * line. Lines that find the queue full are lost; a line of their own says how many.
+ * The queue of the stored audit: bounded, and written in the background. A call pays for the text of its
+ * line. Lines that find the queue full are lost; a further line says how many.
  */
 import { type AuditParts, createChainWriter, type NewBatch } from "./chain.ts";
 import { type AuditLine, callEvent, emptyLine, encodeLine } from "./line.ts";

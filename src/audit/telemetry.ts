@@ -92,7 +92,7 @@ export function startTelemetry(
   const telemetry = createTelemetry(version);
   if (telemetry.tracer.exports) log.write("info", "telemetry_on", {});
   if (findTelemetry()?.exportsOwnSpans !== true) return success(telemetry);
-  const problem = "Deno exports spans of its own, with the codes and searches that URLs hold";
+  const problem = "Deno exports its own spans, with the codes and searches in URLs";
   // There, the variable cannot be set, and the spans go nowhere but to the page of the app's own owner.
   if (!onDeploy) return failure({ problem, remedy: "set OTEL_DENO_TRACING=false: the server exports its own spans" });
   log.write("warn", "telemetry_leaks", { problem, remedy: "let only the owner see the traces" });

@@ -135,7 +135,7 @@ async function verify(
   for (const note of notes) say(`note: ${note}\n`);
   if (problems.length > 0) {
     await print(problems.map((problem) => `${problem}\n`).join(""));
-    say("error: the audit is not as it was written\n");
+    say("error: the stored audit was changed\n");
     return 1;
   }
   await print(`${lines} lines in ${chains} ${chains === 1 ? "chain" : "chains"}: none was removed, changed or moved\n`);

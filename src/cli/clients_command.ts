@@ -140,7 +140,7 @@ async function approve(
   }
   const { field, message } = approved.error;
   return field === "id"
-    ? endWith(say, `error: ${message}\nhint: \`portcullis clients list\` shows those that wait as "held"\n`)
+    ? endWith(say, `error: ${message}\nhint: \`portcullis clients list\` shows waiting clients as "held"\n`)
     : endWith(say, `error: --${field} ${message}\n`, 2);
 }
 

@@ -1,4 +1,4 @@
-/** `connections`: how clients tried to connect, with what kept them from it; and what keeps the server from starting. */
+/** `connections`: how clients tried to connect and why they failed, or why the server does not start. */
 import { type Check, describeProblems } from "../app/mod.ts";
 import { loadCallRecords, loadDoctor, loadInstallation } from "../app/later.ts";
 import type { AttemptReport } from "../console/mod.ts";
@@ -9,7 +9,7 @@ import { withCommandLines } from "../lib/program_name.ts";
 
 export const connectionsCommand: CommandWork = {
   usage: ["connections [--json]"],
-  remarks: ["Works beside a running server and without one: then it says what keeps the server from starting."],
+  remarks: ["Works with a running server, and without one: then it says why the server does not start."],
   takesNoWords: true,
   flags: {},
   switches: { json: "print JSON, one line for each attempt and each check" },
@@ -107,7 +107,7 @@ function inWords(reports: Reports, checks: readonly Check[]): string {
   const attempts = reports === null
     ? "What clients did cannot be read.\n"
     : reports.length === 0
-    ? "No client has tried to connect in the last day, as far as is stored.\n"
+    ? "No client has tried to connect in the last day (none is stored).\n"
     : reports.map(attemptInWords).join("\n");
   const own = found.length === 0
     ? "The server's own checks found nothing wrong.\n"
@@ -117,7 +117,7 @@ function inWords(reports: Reports, checks: readonly Check[]): string {
       }`
     ).join("");
   const isBroken = found.some(({ state }) => state === "broken");
-  return withCommandLines(`${attempts}\n${isBroken ? "What keeps the server from starting or working:\n" : ""}${own}`);
+  return withCommandLines(`${attempts}\n${isBroken ? "Problems that stop the server:\n" : ""}${own}`);
 }
 
 function attemptInWords(

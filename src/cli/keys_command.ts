@@ -79,8 +79,8 @@ async function rotateMaster({ loadConfig, say }: CommandContext): Promise<ExitSt
   if (!rotated.ok) return endWith(say, problemText(rotated.error));
   const { signingKeys, links } = rotated.value;
   say(
-    `master.key is new; sealed anew: ${signingKeys} signing keys, ${links} linked accounts\n` +
-      "clients stay signed in; older backups keep the key that is in them; give this key to other instances\n",
+    `master.key is new; sealed again: ${signingKeys} signing keys, ${links} linked accounts\n` +
+      "clients stay signed in; older backups need the key that is in them; copy this key to the other instances\n",
   );
   return 0;
 }

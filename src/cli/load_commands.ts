@@ -1,4 +1,4 @@
-/** What each command does. Apart from their list, since Deno reads what a module may import before it runs it. */
+/** The code of each command, separate from their list, since Deno reads a module's imports before it runs it. */
 import { loadProgramModule } from "../lib/program.ts";
 import type { Command, CommandWork } from "./command.ts";
 import { type CommandName, commands } from "./commands.ts";

@@ -1,5 +1,5 @@
 /**
- * Arguments to exit status. Every start loads what is imported here, and help and version load nothing else: Node's modules
+ * From arguments to an exit status. Every start loads these imports, and help and version load nothing else: Node's modules
  * alone take half as long as a bare start.
  */
 import { createOutput } from "../lib/json_log.ts";

@@ -1,4 +1,4 @@
-/** Arguments to command to exit status. Each command imports its work when it runs. */
+/** Runs a command. Each command imports its code when it runs. */
 import {
   type Config,
   type ConfigFile,

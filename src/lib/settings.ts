@@ -108,7 +108,7 @@ export function parseDomain(text: string): Result<string, string> {
   const host = URL.parse(`https://${text}`)?.hostname.replace(/\.$/, "") ?? "";
   if (/[/@?#\s]/.test(text) || host === "") return failure(`must be ${example}: without https:// and without a path`);
   if (parseIpNetwork(host.replace(/^\[|\]$/g, "")) !== null) {
-    return failure("must be a DNS name, for which certificates are issued: give this address a name in the DNS");
+    return failure("must be a DNS name, for which certificates are issued: give this address a DNS name");
   }
   if (text.includes(":")) {
     return failure(`must be ${example}: clients use port 443; PORT and HTTP_PORT say where it leads on this machine`);

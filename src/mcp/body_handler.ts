@@ -219,7 +219,7 @@ function classifyBatch(
   version: string | null,
 ): Result<Revision | null, ClassificationRefusal> {
   if (version === modernVersion || batch.some(claimsModern)) {
-    return refuse(rpcErrorCode.invalidRequest, "Modern requests travel alone: send each message by itself");
+    return refuse(rpcErrorCode.invalidRequest, "Modern requests are not batched: send each message separately");
   }
   return legacyRevisionOf(version);
 }
@@ -289,12 +289,12 @@ function refuseBatch(
   principal: Principal,
 ): McpAnswer | null {
   if (!revision.acceptsBatches) {
-    return invalidBatch(`Protocol version ${revision.version} has no batches: send each message by itself`);
+    return invalidBatch(`Protocol version ${revision.version} has no batches: send each message separately`);
   }
   if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
   if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
   if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
-    return invalidBatch("initialize must not be part of a batch: send it by itself"); // MCP 2025-03-26, basic/lifecycle
+    return invalidBatch("initialize must not be part of a batch: send it separately"); // MCP 2025-03-26, basic/lifecycle
   }
   const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));
   return missing.size > 0 ? insufficientScope(null, [...missing], principal.scopes) : null;
@@ -349,7 +349,7 @@ export async function answerAll(
   return { kind: "json", status: 200, body: `[${given.join(",")}]` };
 }
 
-const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request by itself`;
+const overBudget = `The answers of this batch are over ${maxAnswerCharacters} characters: send this request separately`;
 
 function invalidBatch(message: string): McpAnswer {
   return { kind: "json", status: 400, body: errorText(null, rpcErrorCode.invalidRequest, message) };

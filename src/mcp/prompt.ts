@@ -1,4 +1,4 @@
-/** What a prompt is: data plus one function, as a tool is. */
+/** A prompt: data plus one function, like a tool. */
 import type { ContentBlock, ToolContext } from "./tool.ts";
 import { createRegistry, type Registry } from "./registry.ts";
 

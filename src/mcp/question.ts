@@ -1,4 +1,4 @@
-/** What a server may ask of its client while it serves a call: elicitation, sampling, roots. */
+/** Questions to the client during a call: elicitation, sampling, roots. */
 import * as z from "zod";
 import { hasMoreParts, isObject } from "../lib/json.ts";
 

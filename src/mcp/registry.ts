@@ -1,4 +1,4 @@
-/** A list of named things on offer, which may come and go while the server runs. */
+/** A registry of named items, which may be added and removed while the server runs. */
 import * as z from "zod";
 import { isObject } from "../lib/json.ts";
 import type { Tool } from "./tool.ts";

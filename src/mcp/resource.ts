@@ -1,4 +1,4 @@
-/** What resources are: families of addresses that are listed, described by templates, and read. */
+/** Resources: families of addresses that are listed, described by templates, and read. */
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import type { CacheHint } from "./revision.ts";
 import type { ToolContext } from "./tool.ts";

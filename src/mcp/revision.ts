@@ -1,4 +1,4 @@
-/** What differs between the revisions of the protocol. Everything else in `mcp/` is the same for all of them. */
+/** The differences between protocol revisions. Everything else in `mcp/` is the same for all of them. */
 import { isObject } from "../lib/json.ts";
 import { type ClientCapabilities, noCapabilities, parseClientCapabilities } from "./question.ts";
 import type { ContentBlock, Icon } from "./tool.ts";

@@ -1,4 +1,4 @@
-/** What HTTP's GET and DELETE mean in the legacy era: a session's own stream, and a session's end. */
+/** HTTP GET and DELETE in the legacy era: a session's own stream, and a session's end. */
 import type { Principal } from "../lib/principal.ts";
 import { tooManyCalls, tooManyStreams } from "./tool_call.ts";
 import type { Exchange, Runtime } from "./call.ts";

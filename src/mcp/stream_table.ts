@@ -1,4 +1,4 @@
-/** The open streams of a server: how many there may be, how they are found again, and how they all end. */
+/** The open streams of a server: their limit, how they are resumed, and how they all end. */
 import * as z from "zod";
 import { equalInConstantTime, randomText, type SecretBox } from "../lib/secrets.ts";
 import { parseJson } from "../lib/json.ts";

@@ -1,4 +1,4 @@
-/** Tasks in the storage, and what other processes leave there for the one that runs a task. */
+/** Tasks in the storage, and messages there for the process that runs a task. */
 import * as z from "zod";
 import { isObject } from "../lib/json.ts";
 import { rpcErrorCode } from "./jsonrpc.ts";

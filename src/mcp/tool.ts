@@ -1,4 +1,4 @@
-/** What a tool is: data plus one function. The protocol layer does the rest: schemas, validation, scopes, encoding. */
+/** A tool: data plus one function. The protocol layer does the rest: schemas, validation, scopes, encoding. */
 import type * as z from "zod";
 import type { Principal } from "../lib/principal.ts";
 import type { Result } from "../lib/result.ts";

@@ -1,4 +1,4 @@
-/** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode what comes of it. */
+/** `tools/call`: find the tool, require its scopes, admit the call, check its input, run it, encode its outcome. */
 import { closestWord } from "../lib/closest_word.ts";
 import { hasScopes, type Principal } from "../lib/principal.ts";
 import { headerParameterFault, type RegisteredTool, type ToolRegistry } from "./registry.ts";

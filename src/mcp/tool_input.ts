@@ -1,4 +1,4 @@
-/** Checks a call's arguments against the tool's schema and says in words what is wrong with them, all at once. */
+/** Checks a call's arguments against the tool's schema and reports all problems together. */
 import type * as z from "zod";
 import { closestWord } from "../lib/closest_word.ts";
 import { isObject, parseJson } from "../lib/json.ts";

@@ -1,4 +1,4 @@
-/** The authorization server's endpoints, and what the console uses of it. */
+/** The authorization server's endpoints, and the functions that the console uses. */
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
 import { type Browsers, createBrowsers } from "./browser_sessions.ts";

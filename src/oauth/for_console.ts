@@ -1,4 +1,4 @@
-/** For pages of other parts: who sent a request, forms that no other site can make, and the passphrase once more. */
+/** For pages of other parts: a request's visitor, forms that no other site can make, and asking for the passphrase again. */
 import type { Peer } from "../lib/endpoint.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";

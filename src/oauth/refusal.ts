@@ -1,5 +1,5 @@
 /**
- * Every reason for which a protocol endpoint refuses, and what it looks like on the wire. The log gets the reason; the
+ * Every reason for which a protocol endpoint refuses, and its response. The log gets the reason; the
  * client gets the error code and the vague text that RFC 6749 §5.2 grants.
  */
 import type { Peer, ReportedStep } from "../lib/endpoint.ts";

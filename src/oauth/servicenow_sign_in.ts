@@ -271,6 +271,6 @@ function servicenowProblemPage(
   const { status, title, advice } = problems[reason];
   const more = nextPath === undefined
     ? html`<p class="hint"><a href="${linkPath}">Your ServiceNow account</a></p>`
-    : html`<p><a href="${nextPath}">Try again, or go on without linking</a></p>`;
+    : html`<p><a href="${nextPath}">Try again, or continue without linking</a></p>`;
   return messagePage({ status, title, paragraphs: [advice], ...(reason === "disabled" ? {} : { more }) });
 }

@@ -1,4 +1,4 @@
-/** What became of a change: what the instance took, what it dropped, and what it changed besides. */
+/** The outcome of a change: what the instance accepted, dropped, and changed besides. */
 import { knownTable } from "./tables.ts";
 import { isSecretField } from "./table_access.ts";
 import { cutText, displayValue, oneLine, plainText, storedValue } from "./field_values.ts";

@@ -1,4 +1,4 @@
-/** The column that a caller means: by its name, its label, or through references (`caller_id.department`). */
+/** Finds the column that a caller means, by name, label, or through references (`caller_id.department`). */
 import { closestWord } from "../lib/closest_word.ts";
 import { success } from "../lib/result.ts";
 import type { DeskParts } from "./table_api.ts";

@@ -110,7 +110,7 @@ async function groupField(parts: DeskParts, table: string, groupBy: string): Ans
   const isDate = /date/.test(type);
   if (unit !== null && !isDate) return invalidInput(`${path} is no date: group by it without "${unit}"`);
   if (/^(journal|html)/.test(type)) {
-    return invalidInput(`${path} has a value of its own in each record: group by another field`);
+    return invalidInput(`${path} has a different value in each record: group by another field`);
   }
   return success({ path, unit: isDate ? unit?.toLowerCase() ?? "day" : null });
 }

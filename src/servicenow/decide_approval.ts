@@ -1,4 +1,4 @@
-/** Approves or rejects what waits for the person's decision: their own, or one that ServiceNow delegates to them. */
+/** Approves or rejects an approval that waits for the person, their own or one that ServiceNow delegates to them. */
 import { success } from "../lib/result.ts";
 import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
@@ -85,7 +85,7 @@ export async function decideApproval(parts: DeskParts, request: ApprovalRequest)
   const [stored, shown] = decision === "approve" ? ["approved", "Approved"] : ["rejected", "Rejected"];
   const values = [{ name: column.name, column, stored, shown }];
   const about = displayValue(before, "sysapproval") || displayValue(before, "document_id");
-  const name = inPlaceOf === null ? `Approval of ${about}` : `Approval of ${about} in the place of ${inPlaceOf}`;
+  const name = inPlaceOf === null ? `Approval of ${about}` : `Approval of ${about} on behalf of ${inPlaceOf}`;
   const { planned, finish } = planChange(parts, { table, before, values });
   if (dryRun) {
     const said = { name: "comments", label: "Comments", before: "", after: plainText(comment) };

@@ -1,4 +1,4 @@
-/** The jobs of a service desk, put together. Each call is one person's, and ends in time for ServiceNow's own agents. */
+/** Combines the jobs of a service desk. Each call is one person's, and ends in time for ServiceNow's own agents. */
 import { success } from "../lib/result.ts";
 import { createDeskParts, type DeskParts } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";

@@ -1,4 +1,4 @@
-/** What can go wrong between this server and an instance, and the words for the agent and its user. */
+/** Failures between this server and an instance, and their messages for the agent and its user. */
 import { failure, type Result } from "../lib/result.ts";
 
 /** Why an instance gave no proper answer: in words for agents, and for the operator with the remedy. */

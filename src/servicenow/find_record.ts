@@ -1,4 +1,4 @@
-/** The record that a caller names: by number, sys_id, link or name. */
+/** Finds the record that a caller names, by number, sys_id, link or name. */
 import { failure, success } from "../lib/result.ts";
 import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";

@@ -1,4 +1,4 @@
-/** What the ServiceNow tools share: who calls, parameters that say nothing, and failures in words. */
+/** Shared by the ServiceNow tools: the caller, empty parameters, and failures as messages. */
 import * as z from "zod";
 import { defineTool, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import type { Answer, ServicenowFailure } from "./failure.ts";

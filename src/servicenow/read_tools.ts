@@ -95,7 +95,7 @@ function journalLines(entries: readonly JournalEntry[]): readonly string[] {
 }
 
 function answerLines(answers: NonNullable<RecordView["answers"]>): readonly string[] {
-  if (answers === "hidden") return ["answers: ServiceNow keeps them from this user"];
+  if (answers === "hidden") return ["answers: ServiceNow hides them from this user"];
   if (answers === "unavailable") return ["answers: could not be read now; try include=answers"];
   if (answers.answers.length === 0) return ["answers: none that the user may see"];
   return [

@@ -276,7 +276,7 @@ export async function readRelated(parts: DeskParts, kind: string, found: FoundRe
     const rows = await readOn(tableApi, table, { query: narrowed, fields }, reading);
     if (!rows.ok) {
       if (!isKeptBack(rows.error)) return rows;
-      notes.add(`ServiceNow keeps ${table} from this user`);
+      notes.add(`ServiceNow hides ${table} from this user`);
       continue;
     }
     isCut ||= rows.value.next !== null;

@@ -100,7 +100,7 @@ export function ignoredCondition(
     !rows.some((row) => isFilled ? displayValue(row, path) !== "" : path in row)
   );
   return rows.length === 0 || hidden === undefined ? null : invalidInput(
-    `ServiceNow shows this user no ${hidden.path} in ${table} and may have passed over the condition on it: leave it out`,
+    `ServiceNow shows this user no ${hidden.path} in ${table} and may have ignored the condition on it: leave it out`,
   );
 }
 

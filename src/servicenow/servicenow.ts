@@ -1,4 +1,4 @@
-/** Everything that this server does with one ServiceNow instance, put together. */
+/** Wires everything that this server does with one ServiceNow instance. */
 import type { Admission } from "../lib/join_next.ts";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";

@@ -1,5 +1,5 @@
 /**
- * States of records: which may follow, and what they ask for. The instance's own word counts. What the base system has is
+ * States of records: which may follow, and which fields they require. The instance's own definition takes precedence. What the base system has is
  * taken for true only as far as the instance calls the states the same.
  */
 import * as z from "zod";

@@ -1,4 +1,4 @@
-/** The one instance that a server talks to: where tokens and records may be sent, and nowhere else. */
+/** Sends requests to the one configured instance, and tokens and records to no other host. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { declaredLength, readBounded } from "../lib/request_text.ts";

@@ -1,4 +1,4 @@
-/** The tools that write to ServiceNow, and what they say: to the caller, and to a person who decides about the call. */
+/** The tools that write to ServiceNow, and their messages to the caller and to a person who decides about the call. */
 import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { otherNames, type Tool, type ToolOutcome } from "../mcp/mod.ts";
@@ -203,7 +203,7 @@ function servicenowAddNoteTool(servicenow: ServicenowRecords): Tool {
   return defineWritingTool({
     name: "servicenow_add_note",
     title: "Add a note to a ServiceNow record",
-    description: "Writes into a record's journal, for good.",
+    description: "Writes into a record's journal, permanently.",
     scopes,
     annotations,
     aliases: {

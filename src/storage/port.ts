@@ -125,7 +125,7 @@ export function requireOwnFormat(found: number, place: string): void {
   if (found < storedFormat) {
     throw new UnusableError(
       `${place} was written by an earlier version of Portcullis (format ${found}; this one reads ${storedFormat})`,
-      "go on with that version, or begin anew: move the data directory away, or name another database; nothing was changed",
+      "keep using that version, or start over: move the data directory away, or name another database; nothing was changed",
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Opens a SQLite file as a Portcullis database, or says why it is none. */
+/** Opens a SQLite file as a Portcullis database, or says why it cannot. */
 import { DatabaseSync } from "node:sqlite";
 import { exists, parentOf } from "../lib/system_path.ts";
 import { type Problem, UnusableError } from "../lib/result.ts";
@@ -43,12 +43,12 @@ export function describeSqliteFailure(error: unknown, path: string): Problem {
         remedy: "mount its disk writable, and let it and its directory belong to the user who runs the server",
       };
     case sqliteCode.full:
-      return { problem: `the disk of ${path} is full`, remedy: "free some space: a running server goes on by itself" };
+      return { problem: `the disk of ${path} is full`, remedy: "free some space: a running server then continues" };
     case sqliteCode.ioError:
     case sqliteCode.cannotOpen:
       return {
         problem: `the disk of ${path} fails: ${messageOf(error)}`,
-        remedy: "check the disk, its quota and the system's log: a running server goes on by itself when it is well",
+        remedy: "check the disk, its quota and the system's log: a running server continues once they are well",
       };
     case sqliteCode.corrupt:
     case sqliteCode.notADatabase:
@@ -135,7 +135,7 @@ function toUnusable(error: unknown, path: string): unknown {
   }
   return new UnusableError(
     `${path} cannot be opened: ${code === sqliteErrorCode ? message : code}`,
-    "check that it and all beside it belong to the user who runs this, and that the disk is not full",
+    "check that it and the files beside it belong to the user who runs this, and that the disk is not full",
     { cause: error },
   );
 }

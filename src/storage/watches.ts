@@ -1,4 +1,4 @@
-/** Who watches which key: a driver says which keys have changed, this calls those who watch them. */
+/** Watches of keys: a driver reports changed keys, and this calls their watchers. */
 import { encodeKeyToRead, type StorageKey } from "./port.ts";
 
 /**

@@ -43,7 +43,7 @@ const spoilings: readonly [string, (dataDir: string) => Promise<void>, RegExp, R
     `the database of commit ${commit}`,
     (dataDir) => Deno.writeFile(`${dataDir}/portcullis.db`, formerDatabase(commit)),
     /written by an earlier version of Portcullis \(format 2; this one reads 3\)/,
-    /go on with that version, or begin anew/,
+    /keep using that version, or start over/,
   ]),
   [
     "a database of a newer version",
@@ -82,7 +82,7 @@ for (const [what, spoil, problem, remedy] of spoilings) {
     const data = ["--data-dir", place.dataDir];
     assert.equal((await runCommand(["token", "create", "--scope", "files:read", ...data])).code, 0);
     const before = await runCommand(["doctor", ...data]);
-    assert.match(linesOf(before.stdout), /^ok +database: is whole, can be written, and belongs to the master key/m);
+    assert.match(linesOf(before.stdout), /^ok +database: is undamaged, writable, and belongs to the master key/m);
     await spoil(place.dataDir);
     const names = (): string[] => Array.from(Deno.readDirSync(place.dataDir), ({ name }) => name).sort();
     const left = names();

@@ -119,7 +119,7 @@ inOneProcess.test("the start prints the address that it listens on beside SERVER
   assert.equal(second.code, 1);
   assert.match(
     second.stderr,
-    /^error: cannot listen on 127\.0\.0\.1 port \d+: a Portcullis server already runs there\nhint: use that one/m,
+    /^error: cannot listen on 127\.0\.0\.1 port \d+: a Portcullis server already runs there\nhint: use it, stop it/m,
   );
   const { origin, stop } = startAnswering(new Response("theirs"));
   const foreign = await runCommand([

@@ -243,7 +243,7 @@ export const heldOutFaults: readonly HeldOutFault[] = [
   },
   {
     name: "refresh-of-a-former-registration",
-    says: /another client|issued to|registered anew/,
+    says: /another client|issued to|registered again/,
     async run(client) {
       await client.connect();
       await client.register();

@@ -149,7 +149,7 @@ Deno.test({
         assert.doesNotMatch(told, /ServiceNow (API|tables)/);
       }
       const gone = await ward.doctor({ SERVICENOW_INSTANCE: "https://no-such-instance.invalid" });
-      assert.match(gone, /^warn +ServiceNow certificate: .*cannot be asked.*\n +hint: .*DNS, firewall/m);
+      assert.match(gone, /^warn +ServiceNow certificate: .*does not show its certificate.*\n +hint: .*DNS, firewall/m);
     } finally {
       await Deno.remove(directory, { recursive: true });
     }

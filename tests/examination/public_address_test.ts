@@ -66,7 +66,7 @@ Deno.test("a certificate that clients refuse is told by its fault", async () => 
     ["invalid peer certificate: UnknownIssuer", /does not end at a known authority/, /full chain/],
     ["invalid peer certificate: NotValidForName", /of another name/, /this name/],
     ["invalid peer certificate: Expired", /has expired/, /renew/],
-    ["Connection refused (os error 111)", /cannot be asked/, /start the proxy/],
+    ["Connection refused (os error 111)", /does not show its certificate/, /start the proxy/],
   ];
   for (const [message, text, remedy] of faults) {
     const checks = await examine("https://a.example.com", [publicIpv4], () => Promise.reject(new Error(message)));

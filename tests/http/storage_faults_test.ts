@@ -263,7 +263,7 @@ for (const [what, take] of takings) {
     const doctor = await runCommand(["doctor", "--port", new URL(server.url).port, "--data-dir", place.dataDir]);
     assert.match(
       doctor.stdout,
-      /is not well \(status 503\): it cannot use its storage[^]*put it back and start it again/,
+      /is unhealthy \(status 503\): it cannot use its storage[^]*put it back and start it again/,
     );
     await server.stop();
     assert.equal((await server.ended).code, 0);

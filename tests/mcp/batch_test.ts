@@ -34,7 +34,7 @@ Deno.test("later revisions refuse batches, and 2025-03-26 those that are empty, 
   const cases: [unknown[], string | null, RegExp][] = [
     [[rpc("ping")], "2025-06-18", /has no batches/],
     [[rpc("ping")], "2025-11-25", /has no batches/],
-    [[rpc("ping")], "2026-07-28", /travel alone/],
+    [[rpc("ping")], "2026-07-28", /are not batched/],
     [[rpc("ping"), rpc("ping", { _meta: { "io.modelcontextprotocol/protocolVersion": "2026-07-28" } })], null, /alone/],
     [[rpc("ping", { _meta: { "io.modelcontextprotocol/protocolVersion": "2099-01-01" } })], "2099-01-01", /alone/],
     [[], null, /must not be empty/],
@@ -84,7 +84,7 @@ Deno.test("a batch's answers have a budget: requests over it are refused by id, 
   assert.ok(runs >= 2 && runs <= 6, `${runs} calls ran`);
   for (const { error } of refused) {
     assert.equal(error?.code, -32600);
-    assert.match(error?.message ?? "", /batch are over 8000000 characters: send this request by itself/);
+    assert.match(error?.message ?? "", /batch are over 8000000 characters: send this request separately/);
   }
   assert.deepEqual(audit.filter(({ code }) => code === "batch_too_large").length, 1);
 });

@@ -36,7 +36,7 @@ const echo = (args: Record<string, unknown>): Asked => ({
 const echoWith = (args: Record<string, unknown>) => (): Asked => echo(args);
 const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
 const meant = /did you mean ([^ ?]+)\?/;
-const byItself = /send (each message|it|this request) by itself/;
+const byItself = /send (each message|it|this request) separately/;
 const mustBe = /params\.(\w+) must be (a string|an object)/;
 
 export const refusedCalls: readonly RefusedCall[] = [

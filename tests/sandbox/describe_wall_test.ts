@@ -42,7 +42,7 @@ Deno.test("describeWall() does not keep quiet about what is not covered", () => 
   const isOff = /not confined by the kernel, because only Linux has openat2: .*files outside read, .* and deleted/;
   assert.match(textOf(off, false), isOff);
   const ownMount = textOf({ raceFree: true, because: "own_mount" }, false);
-  assert.match(ownMount, /a file system of its own: .*listings can show names, sizes and times from outside/);
+  assert.match(ownMount, /a separate file system: .*listings can show names, sizes and times from outside/);
   assert.match(ownMount, /not covered: links/);
   assert.match(textOf({ raceFree: true, because: "kernel" }, false), /the kernel resolves each name/);
   assert.match(textOf(off, true), /CLIENT_METADATA_DOCUMENTS=off/);

@@ -72,7 +72,7 @@ Deno.test("sqlite storage: the database and its side files are for their owner a
 
 Deno.test("sqlite storage: refuses a database of another format, and leaves it as it is", async () => {
   const formats = [[99, /newer version/, /run that version/], [4, /newer version/, /run that version/]] as const;
-  const earlier = [2, 1, 0, -1].map((version) => [version, /an earlier version/, /begin anew/] as const);
+  const earlier = [2, 1, 0, -1].map((version) => [version, /an earlier version/, /start over/] as const);
   for (const [version, problem, remedy] of [...formats, ...earlier]) {
     await using place = await sqlitePlace();
     const storage = await place.open();

@@ -46,7 +46,7 @@ Deno.test("file_write writes several files or none of them, and names all that i
       "Created a (1 byte)",
       "Created b/c/d (1 byte)",
       "Replaced e (1 byte)",
-      "Appended to e (2 bytes); its last line had no end and goes on with what was added",
+      "Appended to e (2 bytes); its last line had no line end, so the added text continues it",
     ]);
     assert.equal((structured["files"] as { readonly version: string }[]).length, 3);
     const version = structured["version"];
@@ -181,13 +181,17 @@ Deno.test("file_write keeps line ends, byte order mark and encoding of the file,
       [
         Buffer.from("a\nb"),
         { content: "c\n", mode: "append" },
-        "its last line had no end and goes on with what was added",
+        "its last line had no line end, so the added text continues it",
       ],
-      [Buffer.from("x"), { content: "y", mode: "append" }, "its last line had no end and goes on with what was added"],
+      [
+        Buffer.from("x"),
+        { content: "y", mode: "append" },
+        "its last line had no line end, so the added text continues it",
+      ],
       [
         Buffer.from("\ufeffa", "utf16le"),
         { content: "b", mode: "append" },
-        "its last line had no end and goes on with what was added",
+        "its last line had no line end, so the added text continues it",
       ],
       [Buffer.from("\ufeffa\n", "utf16le"), { content: "b", mode: "append" }, undefined],
       [Buffer.from("\ufeffa\n", "utf16le").swap16(), { content: "b", mode: "append" }, undefined],

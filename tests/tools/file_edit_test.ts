@@ -217,7 +217,7 @@ Deno.test("a version that is given holds in every form of an edit, and for sever
       assert.equal((await failureOf(edit, { ...form, dry_run: true })).code, "conflict");
     }
     const { message } = await failureOf(edit, { ...stale, ...other, edits: ["a", "b"] });
-    assert.match(message, /a version is that of one file; give it in each edit/);
+    assert.match(message, /a version belongs to one file; give it in each edit/);
     assert.equal(Deno.readTextFileSync(`${root}/a`), "1 two three\n");
     assert.equal(Deno.readTextFileSync(`${root}/b`), "one two\n");
   }));

@@ -190,7 +190,7 @@ Deno.test("file_list says which files it had no time to compare, and not that th
       const list = fileListTool(workspace, { maxListMilliseconds: lasts, clock: () => ++ticks });
       const { text, structured } = await answerOf(list, { show: "duplicates" });
       assert.doesNotMatch(text, /none equal/);
-      assert.match(text, /not compared, for want of time: \d+ files?: |the tree is larger/);
+      assert.match(text, /not compared, for lack of time: \d+ files?: |the tree is larger/);
       assert.equal(structured["incomplete"], true);
     }
   }));
@@ -208,7 +208,7 @@ Deno.test("file_list passes over what is ignored when it goes below a directory,
       ".gitignore",
       "src/",
       "  a.ts",
-      "(3 ignored entries passed over: .git/, node_modules/, src/a.tmp; set include_ignored to see them)",
+      "(3 ignored entries skipped: .git/, node_modules/, src/a.tmp; set include_ignored to see them)",
     ]);
     assert.deepEqual(tree.structured["skipped"], { count: 3, directories: [".git", "node_modules"] });
     assert.deepEqual((await answerOf(list, {})).text.split("\n"), [".git/", ".gitignore", "node_modules/", "src/"]);

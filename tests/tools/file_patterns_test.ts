@@ -235,7 +235,7 @@ Deno.test("copies of the tree that coding agents make are passed over, as ignore
     fill(root, Object.fromEntries(paths.map((path) => [path, "needle\n"])));
     const { text, structured } = await answerOf(fileSearchTool(workspace), { query: "needle" });
     assert.equal(structured["hits"], 2);
-    assert.match(text, /2 ignored entries passed over: \.claude\/worktrees\/, \.worktrees\/; set include_ignored/);
+    assert.match(text, /2 ignored entries skipped: \.claude\/worktrees\/, \.worktrees\/; set include_ignored/);
     const all = await answerOf(fileSearchTool(workspace), { query: "needle", include_ignored: true });
     assert.equal(all.structured["hits"], 4);
     assert.equal(

@@ -101,7 +101,7 @@ Deno.test("all files of one call share its page", () =>
     for (const name of ["a", "b", "c"]) Deno.writeTextFileSync(`${root}/${name}`, `${name.repeat(39)}\n`.repeat(2));
     const { texts } = await answerOf(read, { filename: "a", files: ["b", "c"], max_bytes: 120 });
     assert.match(texts[2] ?? "", /^\(b: line 1 of 2; .* cursor /);
-    assert.equal(texts[4], "this answer is full; read it in a call of its own (c)");
+    assert.equal(texts[4], "this answer is full; read it in a separate call (c)");
   }));
 
 Deno.test("all files of one call hold no more than one read may, whatever is asked for, images included", () =>
@@ -114,7 +114,7 @@ Deno.test("all files of one call hold no more than one read may, whatever is ask
     }
     const images = await answerOf(read, { filename: "a.png", files: ["b.png", "c.png"] });
     assert.deepEqual(images.blocks.map(({ type }) => type), ["text", "image", "text", "image", "text"]);
-    assert.equal(images.texts.at(-1), "this answer is full; read it in a call of its own (c.png)");
+    assert.equal(images.texts.at(-1), "this answer is full; read it in a separate call (c.png)");
     const texts = await answerOf(read, { filename: "a.txt", files: ["b.txt", "c.txt"], max_bytes: 1_000_000 });
     assert.ok(texts.texts.join("").length < 2_000);
     assert.match(texts.texts.at(-2) ?? "", /^\(c\.txt: line 1 of 1; .*200 bytes.* cursor /);

@@ -84,19 +84,19 @@ Deno.test("a search that finds nothing says what of the query fits no line, and 
         regex: true,
         ignore_case: true,
       }],
-      [{ query: "f\\(\\) \\{\\n\\s*return", regex: true }, /each line is searched by itself.*one of its lines/, {
+      [{ query: "f\\(\\) \\{\\n\\s*return", regex: true }, /each line is searched separately.*one of its lines/, {
         query: "f\\(\\) \\{$",
         regex: true,
         context: 1,
       }],
-      [{ query: "fare\\nfunction", regex: true }, /each line is searched by itself/, { query: "fare" }],
-      [{ query: "(?s)function.*return", regex: true }, /each line is searched by itself/, { query: "function" }],
-      [{ query: "f\\(\\) \\{\\s+return", regex: true }, /each line is searched by itself/, { query: "return" }],
-      [{ query: "\\{[^}]*return", regex: true }, /each line is searched by itself/, { query: "return" }],
+      [{ query: "fare\\nfunction", regex: true }, /each line is searched separately/, { query: "fare" }],
+      [{ query: "(?s)function.*return", regex: true }, /each line is searched separately/, { query: "function" }],
+      [{ query: "f\\(\\) \\{\\s+return", regex: true }, /each line is searched separately/, { query: "return" }],
+      [{ query: "\\{[^}]*return", regex: true }, /each line is searched separately/, { query: "return" }],
       [{ query: "*.ts" }, /\(give \*\.ts as pattern to find files by name\)/, { pattern: "*.ts" }],
       [{ query: "**/*.{ts,js}" }, /give \*\*\/\*\.\{ts,js\} as pattern/, { pattern: "**/*.{ts,js}" }],
       [{ query: "fare\\t" }, /searched as plain text; pass regex: true/, { query: "fare" }],
-      [{ query: "f() {\\n  return" }, /each line is searched by itself/, { query: "f() {" }],
+      [{ query: "f() {\\n  return" }, /each line is searched separately/, { query: "f() {" }],
     ];
     for (const [input, words, works] of cases) {
       const { text } = await answerOf(search, input);
@@ -106,7 +106,7 @@ Deno.test("a search that finds nothing says what of the query fits no line, and 
       assert.doesNotMatch((await answerOf(search, works)).text, /nothing found/, JSON.stringify(works));
     }
     for (const query of ["/usr/lib/none", "none\\d"]) {
-      assert.doesNotMatch((await answerOf(search, { query })).text, /without slashes|by itself/, query);
+      assert.doesNotMatch((await answerOf(search, { query })).text, /without slashes|searched separately/, query);
     }
     assert.match((await answerOf(search, { query: "none" })).text, /set include_ignored/);
     assert.doesNotMatch((await answerOf(search, { query: "none", pattern: "py" })).text, /set include_ignored/);

@@ -13,7 +13,7 @@ Deno.test("file_search finds lines by text and by expression, with context, and 
     Deno.writeFileSync(`${root}/c.bin`, Uint8Array.of(0, 0x66, 0x6f, 0x78));
     Deno.symlinkSync("../outside", `${root}/l`);
     const linesOf = async (request: Record<string, unknown>) => (await answerOf(search, request)).text.split("\n");
-    const passed = "passed over: 1 binary: c.bin";
+    const passed = "skipped: 1 binary: c.bin";
     assert.deepEqual(await linesOf({ query: "fox" }), [
       "b.md",
       "1: fox.fox",
@@ -290,7 +290,7 @@ Deno.test("file_search finds whole words, leaves out what it is told to, and pas
     const { text, structured } = await answerOf(search, { query: "nothing" });
     assert.match(
       text,
-      /\n\(3 ignored entries passed over: \.git\/, node_modules\/, [^,]+; set include_ignored to see them\)$/,
+      /\n\(3 ignored entries skipped: \.git\/, node_modules\/, [^,]+; set include_ignored to see them\)$/,
     );
     assert.equal((structured["skipped"] as { count: number }).count, 3);
     // it may be in a file that is ignored by itself, behind many directories
@@ -328,7 +328,7 @@ Deno.test("file_search names the files that it could not search, and why", () =>
     const { text, structured } = await answerOf(search, { query: "x" });
     assert.equal(
       text,
-      "(nothing found)\n(0 lines in 0 files; 4 searched; passed over: 2 with names outside (hard links): a, b; " +
+      "(nothing found)\n(0 lines in 0 files; 4 searched; skipped: 2 with names outside (hard links): a, b; " +
         "1 binary: c; 1 too large: large)",
     );
     assert.deepEqual(structured["passed_over"], [

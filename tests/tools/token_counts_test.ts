@@ -59,6 +59,6 @@ Deno.test("97 hits cost at most 1,650 tokens, a page of a large tree at most 2,0
     assert.equal(hits.structured["hits"], 97);
     assert.ok(countTokens(hits.texts.join("\n")) <= maxHitsTokens);
     const page = await answerOf(fileListTool(workspace), { pattern: "**" });
-    assert.match(page.text, /there is more; go on with cursor/);
+    assert.match(page.text, /there is more: continue with cursor/);
     assert.ok(countTokens(page.texts.join("\n")) <= maxTreeTokens);
   }));

@@ -51,14 +51,14 @@ function requireForDeploy(
       field: "PUBLIC_DOMAIN",
       value: JSON.stringify(publicDomain),
       hint:
-        "cannot be set on Deno Deploy, which has certificates of its own: give the app the domain there, and set SERVER_URL",
+        "cannot be set on Deno Deploy, which issues certificates itself: give the app the domain there, and set SERVER_URL",
     });
   }
   if (store === "disk") {
     problems.push({
       field: "WORKSPACE_STORE",
       value: '"disk"',
-      hint: "cannot be disk on Deno Deploy, where each instance has a disk of its own and loses it; leave it out",
+      hint: "cannot be disk on Deno Deploy, where an instance's disk is not kept; leave it out",
     });
   }
 }
@@ -75,8 +75,7 @@ function publicUrl(
   for (const [name, field] of Object.entries(names)) {
     const value = others[name as keyof typeof others];
     if (value === undefined) continue;
-    const hint =
-      `cannot be set together with PUBLIC_DOMAIN, which makes the server ${url} with a certificate of its own`;
+    const hint = `cannot be set together with PUBLIC_DOMAIN, which makes the server ${url} with its own certificate`;
     problems.push({ field, value: JSON.stringify(value), hint });
   }
   return url;
@@ -104,7 +103,7 @@ function completeTls(sources: TlsSources, problems: ConfigProblem[]): TlsConfig 
   if (certificateFile === undefined && keyFile === undefined) return null;
   const read = (field: string, path: string | undefined, parse: SettingParser<string>): string => {
     if (path === undefined) {
-      problems.push({ field, value: "(not set)", hint: "must be set together with the other file of TLS" });
+      problems.push({ field, value: "(not set)", hint: "must be set together with the other TLS file" });
       return "";
     }
     const content = contentOf(expandHome(path) ?? path, parse, readFile);
@@ -116,7 +115,7 @@ function completeTls(sources: TlsSources, problems: ConfigProblem[]): TlsConfig 
     problems.push({
       field: "SERVER_URL",
       value: JSON.stringify(serverUrl),
-      hint: "must be https when TLS_CERT_FILE is set: the server then answers nothing else",
+      hint: "must be https when TLS_CERT_FILE is set: the server then speaks https alone",
     });
   }
   const certificates = read("TLS_CERT_FILE", certificateFile, parseCertificates);
@@ -339,7 +338,7 @@ function requireSeparatePaths(
   for (const [name, path] of Object.entries(paths)) {
     if (path === undefined || !leadsInto(absolutePath(expandHome(path) ?? path), dir, lookAt)) continue;
     if (name === "DATA_DIR" && !dataField && workspaceField) { // the one that was chosen is the one to change
-      const hint = `must not hold ${path}, which agents could read and replace: choose a directory of its own`;
+      const hint = `must not hold ${path}, which agents could read and replace: choose a separate directory`;
       problems.push({ field: workspaceField, value: JSON.stringify(dir), hint });
     } else {
       const field = name === "DATA_DIR" ? dataField ?? name : name;

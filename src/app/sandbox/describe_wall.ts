@@ -68,8 +68,8 @@ export function describeWall(
       storagePaths.join(", ")
     }${presence.length === 0 ? "" : "; afterwards it may only see whether its database's files are there"}`,
     permissions.ffi.length === 0
-      ? "no environment, subprocess, foreign function, system information, code from elsewhere, or making of links"
-      : "no environment, subprocess, system information, code from elsewhere, or making of links; of foreign functions " +
+      ? "no environment, subprocess, foreign function, system information, remote code, or creation of links"
+      : "no environment, subprocess, system information, remote code, or creation of links; of foreign functions " +
         "the C library's calls on files below the workspace's directory, bound before any other code runs",
   ];
   if (clientMetadataDocuments) {
@@ -80,7 +80,7 @@ export function describeWall(
   }
   sentences.push(
     raceWords(raceFreedom),
-    "not covered: links that others made in the workspace, for a tool that goes round the workspace's own checks; the " +
+    "not covered: links that others made in the workspace, for a tool that bypasses the workspace's own checks; the " +
       "memory and time that a tool uses; what an upstream does with what it is sent",
   );
   return sentences;
@@ -91,12 +91,12 @@ export function raceWords(freedom: RaceFreedom): string {
   if (!freedom.raceFree) {
     return `paths are checked, not confined by the kernel, because ${freedom.reason}: another process that may write the ` +
       "workspace and swaps directories for links at the right moment can have files outside read, replaced, moved and " +
-      "deleted; Linux 5.6 or later with openat2 and the permission for the C library, or a file system of its own, covers it";
+      "deleted; Linux 5.6 or later with openat2 and the permission for the C library, or a separate file system, covers it";
   }
   return freedom.because === "kernel"
     ? "the kernel resolves each name below the workspace's directory (openat2), without links that " +
       "leave and without other mounts: no other process can make a file tool reach files outside"
-    : "the workspace is a file system of its own: no contents outside it are read, changed or " +
+    : "the workspace is a separate file system: no contents outside it are read, changed or " +
       "deleted; listings can show names, sizes and times from outside while another process swaps directories for " +
       "links, and it can have a directory made or a name changed there";
 }

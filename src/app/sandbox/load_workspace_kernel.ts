@@ -1,4 +1,4 @@
-/** Has the kernel confine one directory: the workspace's. */
+/** Has the kernel confine the workspace's directory. */
 import { confineRoots, type KernelAccess, loadKernel } from "../../files/kernel/kernel.ts";
 
 /** Loads the library, and gives up the permission: what is left opens `directory`, by its real path, and what is below. */

@@ -1,4 +1,4 @@
-/** What people decide about calls that wait. */
+/** People's decisions about waiting calls. */
 import * as z from "zod";
 import { digestOf, randomId } from "../../lib/secrets.ts";
 import { nextTurn } from "../../lib/turns.ts";

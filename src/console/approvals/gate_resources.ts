@@ -1,4 +1,4 @@
-/** Resources behind the rules: what no tool may read without a person, no resource gives, lists or completes. */
+/** Applies the rules to resources: what a tool may not read without approval, no resource returns, lists or completes. */
 import type { Resource, ResourceFamily, ResourceOutcome, ToolContext } from "../../mcp/mod.ts";
 import { type FindTrueNames, judgeByNames } from "./places.ts";
 import type { JudgedCall, Rule, RuleStore } from "./rule.ts";

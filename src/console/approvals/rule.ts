@@ -168,7 +168,7 @@ export function ruleWords(rule: Rule): string {
   const place = rule.place === undefined ? "" : ` in ${rule.place === "" ? "the whole workspace" : rule.place}`;
   const unknown = rule.unknownTool === undefined
     ? ""
-    : ` The rule names the tool ${rule.unknownTool}, which this server does not have: remove it, or make it anew.`;
+    : ` The rule names the tool ${rule.unknownTool}, which this server does not have: remove it, or make a new one.`;
   return `${who}${client}${tool}${place} ${verdictWords(rule)}${unknown}`;
 }
 

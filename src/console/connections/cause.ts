@@ -1,4 +1,4 @@
-/** What can keep a client from connecting: one row a cause, which says where it shows, whose it is, and what to do. */
+/** Why clients fail to connect: one row for each cause, with the step where it shows, the culprit, and the remedy. */
 import type { Step, StepKind } from "./step.ts";
 
 /** What a cause is judged by. */
@@ -50,5 +50,5 @@ export const at = (step: StepKind, causes: readonly Omit<Cause, "at">[]): readon
 export const oldTransport = {
   words: "The client speaks the old HTTP+SSE transport, which this server does not have, and asks for its stream.",
   remedy:
-    "Choose HTTP (Streamable HTTP) in the client in the place of SSE, with the address that ends in /mcp, or update the client.",
+    "Choose HTTP (Streamable HTTP) in the client instead of SSE, with the address that ends in /mcp, or update the client.",
 } as const;

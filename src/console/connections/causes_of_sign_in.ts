@@ -92,7 +92,7 @@ export const causesOfSignIn: readonly Cause[] = [
     at: stepKinds,
     reasons: ["disk_full"],
     words: "The disk of the server's database is full.",
-    remedy: "Free some space: the server goes on by itself.",
+    remedy: "Free some space: the server then continues.",
   },
   {
     id: "database_lost",
@@ -122,7 +122,7 @@ export const causesOfSignIn: readonly Cause[] = [
     reasons: ["status_429", "rate_limited"],
     words: "The client, or others at its address, sent too many requests, and was told to wait.",
     remedy:
-      "Wait a minute.[ If all clients come from one address, set TRUST_PROXY to your proxy's address so that they are told apart.]",
+      "Wait a minute.[ If all clients come from one address, set TRUST_PROXY to your proxy's address, so that each has its own limit.]",
   },
   ...at("reached", [
     {
@@ -202,7 +202,7 @@ export const causesOfSignIn: readonly Cause[] = [
     {
       id: "documents_not_reached",
       words:
-        "The client was told to sign in, and did not go on: it waits until you ask it to[, or a proxy passes /mcp alone].",
+        "The client was told to sign in and did not continue: it waits until you ask it to[, or a proxy passes /mcp alone].",
       remedy:
         "Start the sign-in in the client (Claude Code: /mcp).[ Let a proxy pass /.well-known/, /oauth/ and WWW-Authenticate too: `portcullis doctor` tries it.]",
     },
@@ -225,7 +225,7 @@ export const causesOfSignIn: readonly Cause[] = [
     {
       id: "no_way_to_register",
       when: cameBy("registration_closed"),
-      words: "The client read the server's documents and found no way to register by itself.",
+      words: "The client read the server's documents and found no way to register.",
       remedy:
         "Make it by hand with `portcullis clients create` and enter its id in the client, or set REGISTRATION=open.",
     },
@@ -245,7 +245,7 @@ export const causesOfSignIn: readonly Cause[] = [
     {
       id: "oauth_path_blocked",
       words:
-        "The client read the server's documents and came no further: it waits until you ask it to sign in, or a proxy or firewall keeps it from /oauth/.",
+        "The client read the server's documents and stopped there: it waits until you ask it to sign in, or a proxy or firewall blocks /oauth/.",
       remedy:
         "Start the sign-in in the client. If that fails, let the proxy pass /oauth/ as it is, without adding or removing a prefix.",
     },
@@ -283,7 +283,7 @@ export const causesOfSignIn: readonly Cause[] = [
       reasons: ["wrong_registration_token"],
       words: "The client tried to register without the registration token, or with a wrong one.",
       remedy:
-        "Give it DCR_AUTH_TOKEN, make it by hand with `portcullis clients create`, or set REGISTRATION=open for clients that register by themselves.",
+        "Give it DCR_AUTH_TOKEN, make it by hand with `portcullis clients create`, or set REGISTRATION=open for clients that register themselves.",
     },
     {
       id: "redirect_forbidden",
@@ -312,7 +312,7 @@ export const causesOfSignIn: readonly Cause[] = [
     },
     {
       id: "authorize_path_blocked",
-      words: "Or a firewall or proxy keeps the person's browser from /oauth/authorize.",
+      words: "Or a firewall or proxy blocks the person's browser at /oauth/authorize.",
       remedy: "Open the address that the client shows, and let the proxy pass /oauth/.",
       needsProxy: true,
     },
@@ -329,8 +329,7 @@ export const causesOfSignIn: readonly Cause[] = [
     when: ({ step }) => step.sign === "no_query",
     words:
       "The sign-in page was opened without the client's request: by hand[, or a proxy drops what follows the question mark].",
-    remedy:
-      "[Let the proxy pass the whole address. ]Open the page from the client, which has an address of its own for it.",
+    remedy: "[Let the proxy pass the whole address. ]Open the page from the client, which has the right address.",
   },
   {
     id: "unknown_client",
@@ -395,15 +394,14 @@ export const causesOfSignIn: readonly Cause[] = [
       id: "client_documents_off",
       reasons: ["client_documents_off"],
       words: "The client's id is the address of a document, and this server does not fetch such documents.",
-      remedy: "Set CLIENT_METADATA_DOCUMENTS=on, or let the client register by itself (REGISTRATION=open).",
+      remedy: "Set CLIENT_METADATA_DOCUMENTS=on, or let the client register itself (REGISTRATION=open).",
     },
     {
       id: "client_document_private",
       reasons: ["forbidden_address", "forbidden_url"],
       words:
         "The client's id is the address of a document that is not public: on a private network, or not at a plain https address.",
-      remedy:
-        "Publish the document at a public https address, or let the client register by itself (REGISTRATION=open).",
+      remedy: "Publish the document at a public https address, or let the client register itself (REGISTRATION=open).",
     },
     {
       id: "client_document_unreachable",
@@ -554,7 +552,7 @@ export const causesOfSignIn: readonly Cause[] = [
     },
     {
       id: "token_path_blocked",
-      words: "Or a firewall or proxy keeps the client from /oauth/token.",
+      words: "Or a firewall or proxy blocks the client at /oauth/token.",
       remedy: "Let it pass /oauth/ from the client's network, not only from the person's.",
       needsProxy: true,
     },

@@ -136,7 +136,7 @@ export const causesWithToken: readonly Cause[] = [
     id: "refresh_of_another_client",
     at: ["token", "refresh"],
     reasons: ["refresh_token_of_another_client"],
-    words: "The client registered anew and still uses the refresh token of its former registration, another client's.",
+    words: "The client registered again but still uses the refresh token of its earlier registration.",
     remedy: "Remove the connection in the client, with its stored data, and add it again.",
   },
   {
@@ -173,16 +173,16 @@ export const causesWithToken: readonly Cause[] = [
       id: "edge_blocks_agent",
       when: isOf(/^(claude|python-httpx|chatgpt|openai)/i),
       words:
-        "The client got its token and nothing came after: a firewall or CDN in front refuses the agent that calls /mcp, or the client stopped by itself.",
+        "The client got its token and sent nothing more: a firewall or CDN refuses the agent at /mcp, or the client stopped.",
       remedy: "Let your CDN or firewall pass AI agents to /mcp. `portcullis doctor` tries it as Claude-User.",
       needsProxy: true,
     },
     {
       id: "path_not_passed",
       words:
-        "The client got its token and nothing came after: [a proxy keeps it from /mcp, or the client stopped by itself]{it waits for its person, or has ended}.",
+        "The client got its token and sent nothing more: [a proxy blocks /mcp, or the client stopped]{it waits for you, or has ended}.",
       remedy:
-        "[Check the proxy's rules for /mcp and try again]{Go on in the client (Claude Code: /mcp shows whether it is connected)}. If it stays, restart the client.",
+        "[Check the proxy's rules for /mcp and try again]{Continue in the client (Claude Code: /mcp shows whether it is connected)}. If it does not help, restart the client.",
     },
   ]),
   ...at("refused_token", [
@@ -196,8 +196,8 @@ export const causesWithToken: readonly Cause[] = [
       id: "token_revoked",
       reasons: ["revoked_token", "unknown_operator_token"],
       words:
-        "The client's access was ended: on the Connections page, by a new passphrase, by the command line, or by itself.",
-      remedy: "Connect again from the client. A token of the command line has to be made anew.",
+        "The client's access was removed: on the Connections page, by a new passphrase, from the command line, or by the client.",
+      remedy: "Connect again from the client. For a command-line token, create a new one.",
     },
     {
       id: "wrong_audience",
@@ -234,14 +234,14 @@ export const causesWithToken: readonly Cause[] = [
     {
       id: "refresh_token_sent",
       reasons: ["refresh_token_as_bearer"],
-      words: "The client sent its refresh token in the place of its access token.",
+      words: "The client sent its refresh token instead of its access token.",
       remedy: "Update the client.",
     },
     {
       id: "header_mangled",
       reasons: ["malformed_authorization", "several_authorizations", "malformed_token"],
       words:
-        "The Authorization header is not as a client sends it: the token was cut, a placeholder was not filled in[, or a proxy adds one of its own]{, or two were joined}.",
+        "The Authorization header is malformed: the token was cut, a placeholder was not filled in[, or a proxy adds its own token]{, or two were joined}.",
       remedy:
         "[Let the proxy pass the Authorization header unchanged. ]Enter a token again, whole, or remove it so that the client signs in.",
     },
@@ -256,7 +256,7 @@ export const causesWithToken: readonly Cause[] = [
     {
       id: "session_dead",
       reasons: ["status_404"],
-      words: "The client goes on with a session that has ended, and does not begin a new one.",
+      words: "The client keeps using a session that has ended, and does not start a new one.",
       remedy: "Restart the client, or reconnect in it.",
     },
     {
@@ -347,7 +347,7 @@ export const causesWithToken: readonly Cause[] = [
       id: "stopped",
       reasons: ["stopped"],
       words: "Calls are stopped, or this client is paused, by an administrator.",
-      remedy: "Let calls go on from the console.",
+      remedy: "Resume calls in the console.",
     },
     {
       id: "call_refused",

@@ -1,4 +1,4 @@
-/** One step of a client on its way to a connection, as it is kept. No query, code or token is ever in it. */
+/** One stored step of a client that connects. It never holds a query, code or token. */
 import * as z from "zod";
 import { addressKey } from "../../lib/network.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";

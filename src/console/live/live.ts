@@ -1,4 +1,4 @@
-/** What the console sees of the calls that run, on every instance, and what it can stop. */
+/** The running calls of every instance, as the console shows and stops them. */
 import * as z from "zod";
 import { type AuditLine, touchedBy } from "../../audit/mod.ts";
 import { isObject } from "../../lib/json.ts";

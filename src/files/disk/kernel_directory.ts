@@ -219,7 +219,7 @@ class KernelDirectory implements DiskDirectory {
     const moved = to.statusOf(newName);
     if (moved !== null && identityOf(moved) === identityOf(found)) return;
     if (moved !== null) descriptorOf(to).renameNew(newName, this.#descriptor, name);
-    throw Object.assign(new Error("another entry was in the place of what was found"), { code: "ESTALE" });
+    throw Object.assign(new Error("another process replaced the entry in the meantime"), { code: "ESTALE" });
   }
 
   static descriptorOf(directory: DiskDirectory): Descriptor {

@@ -78,7 +78,7 @@ const input = z.lazy(() =>
     if_version: ifVersionInput(),
     edits: z.array(z.preprocess((value) => typeof value === "string" ? { path: value } : value, edit)).max(maxEdits)
       .optional().describe(
-        "In order; path and texts given beside edits hold where one leaves them out",
+        "In order; path and texts given beside edits are defaults for edits without them",
       ),
     dry_run: z.boolean().default(false).describe("Only show"),
   })
@@ -135,7 +135,7 @@ export function fileEditTool(source: WorkspaceSource): Tool {
         byFile.set(stored.text, file);
       }
       if (request.if_version !== undefined && byFile.size > 1) {
-        return refuse(action, "a version is that of one file; give it in each edit");
+        return refuse(action, "a version belongs to one file; give it in each edit");
       }
       const files = [...byFile.values()];
       const manner = { dryRun: request.dry_run, obstacles, isOne: edits.length === 1 };

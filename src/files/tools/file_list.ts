@@ -68,7 +68,7 @@ const output = z.lazy(() =>
     next_cursor: z.string().optional(),
     total: z.int().optional().describe("Entries there are, where they were all looked at"),
     incomplete: z.literal(true).optional().describe("The tree is larger than what was looked at"),
-    skipped: skippedOutput.optional().describe("Ignored entries that were passed over"),
+    skipped: skippedOutput.optional().describe("Ignored entries that were skipped"),
     files: z.int().optional(),
     directories: z.int().optional(),
     size_bytes: z.int().optional(),
@@ -215,7 +215,7 @@ async function listPage(
   const lines = [
     ...(found.length === 0 ? [none] : shown.lines),
     ...skipped.lines,
-    ...(nextCursor === undefined ? [] : [`(there is more; go on with cursor ${nextCursor})`]),
+    ...(nextCursor === undefined ? [] : [`(there is more: continue with cursor ${nextCursor})`]),
   ];
   return textAnswer(lines.join("\n"), {
     path: toPathText(path.text),

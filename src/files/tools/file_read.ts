@@ -150,7 +150,7 @@ function faultOf(
   if (ways.length > 1) return "use only one of tail, cursor, and start_line with end_line";
   if (startLine !== undefined && endLine !== undefined && endLine < startLine) return "end_line is before start_line";
   if (endLine !== undefined && limit !== undefined) return "use only one of end_line and limit";
-  if (cursor !== undefined && files.length > 0) return "a cursor goes on in one file; leave out files";
+  if (cursor !== undefined && files.length > 0) return "a cursor continues one file; leave out files";
   if (cursor !== undefined && toReadCursor(cursor) === null) return "the cursor is not one of an earlier result";
   if (against !== undefined && (ways.length > 0 || files.length > 0 || embed || link)) {
     return "against compares two whole files; leave out the rest";
@@ -187,7 +187,7 @@ async function readFurther(
 }
 
 function fullAnswer(filename: string): FileRead {
-  return refusedRead(filename, "this answer is full; read it in a call of its own");
+  return refusedRead(filename, "this answer is full; read it in a separate call");
 }
 
 /** Reads one file; if it is not there, the refusal names the nearest that are. */

@@ -70,7 +70,7 @@ const output = z.lazy(() =>
       columns: z.array(z.int()).optional().describe("Where further matches of a long line begin"),
     })),
     lines: z.int().optional().describe("Lines that match"),
-    hits: z.int().optional().describe("Matches in them, as far as counted"),
+    hits: z.int().optional().describe("Matches in them, if counted"),
     texts: z.array(z.object({ text: z.string(), count: z.int() })).optional(),
     files_searched: z.int(),
     files_passed_over: z.int(),
@@ -107,7 +107,7 @@ export function fileSearchTool(
     title: "Search files",
     description:
       "Finds lines by text or regular expression, grouped by file (grep), or files by name (find). Says what it " +
-      "passed over, and why.",
+      "skipped, and why.",
     scopes: ["files:read"],
     annotations: { title: "Search files", ...readingHints },
     aliases: argumentNames.search(maxHits),

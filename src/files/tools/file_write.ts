@@ -209,7 +209,7 @@ async function lookBefore(
     }
     if (read.error.reason === "not_found") return refused({ reason: "conflict" });
     if (read.error.reason !== "too_large") return refused(read.error);
-    const words = "it is too large to be put back should another file fail; write it in a call of its own";
+    const words = "it is too large to be restored if another file fails; write it in a separate call";
     return failure(refuse(action, `${words} (${showName(path.text)})`, "too_large"));
   }
   if (mode === "create") return refused({ reason: "already_exists" });
@@ -306,7 +306,7 @@ function inFormOf(
   const text = getsEnds ? content.replaceAll("\n", stored.lineEnds === "CR" ? "\r" : "\r\n") : content;
   const isOther = !getsEnds && ends !== null && stored.lineEnds !== null && ends !== stored.lineEnds;
   const note = [
-    ...isContinued ? ["its last line had no end and goes on with what was added"] : [],
+    ...isContinued ? ["its last line had no line end, so the added text continues it"] : [],
     ...isOther ? [`its line ends were ${stored.lineEnds}, those ${isAdded ? "added" : "written"} are ${ends}`] : [],
     ...kept.length > 0 ? [`it keeps its ${kept.join(", ")}`] : [],
   ].join("; ");

@@ -180,7 +180,7 @@ export async function listDuplicates(listing: TreeListing): Promise<ToolOutcome>
       ]),
       ...(lines.length < groups.length ? [`(the first ${lines.length} of ${count(groups.length, "group")})`] : []),
       ...leftOut("not compared", unread),
-      ...leftOut("not compared", late, "for want of time"),
+      ...leftOut("not compared", late, "for lack of time"),
     ],
     facts: {
       duplicates: groups.slice(0, lines.length).map(({ sizeBytes, names }) => ({

@@ -151,7 +151,7 @@ export function skippedParts(ignored: Ignored | undefined, hasRemedy = true, max
   const more = names.length === 0 ? "" : `: ${shown.map(showName).join(", ")}${all > shown.length ? ", ..." : ""}`;
   return {
     lines: [
-      `(${count(all, "ignored entry", "ignored entries")} passed over${more}${hasRemedy ? seeIgnored : ""})`,
+      `(${count(all, "ignored entry", "ignored entries")} skipped${more}${hasRemedy ? seeIgnored : ""})`,
     ],
     facts: {
       skipped: {

@@ -208,7 +208,7 @@ export function toAnswer(
   );
   const notice = byName ? foundWords(result) : searchedWords(result);
   const more = cursor !== undefined
-    ? `; there may be more: go on with cursor ${cursor}`
+    ? `; there may be more: continue with cursor ${cursor}`
     : isCut
     ? "; there may be more: name a directory, or raise limit"
     : "";
@@ -272,7 +272,7 @@ function searchedWords(result: SearchResult): string {
     const named = names.slice(0, lines > 0 ? 1 : names.length).map(showName);
     return `${number} ${reasonWords[reason]}: ${named.join(", ")}${number > named.length ? ", ..." : ""}`;
   });
-  return [`${found}; ${searched} searched`, ...(reasons.length === 0 ? [] : [`passed over: ${reasons.join("; ")}`])]
+  return [`${found}; ${searched} searched`, ...(reasons.length === 0 ? [] : [`skipped: ${reasons.join("; ")}`])]
     .join("; ");
 }
 

@@ -169,7 +169,7 @@ const slashed = /^\/(.+)\/([dgimsuvy]*)$/;
 const lineEnds = /(?<!\\)(?:\\\\)*\\(?:n|x0a)|\(\?[imU]*s[imU]*[:)]/i;
 const plainLineEnds = /\\n(?!\w)/;
 const mayBeLineEnd = /\\[sDSW]|\[\^/;
-const byLine = "each line is searched by itself: search for one of its lines, with context for those around it";
+const byLine = "each line is searched separately: search for one of its lines, with context for those around it";
 
 /** To be shown where nothing was found; `null` where the query says what it means. */
 export function hintFor(query: string, { regex }: { readonly regex: boolean }): Notice | null {

@@ -95,7 +95,7 @@ Deno.test("answers that are masked or secret are never shown, nor records of clo
   tables.get("item_option_new")?.delete(sysIdOf(`item_option_new ${item} note`));
   assert.match(await read(), /\(a question that ServiceNow does not show\): •••$/);
   desk.instance.faults.play("query_forbidden", { times: 9, path: /sc_item_option_mtom/ });
-  assert.match(await read(), /answers: ServiceNow keeps them from this user$/);
+  assert.match(await read(), /answers: ServiceNow hides them from this user$/);
   desk.instance.faults.clear();
   desk.instance.faults.play("huge_list", { path: /sc_item_option_mtom/ });
   const whole = await desk.text("servicenow_get_record", { id: "RITM0010002" }, "eve");

@@ -252,7 +252,7 @@ Deno.test("a delegate decides for the one who named them, for the time and the w
     assert.match(await approve("ada"), refusal, JSON.stringify(wrong));
   }
   delegates?.set(delegation.sys_id, delegation);
-  const inPlace = "Approval of CHG0030004 in the place of Cleo Krause";
+  const inPlace = "Approval of CHG0030004 on behalf of Cleo Krause";
   assert.match(
     await approve("eve", { dry_run: true }),
     new RegExp(`^Dry run, nothing sent. ${inPlace} \\(Renew the certificate of the VPN gateway\\) would get:`),

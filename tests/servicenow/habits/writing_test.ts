@@ -133,7 +133,7 @@ Deno.test("a condition that the instance passes over is noticed", async () => {
     for (const tool of ["servicenow_search", "servicenow_count"]) {
       assert.match(
         await desk.text(tool, { table: "incident", where }, "ben"),
-        /ServiceNow shows this user no caller_id\.mobile_phone in incident and may have passed over the condition/,
+        /ServiceNow shows this user no caller_id\.mobile_phone in incident and may have ignored the condition/,
       );
     }
   }
