@@ -48,9 +48,11 @@ interface AppDependencies extends Installation {
   /** Absent where no metrics are served. */
   readonly metrics?: Metrics;
   readonly telemetry: Telemetry;
+  readonly onConnected?: (name: string) => void;
 }
 
 const maxRememberedClients = 100_000;
+const maxNameShown = 60;
 /** How often expired records are removed. */
 const sweepIntervalMs = 300_000;
 /** How often freed memory is returned. The first start of a version frees 20 MB once Deno has parsed its modules. */
@@ -133,6 +135,12 @@ export async function buildApp(config: Config, given: AppDependencies) {
     toolFailureIsProtocolError: compatibility === "guide",
   });
 
+  let isAnnounced = false;
+  const announce = (name: string): void => {
+    if (isAnnounced) return;
+    isAnnounced = true;
+    given.onConnected?.(name.slice(0, maxNameShown).replaceAll(/[\p{C}\p{Z}\s]+/gu, " ").trim() || "A client");
+  };
   const offered = (tool: Tool): Tool => withIcons(approval.gate(tool), serverUrl);
   const tools = toolbox.tools.map(offered);
   const serverInfo = { ...ownServerInfo, icons: serverIcons(serverUrl) };
@@ -147,6 +155,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
     prompts: toolbox.prompts,
     noteClient(principal, name, readsStreams) {
       records.attempts.noteName(principal, name);
+      announce(clientNames.get(principal.clientId) ?? name ?? "A client");
       return profiles.noteName(principal, name, readsStreams);
     },
     nameOfClient,

@@ -42,6 +42,7 @@ import { type Check, examineCertificate, examineDisks } from "./doctor_places.ts
 import type { Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 import { basePathOf } from "../lib/page.ts";
+import { connectionPath } from "../lib/connect_card.ts";
 import { type AuthorizationServer, ownerId } from "../oauth/mod.ts";
 import type { Log } from "../lib/log.ts";
 import { createConsoleChanges } from "./console_changes.ts";
@@ -287,6 +288,9 @@ export async function openConsolePages(config: Config, parts: ConsoleParts): Pro
     sections: [
       overviewSection({
         home: `${basePathOf(issuer)}/`,
+        resource: `${issuer}/mcp`,
+        connectionPath: (userId) => connectionPath(basePathOf(issuer), secrets, userId),
+        connection: async (userId) => (await administration.access(userId)).grants[0]?.clientName ?? null,
         health,
         parts: [
           waitingPart(parts.decisions),

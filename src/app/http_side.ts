@@ -30,6 +30,7 @@ import {
   createReadinessEndpoint,
   createRouter,
   createServerCardEndpoints,
+  createSpellings,
   defaultMaxPublicBodyBytes,
   type HealthOptions,
   intakeBytesFor,
@@ -135,8 +136,9 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
     isDraining: () => draining,
   };
   const base = basePathOf(serverUrl);
+  const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const pages = {
-    resource,
+    resourceOf: (request: Request) => spellingOf(request).resource,
     base,
     isSetUp: authorizationServer.isSetUp,
     hasConsole: parts.consoleRoutes.length > 0,

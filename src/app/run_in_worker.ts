@@ -93,6 +93,7 @@ async function start(
     const started = await startServer(config, {
       ...options,
       clock: systemClock,
+      onConnected: (name) => tell({ kind: "connected", name }),
       kernel: workspaceKernel,
       // The database stays open; its files and the master key are out of reach for every tool from here on.
       onInstallationOpen: () => storagePaths(config, realPathBelow).forEach(giveUpPath),

@@ -41,6 +41,8 @@ export interface StartServerOptions {
   readonly bounds?: Bounds;
   /** How the files of a workspace on the disk are confined. */
   readonly kernel?: KernelAccess;
+  /** Called once, with the name of the first client that connects: of plain signs, on one line. */
+  readonly onConnected?: (name: string) => void;
   /** Called when the storage is open and its files are no longer needed by name. */
   readonly onInstallationOpen: () => void;
   /** Taken if free where the system chooses the port: with permissions by port, only this one can be listened on again. */

@@ -14,6 +14,8 @@ interface SandboxedServer {
   readonly started: Promise<Ready | Refused | Failed>;
   /** Resolves when the server has ended: in good order after {@link stop}, else with the reason. */
   readonly ended: Promise<Stopped | Failed>;
+  /** The name of the first client that connects. */
+  readonly connected: Promise<string>;
   /** Asks it to finish. */
   stop(): void;
 }
@@ -29,6 +31,7 @@ const maxAskerLength = 64;
 export function startSandboxedServer(config: Config, entry: URL, writeLog: WriteLines): SandboxedServer {
   const started = Promise.withResolvers<Ready | Refused | Failed>();
   const ended = Promise.withResolvers<Stopped | Failed>();
+  const connected = Promise.withResolvers<string>();
   const { http } = config;
   const { net, read, write, ffi, ...never } = serverPermissions(config, realPathBelow, permittedLibraries());
   const preferredPort = http.port === 0 ? freePort(http.host) : http.port;
@@ -66,6 +69,8 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
         const written = Promise.resolve(writeLog(data.lines));
         return void written.then((isWritten) => send({ kind: "logged", id: data.id, isWritten: isWritten ?? true }));
       }
+      case "connected":
+        return connected.resolve(String(data.name));
       case "ready":
       case "refused":
         return started.resolve(data);
@@ -79,7 +84,12 @@ export function startSandboxedServer(config: Config, entry: URL, writeLog: Write
     event.preventDefault(); // Deno has printed it, with its stack
     fail({ kind: "failed", reason: event.message });
   };
-  return { started: started.promise, ended: ended.promise, stop: () => send({ kind: "stop" }) };
+  return {
+    started: started.promise,
+    ended: ended.promise,
+    connected: connected.promise,
+    stop: () => send({ kind: "stop" }),
+  };
 }
 
 /** A port that is free now, so that the worker can be given the permission for it; 0 where the host cannot be listened on. */

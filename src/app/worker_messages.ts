@@ -48,6 +48,8 @@ export type FromWorker =
   | { readonly kind: "fetch_document"; readonly id: number; readonly url: string; readonly asker: string }
   /** Whole lines of the log, which the main thread writes. */
   | { readonly kind: "log"; readonly id: number; readonly lines: Uint8Array<ArrayBuffer> }
+  /** The first client that connected, as it calls itself. */
+  | { readonly kind: "connected"; readonly name: string }
   | Ready
   | Refused
   | Failed

@@ -51,6 +51,7 @@ export async function serve(
   const welcome = welcomeText({ config, serverUrl, port, isWaiting, setUpLink, ...await missingParts() });
   await Promise.race([say(welcome), asked, server.ended]); // both may go to one pipe, whose reader may be slow
   if (!isWaiting) print(`portcullis listening on ${serverUrl}\n`);
+  if (setUpLink !== null) void server.connected.then((name) => void say(`${name} is connected.\n`));
   const stopping = asked.then(() => {
     server.stop();
     return pause(config.server.shutdownTimeoutSeconds * 1_000 + unresponsiveMs).then(() => "too late" as const);

@@ -1,6 +1,7 @@
 /** The text on the console when the server starts. */
 import { type Config, registryAdvice, serverUrlFor } from "../app/mod.ts";
 import { version } from "../lib/version.ts";
+import { waitingWords } from "../lib/program_name.ts";
 import type { Clock } from "../lib/time.ts";
 
 /** Directories, the set-up link while there is no owner, and how to connect a client. Ends with a blank line. */
@@ -42,7 +43,7 @@ export function welcomeText(options: {
   }
   if (setUpLink !== null) {
     lines.push(
-      "First, open this link within 10 minutes and choose the owner's passphrase (it works once):",
+      "Open this link within 10 minutes to set up the server (it works once):",
       `  ${setUpLink}`,
       "",
     );
@@ -51,7 +52,8 @@ export function welcomeText(options: {
     `${setUpLink === null ? "Connect" : "Then connect"} a client, for example Claude Code:`,
     `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
     "",
-    ...config.console.pages === "on" ? [`Watch what it does, and stop it: ${serverUrl}/console`, ""] : [],
+    ...config.console.pages === "on" ? [`See what it does, and stop it: ${serverUrl}/console`, ""] : [],
+    ...setUpLink === null ? [] : [waitingWords, ""],
   );
   return lines.join("\n") + "\n";
 }

@@ -2,11 +2,12 @@
 import { type Html, html, pageResponse } from "../lib/page.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type Icon, type ServerInfo, supportedVersions, type Tool } from "../mcp/mod.ts";
+import { loadOnce } from "../lib/program.ts";
 import { sha256Of } from "../lib/secrets.ts";
 
 interface HomeOptions {
-  /** The address that agents are given. */
-  readonly resource: string;
+  /** The address that agents are given, by the name that the page was opened by. */
+  readonly resourceOf: (request: Request) => string;
   /** The path below which the pages are, as `basePathOf` gives it. */
   readonly base: string;
   /** Whether anyone can sign in yet. */
@@ -24,15 +25,7 @@ function links(base: string): Html {
   `;
 }
 
-function howToConnect(resource: string): Html {
-  return html`
-    <p>Give your agent this address:</p>
-    <pre>${resource}</pre>
-    <p>In Claude Code, for example, with this command:</p>
-    <pre>claude mcp add --transport http portcullis ${resource}</pre>
-    <p>Your agent then opens a browser here: sign in, look at what it asks for, and allow it or not.</p>
-  `;
-}
+const loadCard = loadOnce(() => import("../lib/connect_card.ts")); // a start does not wait for it
 
 function ownPage({ base, hasConsole }: Pick<HomeOptions, "base" | "hasConsole">): Html {
   return hasConsole
@@ -49,9 +42,10 @@ async function setUpNote(isSetUp: HomeOptions["isSetUp"]): Promise<Html | null> 
 
 /** Says what this is and how to connect to it. */
 export function createHomeEndpoint(options: HomeOptions): Endpoint {
-  const { resource, base, isSetUp, hasServicenow } = options;
+  const { resourceOf, base, isSetUp, hasServicenow } = options;
   const title = "Connect an agent";
   return async (request) => {
+    const resource = resourceOf(request);
     if (request.method !== "GET" && request.method !== "HEAD") {
       const error_description = `The MCP endpoint of this server is ${resource}`;
       return Response.json({ error: "method_not_allowed", error_description }, {
@@ -59,32 +53,32 @@ export function createHomeEndpoint(options: HomeOptions): Endpoint {
         headers: { allow: "GET, HEAD" },
       });
     }
+    const card = await loadCard();
     const body = html`
       <h1>${title}</h1>
-      <p>This is an MCP server. It offers tools to AI agents, once you have approved them.</p>
+      <p>Your client opens a browser here: sign in, and allow what it asks for. ${ownPage(options)}</p>
       ${await setUpNote(isSetUp)}
-      ${howToConnect(resource)}
-      <p class="quiet">The operator of this server gets the configuration for other agents from
-        the command <code>connect</code>. ${ownPage(options)}</p>
+      ${card.connectCard(resource)}
       ${hasServicenow &&
         html`<p>For ServiceNow, <a href="${base}/servicenow/link">link your ServiceNow account</a> once.</p>`}
     `;
-    return pageResponse({ title, body });
+    return pageResponse({ title, body, script: card.connectScript });
   };
 }
 
 /** Answers a person who opens the address that is meant for agents. */
-export function createMcpPage({ resource, base, isSetUp }: HomeOptions): Endpoint {
+export function createMcpPage({ resourceOf, base, isSetUp }: HomeOptions): Endpoint {
   const title = "This address is for agents";
-  return async () => {
+  return async (request) => {
+    const card = await loadCard();
     const body = html`
       <h1>${title}</h1>
       <p>Agents call this address using the Model Context Protocol. It has nothing to show in a browser.</p>
       ${await setUpNote(isSetUp)}
-      ${howToConnect(resource)}
+      ${card.connectCard(resourceOf(request))}
       ${links(base)}
     `;
-    return pageResponse({ title, body });
+    return pageResponse({ title, body, script: card.connectScript });
   };
 }
 

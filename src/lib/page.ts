@@ -133,6 +133,24 @@ button.plain { background: transparent; color: var(--ink); border-color: var(--f
 button.plain:hover { background: var(--soft); }
 button.show { margin-top: .5rem; }
 button.small { flex: none; padding: .45rem .9rem; font-size: .925rem; }
+.clients { display: flex; flex-wrap: wrap; gap: .4rem; margin: 1.25rem 0; }
+.clients label { position: relative; padding: .3rem .8rem; border: 1px solid var(--field); border-radius: 1rem; font-size: .925rem; cursor: pointer; }
+.clients label:hover { background: var(--soft); }
+.clients label input { position: absolute; opacity: 0; inset: 0; margin: 0; cursor: pointer; }
+.clients label:has(:checked) { background: var(--accent); border-color: var(--accent); color: var(--accent-ink); }
+.clients label:has(:focus-visible) { outline: 3px solid var(--accent); outline-offset: 2px; }
+.clients .panel { display: none; order: 1; flex: 1 0 100%; min-width: 0; padding-top: .6rem; }
+.clients label:has(:checked) + .panel { display: block; }
+.panel pre { margin: .35rem 0 .6rem; }
+a.button {
+  display: inline-block; margin: 0 .4rem .7rem 0; padding: .45rem .9rem; border: 1px solid var(--accent); border-radius: .5rem;
+  background: var(--accent); color: var(--accent-ink); font-weight: 600; font-size: .925rem; text-decoration: none;
+}
+a.button:hover { background: var(--accent-over); }
+a.button ~ a.button { background: transparent; color: var(--ink); border-color: var(--field); }
+[data-connection] { display: flex; gap: .5rem; align-items: baseline; }
+[data-connection]::before { content: ""; flex: none; width: .55rem; height: .55rem; border-radius: 50%; background: var(--warn-line); }
+[data-connection]:has(strong)::before { background: #2e8b57; }
 ul.plain { margin: 0 0 1rem; padding: 0; list-style: none; }
 .grant { border-top: 1px solid var(--line); padding: .25rem 0 1.1rem; }
 .grant ul { margin: 0 0 .35rem; }
@@ -169,6 +187,8 @@ interface PageOptions {
   /** Of a page that is not wide; a constant of this program. */
   readonly script?: string;
   readonly status?: number;
+  /** The script reads a stream of the server. */
+  readonly isLive?: boolean;
   /** A form of this page is answered with a redirect to an application, which may redirect on to anywhere. */
   readonly formsLeave?: boolean;
   readonly cookies?: readonly string[];
@@ -216,14 +236,22 @@ function render({ title, body, wide, script = wide?.script }: PageOptions): stri
 
 /** Sends a page: no script but its own, no framing, no caching, no referrer. */
 export function pageResponse(options: PageOptions): Response {
-  const { status = 200, formsLeave = false, cookies = [], retryAfterSeconds, wide, script = wide?.script } = options;
+  const {
+    status = 200,
+    isLive = options.wide !== undefined,
+    formsLeave = false,
+    cookies = [],
+    retryAfterSeconds,
+    wide,
+    script = wide?.script,
+  } = options;
   const headers = new Headers({
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": [
       "default-src 'none'",
       `style-src ${inlineSource(stylesheet)}${wide === undefined ? "" : ` ${inlineSource(wide.css)}`}`,
       ...(script === undefined ? [] : [`script-src ${inlineSource(script)}`]),
-      ...(wide === undefined ? [] : ["connect-src 'self'"]),
+      ...(isLive ? ["connect-src 'self'"] : []),
       // Chromium holds every redirect that follows a form to this list, those of the application's own sites too.
       ...(formsLeave ? [] : ["form-action 'self'"]),
       "img-src data:",

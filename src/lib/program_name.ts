@@ -115,3 +115,6 @@ function isFile(directory: string, name: string): boolean {
     return false; // not there, or not to be looked at
   }
 }
+
+/** What pages and the terminal say until a client has connected. */
+export const waitingWords = "Waiting for your first connection…";

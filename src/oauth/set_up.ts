@@ -16,8 +16,18 @@ import type { AdministrationOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf } from "./interaction.ts";
 import { type DeadEnd, errorPage, methodNotAllowedPage } from "./error_page.ts";
-import { html, pageResponse, seeOther } from "../lib/page.ts";
+import { basePathOf, html, pageResponse, seeOther } from "../lib/page.ts";
 import { minPassphraseCharacters, passphraseProblem, type PasswordHasher } from "./password_hash.ts";
+import {
+  connectCard,
+  connectionAnswer,
+  connectionLine,
+  connectionPath,
+  connectScript,
+  userAsking,
+} from "../lib/connect_card.ts";
+import { listAccess } from "./grants.ts";
+import { requestHost } from "../lib/network.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
 import { defineRecordFamily, ownerId, setUpCodes, signInLinks, type Stored, unchanged, users } from "./records.ts";
 import {
@@ -100,9 +110,16 @@ export function createSetUpEndpoint(options: SetUpOptions): Endpoint {
     },
   });
   return async (request, peer) => {
-    const isReady = request.method === "GET" && new URL(request.url).searchParams.has("ready");
+    const { searchParams } = new URL(request.url);
+    if (request.method === "GET" && searchParams.has("connection")) {
+      const userId = userAsking(options.secrets, searchParams);
+      return userId === null
+        ? new Response(null, { status: 404 })
+        : connectionAnswer(await newestClient(options, userId));
+    }
+    const isReady = request.method === "GET" && searchParams.has("ready");
     if (!isReady || !await directory.hasOwner()) return await choose(request, peer);
-    return readyPage(options, (await browsers.signedIn(request))?.account.displayName ?? ownerId);
+    return await readyPage(options, request, (await browsers.signedIn(request))?.account);
   };
 }
 
@@ -259,23 +276,35 @@ function choicePage(
   });
 }
 
-/** The page after that: how to connect a client. */
-function readyPage({ issuer, resource, hasConsole, servicenow }: SetUpOptions, userName: string): Response {
+/** What the client is called that a user connected last. */
+async function newestClient(options: SetUpOptions, userId: string): Promise<string | null> {
+  return (await listAccess(options, userId)).grants[0]?.clientName ?? null;
+}
+
+/** The page after that: how to connect a client, and for the person who is signed in, whether one is. */
+async function readyPage(options: SetUpOptions, request: Request, account: Account | undefined): Promise<Response> {
+  const { issuer, resource, resourceAliases, hasConsole, servicenow, secrets } = options;
   const { grants, home, servicenowLink } = pathsOf(issuer);
-  const more = hasConsole
-    ? html`The <a href="${home}console">console</a> shows who is connected and what they do, and lets you stop it.`
-    : html`Your <a href="${grants}">Access page</a> lists what you have allowed, so that you can revoke it.`;
+  const host = requestHost(request)?.toLowerCase();
+  const opened = resourceAliases.find((each) => new URL(each).host === host) ?? resource;
   return pageResponse({
     title: "Ready",
+    script: connectScript,
+    isLive: true,
     body: html`
       <h1>This server is ready</h1>
-      <p>The passphrase is set. The user name is <strong>${userName}</strong>. Connect an application to this address:</p>
-      <pre>${resource}</pre>
-      <p>For example, in Claude Code:</p>
-      <pre>claude mcp add --transport http portcullis ${resource}</pre>
+      <p>${account && "You are signed in. "}Your user name is <strong>${account?.displayName ?? ownerId}</strong>.</p>
+      ${connectCard(opened)}
+      ${account &&
+        connectionLine(
+          await newestClient(options, account.id),
+          connectionPath(basePathOf(issuer), secrets, account.id),
+        )}
       ${servicenow !== undefined &&
         html`<p>To use ServiceNow through it, <a href="${servicenowLink}">link your ServiceNow account</a>.</p>`}
-      <p class="quiet">The application opens a page here, where you sign in and decide what it may do. ${more}</p>
+      <p class="quiet">See and stop what it does: <a href="${hasConsole ? `${home}console` : grants}">${hasConsole
+        ? "console"
+        : "Access page"}</a></p>
     `,
   });
 }

@@ -15,7 +15,7 @@ Deno.test("the set-up page, the home page and the Access page lead to the link p
   for (const hasServicenow of [true, false]) {
     const home = createHomeEndpoint({
       base: "",
-      resource,
+      resourceOf: () => resource,
       isSetUp: () => Promise.resolve(true),
       hasConsole: true,
       hasServicenow,

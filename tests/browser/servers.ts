@@ -37,7 +37,7 @@ export async function startServer(options: { ownerPasswordHash?: string } = {}):
     lifetimes: usualLifetimes,
   });
   const pages = {
-    resource: `${issuer}/mcp`,
+    resourceOf: () => `${issuer}/mcp`,
     base: "",
     isSetUp: server.isSetUp,
     hasConsole: false,

@@ -38,6 +38,9 @@ export async function startConsole(more: readonly Section[] = []): Promise<Conso
     sections: [
       overviewSection({
         home: "/",
+        resource: `${issuer}/mcp`,
+        connectionPath: () => "/",
+        connection: async (userId) => (await administration.access(userId)).grants[0]?.clientName ?? null,
         health: () => Promise.resolve([{ name: "Storage", state: "good", words: "Fine." }]),
         parts: [],
       }),

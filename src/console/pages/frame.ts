@@ -1,5 +1,6 @@
 /** The frame of the console's pages: where one is, who one is, and what was just done. */
 import type { Visitor } from "../../oauth/mod.ts";
+import { connectScript } from "../../lib/connect_card.ts";
 import { type Html, html, pageResponse } from "../../lib/page.ts";
 import { type Section, timeOfDay, type Visit } from "./section.ts";
 
@@ -194,7 +195,7 @@ export function consolePage(page: FramedPage): Response {
     title: waiting === 0 ? section.title : `(${waiting}) ${section.title}`,
     ...(status === undefined ? {} : { status }),
     ...(cookies === undefined ? {} : { cookies }),
-    wide: { navigation: navigation(page), css: consoleStylesheet, script: consoleScript },
+    wide: { navigation: navigation(page), css: consoleStylesheet, script: consoleScript + connectScript },
     body: html`
       ${notes.map(({ kind, words }) => noteOf(kind, words))}
       <h1>${section.title}</h1>

@@ -1,4 +1,5 @@
 /** The overview: whether what matters is well, who is connected, and what waits for a decision. */
+import { connectCard, connectionLine } from "../../lib/connect_card.ts";
 import { type Html, html } from "../../lib/page.ts";
 import {
   ago,
@@ -34,12 +35,20 @@ interface OverviewPart {
 interface OverviewOptions {
   /** Where clients are told how to connect. */
   readonly home: string;
+  /** The address that clients are given. */
+  readonly resource: string;
+  /** The name of the client that connected last for a user. */
+  connection(userId: string): Promise<string | null>;
+  /** Where a user's page asks for that. */
+  connectionPath(userId: string): string;
   health(): Promise<readonly HealthFact[]>;
   readonly parts: readonly OverviewPart[];
 }
 
 /** The parts that have something to show, in order, then the health of the server for administrators. */
-export function overviewSection({ home, health, parts }: OverviewOptions): Section {
+export function overviewSection(
+  { home, resource, connection, connectionPath, health, parts }: OverviewOptions,
+): Section {
   const all: readonly OverviewPart[] = [
     ...parts,
     { id: "health", title: "Health", forAdministrators: true, show: async () => tiles(await health()) },
@@ -48,7 +57,8 @@ export function overviewSection({ home, health, parts }: OverviewOptions): Secti
     all.filter(({ forAdministrators }) => visit.visitor.isAdministrator || forAdministrators !== true);
   const live = async (visit: Visit): Promise<LiveParts> => {
     const found = await Promise.all(shownTo(visit).map(async (part) => ({ ...part, content: await part.show(visit) })));
-    const isQuiet = found.every(({ id, content }) => id === "health" || content === null);
+    const client = await connection(visit.visitor.userId);
+    const isQuiet = client !== null && found.every(({ id, content }) => id === "health" || content === null);
     return {
       ...Object.fromEntries(
         found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
@@ -64,8 +74,13 @@ export function overviewSection({ home, health, parts }: OverviewOptions): Secti
     live,
     async show(visit) {
       const now = await live(visit);
+      const { userId } = visit.visitor;
       const ids = ["quiet", ...shownTo(visit).map(({ id }) => id)];
-      return html`${ids.map((id) => html`<div id="${id}">${now[id]}</div>`)}`;
+      return html`
+        ${await connection(userId) === null &&
+          html`${connectionLine(null, connectionPath(userId))}${connectCard(resource)}`}
+        ${ids.map((id) => html`<div id="${id}">${now[id]}</div>`)}
+      `;
     },
   };
 }

@@ -1,0 +1,96 @@
+/** The connect card: the same on the page after set-up, the home page and the empty console, live for who is signed in. */
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import type { OAuthClientInformationMixed, OAuthTokens } from "@modelcontextprotocol/sdk/shared/auth.js";
+import { clientFormats } from "../../src/lib/client_configurations.ts";
+import { OAuthApplication } from "../fixtures/oauth_application.ts";
+import { approve, openSignedIn, setUpOwner } from "../fixtures/owner.ts";
+import { createPerson, decodeEntities } from "../fixtures/person.ts";
+import { makeServerPlace, startServer } from "../fixtures/running_server.ts";
+import { until } from "../fixtures/until.ts";
+
+/** What a person reads of a page at first: no style, no script, and of the tabs the one that is open. */
+function shownWords(html: string): string[] {
+  const body = html.replace(/^[^]*<main[^>]*>/, "").replace(/<\/main>[^]*$/, "").replaceAll(
+    /<script>[^]*?<\/script>/g,
+    "",
+  );
+  const panels = [...body.matchAll(/<div class="panel">[^]*?<\/div>/g)].slice(1).map(([panel]) => panel);
+  const open = panels.reduce((text, panel) => text.replace(panel, ""), body);
+  return decodeEntities(open.replaceAll(/<[^>]*>/g, " ")).split(/\s+/).filter((word) => /\w/.test(word));
+}
+
+Deno.test("the connect card is on three pages, waits, and names the first client, as the terminal does", async () => {
+  await using place = await makeServerPlace();
+  await using server = await startServer(place, { env: { REGISTRATION: "open" } });
+  const owner = createPerson(server.url);
+  const setUp = await owner.open(server.setUpLink ?? "");
+  const terminal = server.stderr().replace(/^\{.*\}$/gm, "");
+  assert.match(server.stderr(), /Waiting for your first connection…/);
+  await setUpOwner(owner, server);
+  const ready = await owner.open(`${server.url}/setup?ready`);
+  const pages = [ready, await owner.open(`${server.url}/console`)];
+  const home = await (await fetch(server.url, { headers: { accept: "text/html" } })).text();
+  assert.ok(!home.includes("Waiting for"), "a stranger sees no state");
+  for (const html of [...pages.map((page) => page.html), home]) {
+    assert.match(html, new RegExp(`<pre data-copy>claude mcp add --transport http portcullis ${server.url}/mcp</pre>`));
+    for (const name of ["cursor", "vscode", "claude-desktop", "claude.ai", "chatgpt", "codex", "gemini"]) {
+      const title = clientFormats.find((format) => format.name === name)?.title ?? assert.fail(name);
+      assert.ok(html.includes(`>${title}</label>`), title);
+    }
+    const links = [...html.matchAll(/<a class="button" href="([^"]*)"/g)].map(([, href = ""]) =>
+      new URL(decodeEntities(href))
+    );
+    const [cursor, code, insiders, studio] = links;
+    const url = `${server.url}/mcp`;
+    assert.equal(cursor?.href.split("?")[0], "cursor://anysphere.cursor-deeplink/mcp/install");
+    assert.deepEqual(JSON.parse(atob(cursor?.searchParams.get("config") ?? "")), { url });
+    for (const link of [code, insiders]) {
+      assert.match(link?.href ?? "", /^vscode(-insiders)?:mcp\/install\?/);
+      assert.deepEqual(JSON.parse(decodeURIComponent(link?.search.slice(1) ?? "")), {
+        name: "portcullis",
+        type: "http",
+        url,
+      });
+    }
+    assert.deepEqual(JSON.parse(atob(studio?.searchParams.get("config") ?? "")), { url });
+  }
+  for (const page of pages) assert.match(page.html, /data-connection="[^"]+">Waiting for your first connection…</);
+
+  const application = new OAuthApplication<OAuthClientInformationMixed, OAuthTokens>((url) => approve(owner, url));
+  const connection = () =>
+    new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), { authProvider: application });
+  const first = connection();
+  await assert.rejects(new Client({ name: "sdk", version: "1" }).connect(first));
+  await first.finishAuth(application.callback?.searchParams.get("code") ?? "");
+  await first.close();
+  const addressOf = (html: string): string =>
+    decodeEntities(/data-connection="([^"]*)"/.exec(html)?.[1] ?? assert.fail());
+  for (const { html } of pages) { // the decision ended the session on plain http; the pages that are open go on
+    const state = await (await fetch(new URL(addressOf(html), server.url))).json();
+    assert.deepEqual(state, { isConnected: true, connection: "<strong>Test application</strong> is connected." });
+  }
+  const forged = new URL(addressOf(ready.html).replace(/.$/, (last) => last === "A" ? "B" : "A"), server.url);
+  assert.equal((await fetch(forged)).status, 404);
+  const client = new Client({ name: "sdk", version: "1" });
+  await client.connect(connection());
+  await client.listTools();
+  await client.close();
+  await until("the terminal to say so", () => server.stderr().includes("is connected."));
+  assert.match(server.stderr(), /^(Test application|sdk) is connected\.$/m);
+  assert.ok(
+    !(await openSignedIn(owner, `${server.url}/console`)).html.includes('class="clients"'),
+    "the console has more to show now",
+  );
+
+  const words = [
+    ...terminal.split("Waiting for")[0]?.split("First,").at(-1)?.split(/\s+/).filter((word) => /\w/.test(word)) ?? [],
+  ];
+  const counted = {
+    terminal: words.length,
+    setUp: shownWords(setUp.html).length,
+    ready: shownWords(ready.html).length,
+  };
+  assert.ok(counted.setUp + counted.ready <= 120, JSON.stringify(counted));
+});
