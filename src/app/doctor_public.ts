@@ -48,22 +48,22 @@ export function* judgeCertificateState(
   const next = failed === null ? "" : ` (next attempt: ${new Date(failed.retryAt).toISOString()})`;
   if (current === null) {
     yield failed === null
-      ? note(`there is none for ${name} yet: the first start gets one`)
-      : broken(`there is none for ${name}: ${failed.problem}`, `${failed.remedy}${next}`);
+      ? note(`none for ${name} yet: the first start gets one`)
+      : broken(`none for ${name}: ${failed.problem}`, `${failed.remedy}${next}`);
     return false;
   }
   const { from, ends } = current;
   const left = durationWords(Math.abs(ends - now) / 1_000);
   const term = ends <= now ? `expired ${left} ago` : `ends in ${left}, on ${dayOf(ends)}`;
   if (from > now) {
-    yield broken(`that of ${name} is not valid before ${dayOf(from)}`, "set this machine's clock");
+    yield broken(`for ${name}, not valid before ${dayOf(from)}`, "set this machine's clock");
   } else if (failed !== null) {
-    const text = `that of ${name} ${term}, and cannot be renewed: ${failed.problem}`;
+    const text = `for ${name}, ${term}, and cannot be renewed: ${failed.problem}`;
     yield (ends <= now ? broken : warning)(text, `${failed.remedy}${next}`);
   } else if (ends <= now) {
-    yield broken(`that of ${name} ${term}`, "start the server, which renews it");
+    yield broken(`for ${name}, ${term}`, "start the server, which renews it");
   } else {
-    yield well(`that of ${name} ${term}`);
+    yield well(`for ${name}, ${term}`);
   }
   return from <= now && now < ends;
 }

@@ -4,11 +4,12 @@ import { Buffer } from "node:buffer";
 import { readFileSync } from "node:fs";
 import { type RequestOptions } from "node:https";
 import https from "node:https";
+import { serverFlags } from "../fixtures/forms/server_process.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
 import { makeServerPlace, runCommand, type ServerPlace, spawnServer, startServer } from "../fixtures/running_server.ts";
-import { hasProgram, skippedUnless } from "../fixtures/skipped_unless.ts";
+import { hasProgram, skippedUnless, succeeds } from "../fixtures/skipped_unless.ts";
 import { inTime, until } from "../fixtures/until.ts";
 import { startPebble, withPebbleHere } from "./pebble.ts";
 
@@ -98,7 +99,7 @@ Deno.test(
         await setUpOwner(person, server);
         const page = await person.open(`${server.url}/console`);
         assert.match(page.headers.get("strict-transport-security") ?? "", /^max-age=\d+$/);
-        assert.match(page.html, /Certificate[\s\S]*that of mcp\.portcullis\.test ends in \d+ seconds/);
+        assert.match(page.html, /Certificate[\s\S]*for mcp\.portcullis\.test, ends in \d+ seconds/);
         const created = await runCommand(["token", "create", "--scope", "files:read"], { env });
         const token = created.stdout.trim();
         assert.equal(created.code, 0, created.stderr);
@@ -159,7 +160,7 @@ Deno.test(
         const told = await doctor();
         assert.match(
           told.stdout,
-          /certificate: that of mcp\.portcullis\.test (ends in|expired).*, and cannot be renewed: /,
+          /certificate: for mcp\.portcullis\.test, (ends in|expired).*, and cannot be renewed: /,
         );
         assert.match(told.stdout, /hint: nothing is wrong with this server's address: wait/);
       } finally {
@@ -195,7 +196,7 @@ Deno.test(
         const told = (await doctor()).stdout;
         assert.match(
           told,
-          /^FAIL {2}certificate: there is none for mcp\.portcullis\.test: localhost:\d+ cannot connect to port 80/m,
+          /^FAIL {2}certificate: none for mcp\.portcullis\.test: localhost:\d+ cannot connect to port 80/m,
         );
         assert.match(told, /hint: open port 80 .*\(next attempt: 20/);
         assert.match(told, /a Portcullis server answers on 127\.0\.0\.1 port \d+/);
@@ -250,5 +251,62 @@ Deno.test(
       assert.match(error.message, /^hint: .*AmbientCapabilities=CAP_NET_BIND_SERVICE.*HTTP_PORT/m);
       return true;
     });
+  },
+);
+
+/** Whether the ports of the internet can be had here, and a table of hosts of the test's own. */
+function hasWellKnownPorts(): boolean {
+  try {
+    for (const port of [443, 80]) Deno.listen({ hostname: "127.0.0.1", port }).close();
+    return succeeds("unshare", ["--mount", "true"]);
+  } catch {
+    return false;
+  }
+}
+
+Deno.test(
+  skippedUnless(
+    hasWellKnownPorts() && withPebbleHere("").ignore === false,
+    "it needs Pebble, ports 443 and 80, and a mount namespace",
+    "one setting is enough, and doctor asks from the outside in: name, port, certificate, path, metadata, /mcp",
+  ),
+  async () => {
+    const directory = await Deno.makeTempDir();
+    const pebble = await startPebble(directory, { httpPort: 80 });
+    await using place = await makeServerPlace();
+    const env = { ACME_DIRECTORY: pebble.url, HOST: "127.0.0.1", DENO_CERT: pebble.authorityFile };
+    const server = await startServer(place, { env, args: ["--public", name], launcher: ["env"] });
+    try {
+      const authorities = `${directory}/authorities.pem`;
+      await Deno.writeTextFile(authorities, await Deno.readTextFile(pebble.authorityFile) + await pebble.root());
+      const hosts = `${directory}/hosts`;
+      await Deno.writeTextFile(hosts, `127.0.0.1 localhost ${name}\n`);
+      const doctor = [Deno.execPath(), "run", ...serverFlags, "main.ts", "doctor"].join(" ");
+      const { stdout } = await new Deno.Command("unshare", {
+        args: ["--mount", "sh", "-c", `mount --bind ${hosts} /etc/hosts && ${doctor}`],
+        env: {
+          ...{ ...env, DENO_CERT: authorities, PUBLIC_DOMAIN: name, NO_COLOR: "1" },
+          ...{ DATA_DIR: place.dataDir, WORKSPACE_DIR: place.workspaceDir },
+        },
+      }).output();
+      const told = new TextDecoder().decode(stdout);
+      const expected = [
+        /^ok {4}port: a Portcullis server answers on 127\.0\.0\.1 port 443$/m,
+        /^ok {4}port: a Portcullis server answers on 127\.0\.0\.1 port 80$/m,
+        /^ok {4}certificate: for mcp\.portcullis\.test, ends in /m,
+        /^warn {2}public address: mcp\.portcullis\.test leads to 127\.0\.0\.1, which the internet cannot reach/m,
+        /^ok {4}certificate: mcp\.portcullis\.test shows a trusted certificate$/m,
+        /^ok {4}public address: port 80 of mcp\.portcullis\.test leads to this server$/m,
+        /^ok {4}metadata: https:\/\/mcp\.portcullis\.test\/\.well-known\/oauth-authorization-server$/m,
+        /^ok {4}metadata: https:\/\/mcp\.portcullis\.test\/mcp asks for a sign-in/m,
+      ];
+      const places = expected.map((line) => told.search(line));
+      assert.ok(places.every((at) => at >= 0), told);
+      assert.deepEqual(places, places.toSorted((a, b) => a - b));
+    } finally {
+      await server.stop();
+      await pebble.close();
+      await Deno.remove(directory, { recursive: true });
+    }
   },
 );
