@@ -29,7 +29,7 @@ export const usersCommand: CommandWork = commandOf({
     "reset     a new passphrase; ends the person's sessions, grants and tokens",
     "disable   locks the person out and ends the same; enable lets them sign in again",
     "promote   makes an administrator of the console; demote takes that away",
-    "sign-in-link   a link that opens once, within 10 minutes, and asks for the passphrase as always: for a person whom",
+    "sign-in-link   a link that works once, within 10 minutes, and asks for the passphrase as always: for a person whom",
     "               wrong guesses of others lock out of a new browser",
   ],
   flags: {},

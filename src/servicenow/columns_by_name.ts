@@ -5,8 +5,7 @@ import type { DeskParts } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput } from "./failure.ts";
 import { type Column, columnsOf, possibleColumn, type TableColumns } from "./columns.ts";
 import { storedValue } from "./field_values.ts";
-import { relatedTables } from "./tables.ts";
-import { mayReadOnIn } from "../lib/suggestible.ts";
+import { isKept } from "./tables.ts";
 
 /** A column and how to reach it from the table. */
 export interface FoundColumn {
@@ -58,11 +57,6 @@ export async function namedColumn(parts: DeskParts, columns: TableColumns, given
   if (column !== undefined) return column;
   const possible = await possibleColumn(parts, columns, given);
   return possible.ok ? possible.value : null;
-}
-
-/** Whether a rule about calls keeps a table, by any of its names. */
-function isKept(table: string): boolean {
-  return [table, ...relatedTables(table)].some((name) => !mayReadOnIn(name));
 }
 
 export async function findColumn(parts: DeskParts, start: TableColumns, given: string): Answer<FoundColumn> {

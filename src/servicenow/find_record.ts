@@ -1,6 +1,6 @@
 /** Finds the record that a caller names, by number, sys_id, link or name. */
 import { failure, success } from "../lib/result.ts";
-import { knownTable, namingFields, tableOfNumber } from "./tables.ts";
+import { isKept, knownTable, namingFields, tableOfNumber } from "./tables.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { type Answer, excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { cutText, displayValue, isStoredSysId, isSysId, oneLine, parseSysId, storedValue } from "./field_values.ts";
@@ -152,11 +152,12 @@ async function lookUp(parts: DeskParts, { table, text, field }: GivenName): Answ
   }
   if (first !== undefined) {
     return invalidInput(
-      `${field} "${text}" is ambiguous: ${listRows(rows, shown, true)}. Give one's ${
+      `${field} "${text}" is ambiguous${isKept(table) ? "" : `: ${listRows(rows, shown, true)}`}. Give one's ${
         table === "sys_user" ? "user name or " : ""
       }sys_id`,
     );
   }
+  if (isKept(table)) return invalidInput(`${field}: no ${labelOf(table)} "${text}" that the user may see`);
   // Each word is checked: a script may follow the first.
   const words = text.split(/[\s,]+/).filter((word) => word.length > 1).map(toQueryValue)
     .flatMap((word) => word.ok ? [word.value] : []).slice(0, maxNearWords);

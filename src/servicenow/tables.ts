@@ -1,4 +1,5 @@
 /** Tables of a service desk: what people call them, what their numbers start with, and which fields tell them apart. */
+import { mayReadOnIn } from "../lib/suggestible.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 
 interface KnownTable {
@@ -322,6 +323,11 @@ export function relatedTables(name: string): readonly string[] {
     ...group,
     ...extending.flatMap((each) => [each.name, each.label]),
   ];
+}
+
+/** Whether a rule about calls keeps the table, by any of its names, from a call about another one. */
+export function isKept(table: string): boolean {
+  return [table, ...relatedTables(table)].some((name) => !mayReadOnIn(name));
 }
 
 /** Every table that each kind of related records may show. */

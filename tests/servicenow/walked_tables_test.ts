@@ -35,6 +35,11 @@ Deno.test("no field, condition, order or group reads on in a table that a rule k
     const outcome = await gated.run(tool.input.parse(input) as never, context);
     return outcome.ok ? "ok" : outcome.message;
   };
+  const named = { ...search, where: "assigned_to = Adaa" };
+  const nearest = await call([], "servicenow_search", named);
+  assert.match(nearest, /nearest: .*Ada/);
+  const kept = await call([{ id: "r", verdict: "deny", place: "sys_user" }], "servicenow_search", named);
+  assert.equal(kept, nearest.replace(/; nearest: .*/, ""), "a refusal lists no records of it");
   const isRefused = /leads to no table that can be read here/;
   for (const [name, input] of walks) {
     for (const [verdict, kept] of [["deny", "sys_user"], ["ask", "Person"], ["deny", "SYS_USER"]]) {
