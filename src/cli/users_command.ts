@@ -72,7 +72,7 @@ async function printSignInLink(
   }
   const code = await createSignInCode(installation, name);
   if (!config.ok || !code.ok) return endWith(say, code.ok ? "" : `error: ${code.error.message}\n`);
-  say("opens once, within 10 minutes, and asks for the passphrase as always\n");
+  say("works once, within 10 minutes, and asks for the passphrase as always\n");
   print(`${serverUrlFor(config.value.http, config.value.http.port)}/oauth/sign-in?link=${code.value}\n`);
   return 0;
 }
