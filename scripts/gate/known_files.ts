@@ -45,6 +45,7 @@ export const longFiles: readonly LongFile[] = [
   { path: "tests/soak/", seconds: 6, why: "a soak in small" },
   { path: "tests/deploy/", seconds: 6, why: "instances that start, stop and are killed" },
   { path: "tests/console/two_instances_test.ts", seconds: 6, why: "a fleet" },
+  { path: "tests/end_to_end/below_a_path_test.ts", seconds: 5, why: "nginx and Caddy, each in two ways" },
   { path: "tests/end_to_end/kill_test.ts", seconds: 4, why: "kills a server" },
   {
     path: "tests/public_domain/",

@@ -43,7 +43,7 @@ export function welcomeText(options: {
   }
   if (setUpLink !== null) {
     lines.push(
-      "Open this link within 10 minutes to set up the server (it works once):",
+      "To set it up, open this link within 10 minutes:",
       `  ${setUpLink}`,
       "",
     );
@@ -52,7 +52,9 @@ export function welcomeText(options: {
     `${setUpLink === null ? "Connect" : "Then connect"} a client, for example Claude Code:`,
     `  claude mcp add --transport http portcullis ${serverUrl}/mcp`,
     "",
-    ...config.console.pages === "on" ? [`See what it does, and stop it: ${serverUrl}/console`, ""] : [],
+    ...config.console.pages === "on" && setUpLink === null
+      ? [`See what it does, and stop it: ${serverUrl}/console`, ""]
+      : [],
     ...setUpLink === null ? [] : [waitingWords, ""],
   );
   return lines.join("\n") + "\n";

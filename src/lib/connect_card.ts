@@ -49,7 +49,7 @@ export function connectCard(resource: string): Html {
   const other = {
     name: "other",
     title: "Other",
-    place: "the server's address, by Streamable HTTP",
+    place: "The server's address, by Streamable HTTP",
     text: resource,
     notes: [],
   };
@@ -66,7 +66,7 @@ export function connectCard(resource: string): Html {
                 <a class="button" href="${href}">${words}</a>
               `
             )}
-            <p class="hint">${place}:</p>
+            <p class="hint">${place.replace(/^run /, "Run ")}:</p>
             <pre data-copy>${text}</pre>
             ${notes.map((note) => html`<p class="hint">${inCode(note)}</p>`)}
           </div>

@@ -148,8 +148,7 @@ a.button {
 }
 a.button:hover { background: var(--accent-over); }
 a.button ~ a.button { background: transparent; color: var(--ink); border-color: var(--field); }
-[data-connection] { display: flex; gap: .5rem; align-items: baseline; }
-[data-connection]::before { content: ""; flex: none; width: .55rem; height: .55rem; border-radius: 50%; background: var(--warn-line); }
+[data-connection]::before { content: ""; display: inline-block; margin-right: .5rem; width: .55rem; height: .55rem; border-radius: 50%; background: var(--warn-line); }
 [data-connection]:has(strong)::before { background: #2e8b57; }
 ul.plain { margin: 0 0 1rem; padding: 0; list-style: none; }
 .grant { border-top: 1px solid var(--line); padding: .25rem 0 1.1rem; }

@@ -255,8 +255,8 @@ function choicePage(
     status: problem === undefined ? 200 : 422,
     body: html`
       <h1>${isSetUp ? "Set up this server" : "Choose your passphrase"}</h1>
-      <p>Choose the passphrase that you will use to sign in and approve applications. Your user name is
-        <strong>${userName}</strong>. Only a hash of the passphrase is stored.</p>
+      <p>With a passphrase you sign in and approve applications. Your user name is <strong>${userName}</strong>. Only its hash is
+        stored.</p>
       ${problem === undefined ? null : html`<p class="note bad" id="problem" role="alert">${problem}</p>`}
       <form method="post" action="${path}">
         <input type="hidden" name="code" value="${code}">
