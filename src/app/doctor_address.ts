@@ -126,8 +126,8 @@ async function shakeHands(hostname: string, port: number): Promise<void> {
   await Promise.race([connecting, timer.promise]).finally(() => clearTimeout(late));
 }
 
-const { well: doctorMetadataWell, warning: doctorMetadataWarning, broken } = checksOf("metadata");
-const doctorMetadataTimeoutMs = 5_000;
+const { well: documentsWell, warning: documentsWarning, broken } = checksOf("metadata");
+const documentTimeoutMs = 5_000;
 
 /** How Claude's cloud names itself: some edges refuse it, and nothing but it. */
 const cloudAgent = "Claude-User";
@@ -147,14 +147,14 @@ export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check>
     const url = `${origin}${path}`;
     const document = await fetchDocument(url);
     if (typeof document === "string") {
-      yield doctorMetadataWarning(
+      yield documentsWarning(
         `${url} ${document}`,
         "start the server, or correct SERVER_URL and the proxy before it",
       );
       return; // the other documents would say the same
     }
     yield document[member] === value
-      ? doctorMetadataWell(url)
+      ? documentsWell(url)
       : broken(`${url} says another ${member}`, "set SERVER_URL to the address that clients type");
   }
   yield* examineEdge(`${serverUrl}/mcp`);
@@ -166,7 +166,7 @@ async function fetchDocument(url: string): Promise<Readonly<Record<string, unkno
     const response = await fetch(url, {
       headers,
       redirect: "manual",
-      signal: AbortSignal.timeout(doctorMetadataTimeoutMs),
+      signal: AbortSignal.timeout(documentTimeoutMs),
     });
     if (!response.ok) {
       await response.body?.cancel();
@@ -191,18 +191,18 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
         accept: "application/json, text/event-stream",
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-      signal: AbortSignal.timeout(doctorMetadataTimeoutMs),
+      signal: AbortSignal.timeout(documentTimeoutMs),
     }).catch(() => null);
     await response?.body?.cancel();
     return response?.status ?? null;
   };
   const [status, cloudStatus] = [await ask(doctorAgent), await ask(`${cloudAgent} (${doctorAgent})`)];
-  yield status === 401 ? doctorMetadataWell(`${url} asks for a sign-in, as it should`) : doctorMetadataWarning(
+  yield status === 401 ? documentsWell(`${url} asks for a sign-in, as it should`) : documentsWarning(
     `${url} answers ${status ?? "nothing"} to a call without a token, not 401`,
     "let the proxy pass POST requests to /mcp with their headers, and answers as they are",
   );
   if (status === 401 && cloudStatus !== 401) {
-    yield doctorMetadataWarning(
+    yield documentsWarning(
       `${url} answers ${cloudStatus ?? "nothing"} to the agent ${cloudAgent}, and 401 to others`,
       "let your CDN or firewall admit AI agents to /mcp, /oauth and /.well-known",
     );

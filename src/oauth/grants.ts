@@ -49,7 +49,7 @@ export async function listAccess(
   { storage, users }: { readonly storage: Storage; readonly users: UserDirectory },
   userId: string | null,
 ): Promise<AccessList> {
-  const found = await accessListGrantsOf(storage, userId);
+  const found = await storedGrantsOf(storage, userId);
   const subjects = foundOnce(users);
   const isLive = await Promise.all(found.map((grant) => isLiveGrant(subjects, grant)));
   const living = found.filter((_, index) => isLive[index]);
@@ -76,7 +76,7 @@ function foundOnce(users: UserDirectory): Pick<UserDirectory, "find"> {
   };
 }
 
-async function accessListGrantsOf(storage: Storage, userId: string | null): Promise<Grant[]> {
+async function storedGrantsOf(storage: Storage, userId: string | null): Promise<Grant[]> {
   if (userId === null) return (await grants.list(storage, { limit: maxRead })).map(({ value }) => value);
   const index = await subjectGrants.list(storage, { below: [userId], limit: maxRead });
   const stored = await Promise.all(index.map(({ value }) => grants.read(storage, value.grantId)));

@@ -135,7 +135,7 @@ function asserts({ inst }: Program, what: number): boolean {
 }
 
 /** Whether each instruction accepts all characters beyond ASCII or none, so that the first byte of one decides. */
-function takesBeyondAsOne(program: Program): boolean {
+function treatsBeyondAsciiAlike(program: Program): boolean {
   return program.inst.every(({ runes }, index) => {
     if (!acceptsByte(program, index, 0xc2)) return true;
     for (let at = 0; at + 1 < runes.length; at += 2) {
@@ -203,7 +203,7 @@ interface State {
 /** Prepares the automaton; it remembers the states that it has met. */
 export function createLineAutomaton(program: Program) {
   const hasWords = asserts(program, wordBoundary | noWordBoundary);
-  const firstByteDecides = takesBeyondAsOne(program);
+  const firstByteDecides = treatsBeyondAsciiAlike(program);
   const classOf = classifyBytes(program, hasWords);
   const stateLimit = Math.min(maxStates, Math.ceil(maxStateInstructions / program.inst.length));
   /** The next state for each state and byte. A state is the offset of its row; the first row stays empty. */

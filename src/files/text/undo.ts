@@ -97,7 +97,7 @@ async function wayBack(
   }
   switch (step.op) {
     case "put":
-      return await wayBackOfPut(workspace, { number, step }, change);
+      return await undoOfPut(workspace, { number, step }, change);
     case "move": {
       const { left } = step;
       const isLeft = await trash.isAsLeft(path, left);
@@ -134,7 +134,7 @@ async function wayBack(
   }
 }
 
-async function wayBackOfPut(
+async function undoOfPut(
   workspace: Undoing,
   { number, step }: { readonly number: number; readonly step: PutStep },
   { id }: Change,
@@ -144,7 +144,7 @@ async function wayBackOfPut(
   const path = pathOf(step.path);
   const isLeft = await trash.isAsLeft(path, left);
   if (!isLeft.ok) return refused(step, isLeft.error);
-  if (!isLeft.value) return await wayBackOfPassages(workspace, step, path);
+  if (!isLeft.value) return await undoOfPassages(workspace, step, path);
   if (step.created) {
     return success(async () => {
       const taken = await trash.takeAway(path, { left });
@@ -161,7 +161,7 @@ async function wayBackOfPut(
 }
 
 /** An edit is undone in a file that was changed elsewhere since. */
-async function wayBackOfPassages(
+async function undoOfPassages(
   workspace: Undoing,
   { passages = [], path: text }: PutStep,
   path: WorkspacePath,
