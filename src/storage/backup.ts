@@ -96,6 +96,9 @@ async function copyDatabase(from: string, to: string): Promise<void> {
   const copy = new DatabaseSync(to);
   try {
     copy.prepare("PRAGMA journal_mode = DELETE").get();
+    if (!isSound(copy)) { // SQLite copies pages whatever they hold
+      throw new UnusableError(`${from} is damaged`, "restore an earlier backup, and check the disk");
+    }
   } finally {
     copy.close();
   }
@@ -134,6 +137,11 @@ export function restoreDataDirectory(
   }
 }
 
+function isSound(database: DatabaseSync): boolean {
+  const found = database.prepare("PRAGMA integrity_check(1)").get() as { integrity_check: string };
+  return found.integrity_check === "ok";
+}
+
 /** Why a backup cannot be used, or `null`. */
 function findProblem(from: string): DataDirectoryProblem | null {
   const path = join(from, dataFiles.database);
@@ -156,8 +164,7 @@ function findProblem(from: string): DataDirectoryProblem | null {
   const database = new DatabaseSync(path, { readOnly: true });
   try {
     requireOwn(database, path);
-    const found = database.prepare("PRAGMA integrity_check(1)").get() as { integrity_check: string };
-    return found.integrity_check === "ok" ? null : { path, problem: "is damaged", remedy };
+    return isSound(database) ? null : { path, problem: "is damaged", remedy };
   } catch (error) {
     if (error instanceof UnusableError) return { path, problem: error.message, remedy: error.remedy };
     return { path, problem: "is not a database", remedy };

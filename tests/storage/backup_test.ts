@@ -106,6 +106,20 @@ Deno.test("backupDataDirectory() refuses a damaged database and leaves nothing b
     assert.deepEqual(names(`${parent}/to`), []);
   }));
 
+Deno.test("backupDataDirectory() refuses a database of which pages in the middle are damaged", () =>
+  withDataDirectory(async ({ data, backup }) => {
+    const path = `${data}/portcullis.db`;
+    const storage = openSqliteStorage({ path, clock: Date.now });
+    for (let at = 0; at < 200; at++) await put(storage, ["k", `${at}`], "x".repeat(1_000));
+    await storage.close();
+    const bytes = await Deno.readFile(path);
+    await Deno.writeFile(path, bytes.fill(9, 4_096, 12_288));
+    const refused = await backupDataDirectory({ from: data, to: backup });
+    assert.ok(!refused.ok);
+    assert.match(refused.error.problem, /damaged|malformed/);
+    await assert.rejects(Deno.stat(backup));
+  }));
+
 Deno.test("restoreDataDirectory() refuses to overwrite, and backups that are damaged, incomplete or none", () =>
   withDataDirectory(async ({ parent, data, backup, restored }) => {
     assert.ok((await backupDataDirectory({ from: data, to: backup })).ok);
