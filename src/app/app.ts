@@ -41,7 +41,7 @@ interface AppDependencies extends Installation {
   readonly timers?: Timers | undefined;
   /** Fetches client metadata documents; see `createDocumentFetcher`. */
   readonly fetchDocument: FetchDocument;
-  /** Tools beside those that the configuration gives; see docs/tools.md. */
+  /** Tools in addition to the configuration's; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
   readonly bounds?: Bounds;
   readonly kernel?: KernelAccess;
@@ -252,7 +252,7 @@ const pageNames = [
 
 /**
  * The routes of the console, none where it is off. The code of its pages is loaded at the first request to one; `close`
- * ends the streams of those that are open.
+ * ends the streams of open ones.
  */
 function createConsoleSide(
   config: Config,

@@ -91,8 +91,8 @@ function isPathResource(uri: string): boolean {
 }
 
 /**
- * Where a path leads in the workspace that a call uses. What cannot be resolved stands for everything, unless nothing is
- * there.
+ * Where a path leads in the workspace that a call uses. What cannot be resolved stands for everything, unless nothing
+ * is there.
  */
 function createTrueNames(workspace: () => WorkspaceSource): FindTrueNames {
   return async (principal, text) => {

@@ -24,8 +24,8 @@ import { serverUrlSpellings } from "./server_url.ts";
 import { clients, operatorClientId } from "../oauth/mod.ts";
 
 /**
- * Opens the stored audit behind the log, the running calls, and the steps of clients that connect. `close` stores what is
- * still queued.
+ * Opens the stored audit behind the log, the running calls, and the steps of clients that connect. `close` stores what
+ * is still queued.
  */
 export async function openCallRecords(
   config: Config,
@@ -88,8 +88,8 @@ const trimIntervalMs = 300_000;
 const trimShare = 0.05;
 
 /**
- * The stored audit: takes the audit lines of the log that it gives, and those of requests by `recordRequest`, and removes
- * the oldest. `close` stores what waits.
+ * The stored audit: takes the audit lines of the log that it gives, and those of requests by `recordRequest`, and
+ * removes the oldest. `close` stores what waits.
  */
 function startStoredAudit(
   settings: AuditSettings,

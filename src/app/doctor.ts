@@ -87,7 +87,7 @@ export async function* examine(config: Config, clock: Clock, only: ChosenParts =
   }
 }
 
-// The checks of what lies between clients and a running server: address, port, certificate, proxy, documents.
+// The checks of the way between clients and a running server: address, port, certificate, proxy, documents.
 
 const partsOnTheWay = ["proxy", "registration", "certificate", "public address", "metadata"];
 

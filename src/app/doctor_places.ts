@@ -13,8 +13,8 @@ import type { FreeSpace, KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
 
 /**
- * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is no
- * verdict, but tells what is not covered.
+ * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is
+ * no verdict, but tells what is not covered.
  */
 export interface Check {
   readonly name: string;

@@ -276,7 +276,8 @@ async function findLinkedPerson(
   }
 }
 
-// What `doctor --servicenow` adds: this server as a client of the instance, and the instance as a client of this server.
+// What `doctor --servicenow` adds: this server as a client of the instance, and the instance as a client of this
+// server.
 
 /** Asks the instance what people's calls will meet there, with the token of one who has linked an account. */
 export async function* examineServicenowInstance(config: Config): AsyncGenerator<Check> {

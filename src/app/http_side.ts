@@ -211,8 +211,8 @@ export function createHttpSide(config: Config, parts: HttpSideParts) {
   };
 }
 
-// * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for what
-// the rules about calls allow.
+// * Who may use a link to a file: a person whose access still holds, while calls of the client are not stopped, for
+// what the rules about calls allow.
 
 const tools = { download: "file_read", upload: "file_write" };
 

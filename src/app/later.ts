@@ -16,7 +16,7 @@ export const loadInstallation = () => import("./installation.ts");
 export const loadKernelBinding = () => import("./sandbox/load_workspace_kernel.ts");
 /** The trash for `portcullis trash`. */
 export const loadOwnerTrash = () => import("./owner_trash.ts");
-/** Seals everything anew under another master key. */
+/** Seals everything again under another master key. */
 export const loadRotateMasterKey = () => import("./rotate_master_key.ts");
 /** The server over stdio, which has no worker. */
 export const loadStdioApp = () => import("./stdio_app.ts");

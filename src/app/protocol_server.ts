@@ -24,7 +24,7 @@ import type { WorkspaceSettings } from "../files/mod_settings.ts";
 import { version } from "../lib/version.ts";
 import { effectiveScopes } from "../lib/scopes.ts";
 
-// What a client's model is told at the handshake: what is here and how to use it, by what its token may do.
+// Instructions for the client's model at the handshake, by what its token may do.
 
 /** Each is for those who may call its first tool and not the second. What matters most comes first: clients cut the end. */
 const parts: readonly { readonly tool: string; readonly without?: string; readonly words: string }[] = [
@@ -149,7 +149,7 @@ export function createProtocolServer(config: Config, dependencies: ProtocolServe
   });
 }
 
-// What a client's list of tools costs its model, for the console: near enough to see that one more scope matters.
+// The cost of a client's tool list to its model, for the console: a close estimate.
 
 /** Characters of such a list to a token of today's models, measured by `deno task bench tokens`. */
 const charactersPerToken = 4.3;

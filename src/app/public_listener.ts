@@ -34,8 +34,8 @@ interface ServedListener extends Pick<PersistentListener, "shutdown"> {
 }
 
 /**
- * Throws {@link UnusableError} where a port cannot be had. Resolves when TLS is served, or when the first attempt to get
- * a certificate has failed: then it goes on trying.
+ * Throws {@link UnusableError} where a port cannot be had. Resolves when TLS is served, or when the first attempt to
+ * get a certificate has failed: then it goes on trying.
  */
 export async function listenPublicly(
   http: Config["http"] & { readonly name: string },

@@ -14,7 +14,7 @@ import { createPendingAnswers, type FromWorker, type ToWorker } from "./worker_m
 import { giveUpHost, giveUpPath, listenAddresses, realPathBelow, storagePaths } from "./sandbox/permissions.ts";
 import { setProgramName } from "../lib/program_name.ts";
 
-/** A worker's global scope, as far as it is used here: the type libraries of windows and workers exclude each other. */
+/** The used part of a worker's global scope: the type libraries of windows and workers exclude each other. */
 interface WorkerScope {
   onmessage: (event: MessageEvent<ToWorker>) => void;
   postMessage(message: FromWorker, transfer?: Transferable[]): void;

@@ -158,7 +158,7 @@ export function isGenuine(secrets: SecretBox, name: string, found: Chain): boole
     (removed === null || removed.mac === macOfCheckpoint(secrets, name, removed));
 }
 
-// Change of the master key: authenticates every chain anew. One that was changed stays without a valid MAC.
+// Change of the master key: authenticates every chain again. A chain that was tampered with stays without a valid MAC.
 
 /** May be repeated, and interrupted at any point. */
 export async function resealAuditChains(

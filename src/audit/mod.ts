@@ -1,6 +1,6 @@
 /**
- * The stored audit for the owner: who did what, with which outcome, without contents or secrets. `app` feeds it with the
- * lines of requests and of the log; the console and `portcullis audit` search it.
+ * The stored audit for the owner: who did what, with which outcome, without contents or secrets. `app` feeds it with
+ * the lines of requests and of the log; the console and `portcullis audit` search it.
  *
  * - A call never waits for its line, and lost lines are counted.
  * - Stored lines are chained under the master key, so `verifyAudit` names lines that were changed, removed or moved.

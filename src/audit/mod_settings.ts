@@ -1,6 +1,6 @@
 /**
- * Settings of the stored audit and of metrics, with their defaults and bounds. `app` reads them before the rest of audit
- * is loaded.
+ * Settings of the stored audit and of metrics, with their defaults and bounds. `app` reads them before the rest of
+ * audit is loaded.
  */
 import {
   mebibyte,

@@ -104,7 +104,7 @@ interface Candidate {
   line?: FoundLine;
 }
 
-/** Gives at most `limit` lines. A cursor that is none of ours begins anew. */
+/** Returns at most `limit` lines. An unknown cursor starts from the newest line. */
 export async function searchAudit(
   storage: Storage,
   filter: AuditFilter,

@@ -8,7 +8,7 @@ import { type AsyncContext, createAsyncContext } from "../lib/program.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
 
-// Deno's own OpenTelemetry, typed as far as it is used here. It exports by the runtime's own connections, past the
+// The used part of Deno's OpenTelemetry, typed. It exports by the runtime's own connections, past the
 // permissions of this isolate, to where the variables OTEL_... of the process say.
 
 /** Where a span belongs, as OpenTelemetry's JavaScript API has it. */

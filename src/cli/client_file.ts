@@ -183,8 +183,8 @@ async function keepOld(path: string, bytes: Uint8Array): Promise<string> {
 }
 
 /**
- * Replaces the file at once, or removes it; a link stays one, and the mode too. `false`, with nothing done, when the file
- * is no longer what was shown.
+ * Replaces the file at once, or removes it; a link stays one, and the mode too. `false`, with nothing done, when the
+ * file is no longer what was shown.
  */
 async function replaceFile(
   path: string,

@@ -1,6 +1,6 @@
 /**
- * One entry in a configuration file of someone else: found, set and removed as text, so that comments, order, indentation
- * and line ends of the rest stay. JSON may have comments and trailing commas. Pure.
+ * One entry in a configuration file of someone else: found, set and removed as text, so that comments, order,
+ * indentation and line ends of the rest stay. JSON may have comments and trailing commas. Pure.
  */
 import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from "jsonc-parser";
 import { nested, tomlTable } from "../lib/client_configurations.ts";
@@ -158,7 +158,7 @@ function indentBefore(text: string, offset: number): string | null {
   return lineStart(text, offset) > 0 && /^[ \t]*$/.test(before) ? before : null;
 }
 
-/** How a property of this object is written: on a line of its own with this indentation, or (`null`) beside the others. */
+/** How a property of this object is written: on a separate line with this indentation, or (`null`) beside the others. */
 function styleOf(text: string, root: Node, parent: Node) {
   const first = parent.children?.[0];
   const unit = (root.children?.[0] === undefined ? null : indentBefore(text, root.children[0].offset)) || "  ";

@@ -1,6 +1,6 @@
 /**
- * From arguments to an exit status. Every start loads these imports, and help and version load nothing else: Node's modules
- * alone take half as long as a bare start.
+ * From arguments to an exit status. Every start loads these imports, and help and version load nothing else: Node's
+ * modules alone take half as long as a bare start.
  */
 import { createOutput } from "../lib/json_log.ts";
 import { loadProgramModule } from "../lib/program.ts";

@@ -76,8 +76,8 @@ interface StopRequest {
 const sameSignalMs = 500;
 
 /**
- * Listens for signals from now on. `elapsed` is in milliseconds. Where Deno's watcher runs the program, it has to end by
- * the signal itself: the watcher ends with Ctrl-C alone, and otherwise waits for a change of a file.
+ * Listens for signals from now on. `elapsed` is in milliseconds. Where Deno's watcher runs the program, it has to end
+ * by the signal itself: the watcher ends with Ctrl-C alone, and otherwise waits for a change of a file.
  */
 export function stopRequested(elapsed: Clock, isWatched = false): StopRequest {
   const signals: readonly Deno.Signal[] = Deno.build.os === "windows"

@@ -75,7 +75,7 @@ function firstUntrusted(connection: string, forwarded: ForwardedFor, trusted: Tr
 }
 
 // * Notices a proxy that is not trusted: requests of many clients, by what it says of them, that all come from one
-// address. Limits by address are then one for all of them, so the operator is told, once.
+// address. They then share one address's limits, so the log says so, once.
 
 const clientsOfProxy = 3;
 const maxPeers = 64;

@@ -1,8 +1,8 @@
 /**
  * The token guard: from a request's Authorization header to a principal. ServiceNow's and Copilot Studio's clients can
- * send an operator's token as an API key or a Basic password instead; web pages cannot. A token that was verified once is answered
- * from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by any
- * process moves that count, and the next request looks the grant up again.
+ * send an operator's token as an API key or a Basic password instead; web pages cannot. A token that was verified once
+ * is answered from memory, synchronously, for as long as its expiry and the store's change count allow; a revocation by
+ * any process moves that count, and the next request looks the grant up again.
  */
 import { requestHost } from "../lib/network.ts";
 import type { AuthOutcome, Principal } from "../lib/principal.ts";

@@ -55,7 +55,7 @@ function respond(ok: boolean, body: Readonly<Record<string, string | undefined>>
   return Response.json(body, { status: ok ? 200 : 503, headers: { "cache-control": "no-store" } });
 }
 
-// Whether the storage can be read and written, for `/health`: tried, but not more often than is worth it.
+// Whether the storage can be read and written, for `/health`, tried at a bounded rate.
 
 /** How long one good answer serves all who ask: each probe waits for the disk. A bad one costs nothing: see createCircuit. */
 const probeLifetimeMs = 1_000;
@@ -97,7 +97,7 @@ export function createStorageProbe(
   };
 }
 
-// `GET /metrics`, on a listener of its own: no token protects it, only who can reach its address.
+// `GET /metrics`, on a separate listener: no token protects it; whoever can reach its address can read it.
 
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
 export function createMetricsEndpoint(options: {

@@ -383,8 +383,8 @@ class HttpExchange extends PublicHttpExchange implements Exchange {
   }
 }
 
-// * Which callers may open without a token. ServiceNow tests its connection so, while other clients start to sign in only
-// when `initialize` is answered 401: a handshake public to all would leave them stuck.
+// * Which callers may open without a token. ServiceNow tests its connection so, while other clients start to sign in
+// only when `initialize` is answered 401: a handshake public to all would leave them stuck.
 
 interface PublicHandshakeOptions {
   /** `auto`: to callers that read JSON alone, whose name matches, or on this machine; `always`; `never`. */

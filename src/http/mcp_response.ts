@@ -102,7 +102,7 @@ function toLateJsonResponse(reader: FrameReader, keepAliveMs: number): Response 
   return new Response(body, { headers });
 }
 
-// What a caller of `/mcp` accepts. No answer is refused for it: the kind of the answer follows it as far as it goes.
+// What a caller of `/mcp` accepts. It decides the kind of answer where possible; no request is refused for it.
 
 /** The media types of an Accept header in lower case, without the ones refused by `q=0` (RFC 9110 §12.4.2). */
 function acceptedTypes(accept: string | null): readonly string[] {

@@ -1,6 +1,6 @@
 /**
- * The server's HTTP side: routes and their checks (Host, Origin, CORS), the guard that turns a token into a principal, rate
- * limits and memory budgets, `/mcp` over HTTP, health, and the home page for browsers. `app` builds and wires it.
+ * The server's HTTP side: routes and their checks (Host, Origin, CORS), the guard that turns a token into a principal,
+ * rate limits and memory budgets, `/mcp` over HTTP, health, and the home page for browsers. `app` builds and wires it.
  *
  * The caller is known before a body is read, and every body, answer and stream is bounded before work is done for it.
  * Only this part knows the router (Hono); it imports nothing of `oauth`.

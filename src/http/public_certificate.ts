@@ -1,7 +1,7 @@
 /**
- * The certificate of PUBLIC_DOMAIN: kept in the storage, its key sealed, so that all instances serve it. One of them gets
- * it, and renews it when a third of its life is left. One that cannot be renewed stays in use, and the reason is stored
- * for `doctor` and the console.
+ * The certificate of PUBLIC_DOMAIN: kept in the storage, its key sealed, so that all instances serve it. One of them
+ * gets it, and renews it when a third of its life is left. One that cannot be renewed stays in use, and the reason is
+ * stored for `doctor` and the console.
  */
 import * as z from "zod";
 import type { Log } from "../lib/log.ts";
@@ -80,7 +80,7 @@ export async function readCertificateState(storage: Pick<Storage, "get">, name: 
   return { current: current?.value ?? null, failed: failed?.value ?? null };
 }
 
-/** Seals the keys anew, for a change of the master key. It can be interrupted and repeated. */
+/** Seals the keys again, for a change of the master key. It can be interrupted and repeated. */
 export async function resealCertificates(
   storage: Storage,
   { from, to }: { readonly from: SecretBox; readonly to: SecretBox },

@@ -14,7 +14,7 @@ export interface RateLimiter {
   take(key: string, cost?: number): Admission | Promise<Admission>;
   /**
    * Takes `cost` even beyond the allowance: for what only turns out afterwards, such as a failed attempt. A negative
-   * cost gives back.
+   * cost returns.
    */
   charge(key: string, cost: number): void;
   /** The refusal that the next `take` would get by what is known here, without taking anything; `null` for none. */
@@ -139,10 +139,10 @@ interface Account {
  * So N instances together admit at most N sixteenths (but at least one request each) more than the allowance, and write
  * nothing for what they refuse. Charges, which come after the fact, may go beyond that by the requests in flight. An
  * instance that is killed forgets at most its sixteenth; one that stops settles it. What was admitted counts as if at
- * the moment of settling, so that a steady caller may find the allowance up to a sixteenth smaller. While the storage is
- * lost, each instance counts for itself. Times are of the agreed clock; what an instance had settled before another one
- * with a later clock first settled may be admitted once more. Instances whose wall clocks are over two minutes apart take
- * the entries of the later one only into account: the other counts for itself.
+ * the moment of settling, so that a steady caller may find the allowance up to a sixteenth smaller. While the storage
+ * is lost, each instance counts for itself. Times are of the agreed clock; what an instance had settled before another
+ * one with a later clock first settled may be admitted once more. Instances whose wall clocks are over two minutes
+ * apart take the entries of the later one only into account: the other counts for itself.
  */
 export function createSharedRateLimiter(options: SharedRateLimitOptions): SharedRateLimiter {
   const { name, count, windowMs, storage, hideKey, clock, agreedClock, log, maxKeys = 100_000 } = options;

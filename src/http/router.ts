@@ -37,7 +37,8 @@ export function createRouter(
   const app = new Hono<{ Bindings: Peer }>();
   const plain = (endpoint: Endpoint): Handler => (context) => endpoint(context.req.raw, context.env);
 
-  // No cookie, no ambient authority: pages of any origin may read these (RFC 8414, RFC 7591 and RFC 6749 by browser clients).
+  // No cookie, no ambient authority: pages of any origin may read these (RFC 8414, RFC 7591 and RFC 6749 by browser
+  // clients).
   const shared = (endpoint: Endpoint): Handler => async ({ req, env }) => {
     if (req.method === "OPTIONS") {
       return preflightResponse("*", "GET, POST", req.raw.headers.get("access-control-request-headers"));
@@ -86,7 +87,8 @@ export function createRouter(
   for (const { paths, kind, endpoint } of routes) {
     for (const path of paths) app.all(path, handlers[kind](endpoint));
   }
-  // What is looked for below another issuer (RFC 8414 §3.3), or as OpenID Connect, is not here: pages may read that too.
+  // What is looked for below another issuer (RFC 8414 §3.3), or as OpenID Connect, is not here: pages may read that
+  // too.
   app.all("/.well-known/*", shared(notFound));
   app.all("/mcp/.well-known/*", shared(notFound));
 
@@ -109,8 +111,9 @@ export function createRouter(
 }
 
 /**
- * The request as the routes have it: the one place that removes the path which the server shares its host by. A proxy may
- * have removed it before. In a well-known address it comes last (RFC 8414 §3.1, RFC 9728 §3.1); clients also try it first.
+ * The request as the routes have it: the one place that removes the path which the server shares its host by. A proxy
+ * may have removed it before. In a well-known address it comes last (RFC 8414 §3.1, RFC 9728 §3.1); clients also try it
+ * first.
  */
 function withoutBase(request: Request, base: string): Request {
   const url = URL.parse(request.url);
@@ -256,7 +259,7 @@ function allowOrigin(response: Response, origin: string): Response {
   return response;
 }
 
-// The answer to a request that an endpoint could not answer: the database is lost for now, or we have a bug.
+// The answer when an endpoint throws: the database is unavailable, or there is a bug.
 
 /** Which kind of answer the caller reads. */
 type ReaderKind = "program" | "person";

@@ -298,7 +298,7 @@ async function fetchFrom(
     readDocument(response).then(resolve, onClose);
   });
   let interim = 0;
-  request.on("information", () => { // 1xx, each with a head of its own (RFC 9110 §15.2)
+  request.on("information", () => { // 1xx, each with its own head (RFC 9110 §15.2)
     if (++interim > maxInterimResponses) fail("malformed_response");
   });
   request.on("upgrade", () => fail("malformed_response")); // which was not asked for

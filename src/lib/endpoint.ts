@@ -35,8 +35,8 @@ export interface Route {
   /** The first is its own; others are what older clients look for. */
   readonly paths: readonly [string, ...string[]];
   /**
-   * `page` works by cookie, so other sites' forms are refused. `shared` has no ambient authority, so pages of any origin
-   * may read it. `plain` is served as it is.
+   * `page` works by cookie, so other sites' forms are refused. `shared` has no ambient authority, so pages of any
+   * origin may read it. `plain` is served as it is.
    */
   readonly kind: "page" | "shared" | "plain";
   readonly endpoint: Endpoint;

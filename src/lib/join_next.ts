@@ -1,6 +1,6 @@
 /**
- * Lets callers share one run of `work` without ever giving one an answer from before its call: a caller who comes while a
- * run is under way joins the next, which starts when that one has ended.
+ * Lets callers share one run of `work` without ever giving one an answer from before its call: a caller who comes while
+ * a run is under way joins the next, which starts when that one has ended.
  */
 export function joinNext<T>(work: () => Promise<T>): () => Promise<T> {
   let current: Promise<unknown> | undefined;

@@ -15,8 +15,8 @@ export interface Log {
   flush(): void;
 }
 
-// * Keeps strangers from filling the log: of lines that anyone can cause, the first few of each kind are written as they
-// are, those after them are counted, and the count follows as one line. Everything else passes.
+// * Keeps strangers from filling the log: of lines that anyone can cause, the first few of each kind are written as
+// they are, those after them are counted, and the count follows as one line. Everything else passes.
 
 /** A log that counts repeats. */
 interface SummarisedLog extends Log {
@@ -47,9 +47,9 @@ const maxRepeatedLines = 10;
 const maxRepeatedKinds = 500;
 
 /**
- * Wraps a log. A line is a stranger's when it tells of a refusal, or of a call without a token.
+ * Wraps a log. A line is a stranger's when it reports a refusal, or a call without a token.
  * Its kind is its event, its reason, the client it names and the network that it came from. In one window `maxLines` of
- * a kind are written; of kinds beyond `maxKinds`, only the events are told apart.
+ * a kind are written; of kinds beyond `maxKinds`, only the events are distinguished.
  */
 export function summariseStrangers(
   log: Log,

@@ -22,9 +22,9 @@ export async function loadProgramModule<Module>(path: string): Promise<Module> {
   return await import(programModuleUrl(path).href);
 }
 
-// * Modules of Node, loaded by their first use: an import would load them at the start, where `crypto`, `fs` and `process`
-// take longer than all code of ours. `Buffer`, `setTimeout` and their like are globals that Deno loads by their first use:
-// the first of them takes 4 ms.
+// * Modules of Node, loaded by their first use: an import would load them at the start, where `crypto`, `fs` and
+// `process` take longer than all code of ours. `Buffer`, `setTimeout` and their like are globals that Deno loads by
+// their first use: the first of them takes 4 ms.
 
 let crypto: typeof Crypto | undefined;
 let fs: typeof Fs | undefined;
@@ -42,8 +42,8 @@ export function nodeFs(): typeof Fs {
   return fs ??= nodeProcess().getBuiltinModule("node:fs");
 }
 
-// * What is current where code runs, kept by Node's AsyncLocalStorage, which is loaded when the first context is entered:
-// few requests carry a trace.
+// * What is current where code runs, kept by Node's AsyncLocalStorage, which is loaded when the first context is
+// entered: few requests carry a trace.
 
 /** One value that is current. */
 export interface AsyncContext<T> {

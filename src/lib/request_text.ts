@@ -196,8 +196,8 @@ const lenient = new TextDecoder();
 const strict = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * RFC 8259 §8.1. What a lenient decoder replaces is looked at again: a strict one costs three times as much. By HTTP/2, a
- * body that its sender cancels ends early, like a whole one (RFC 9113 §8.1).
+ * RFC 8259 §8.1. What a lenient decoder replaces is looked at again: a strict one costs three times as much. By HTTP/2,
+ * a body that its sender cancels ends early, like a whole one (RFC 9113 §8.1).
  */
 function decode(bytes: Uint8Array, declared: number | null): Result<string, "not_utf8" | "unreadable"> {
   if (declared !== null && bytes.byteLength !== declared) return failure("unreadable");
@@ -211,11 +211,11 @@ function decode(bytes: Uint8Array, declared: number | null): Result<string, "not
 }
 
 /**
- * Deno's `InnerRequest` (ext/http/00_serve.ts), as far as it is used here: the head and body of a request as the server
- * has them, without a copy. Once `headers` was read, Deno copies all of them when it answers, and `bytes()` gives a body
- * that is already there by promise. Together with answers that are not promised this makes a third of a short call:
- * without it, the echo row of `deno task bench` takes 1.3 times the processor time, and a lone client waits 107 µs in
- * place of 65. Once that row is within a tenth without it, it can go.
+ * Deno's `InnerRequest` (ext/http/00_serve.ts), the used part: the head and body of a request as the server
+ * has them, without a copy. Once `headers` was read, Deno copies all of them when it answers, and `bytes()` gives a
+ * body that is already there by promise. Together with answers that are not promised this makes a third of a short
+ * call: without it, the echo row of `deno task bench` takes 1.3 times the processor time, and a lone client waits 107
+ * µs in place of 65. Once that row is within a tenth without it, it can go.
  *
  * It is no public interface. So its shape is checked at each request, its headers are compared with the public ones at
  * the first that has any, and where anything differs all goes the public way.

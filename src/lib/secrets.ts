@@ -73,8 +73,8 @@ function oncePerPurpose<T>(make: (purpose: string) => T): (purpose: string) => T
   };
 }
 
-// * SHA-256 of short texts, and HMAC-SHA-256. In JavaScript, since Node's cryptography takes 13 ms of a start to load and is
-// hardly faster for 200 bytes; files go to content_digest.ts.
+// * SHA-256 of short texts, and HMAC-SHA-256. In JavaScript, since Node's cryptography takes 13 ms of a start to load
+// and is hardly faster for 200 bytes; files go to content_digest.ts.
 
 /** The hash of a text's UTF-8 form. */
 export function sha256Of(text: string): Uint8Array {

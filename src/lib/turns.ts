@@ -55,8 +55,8 @@ export function nextTurn(): Promise<void> | undefined {
 }
 
 /**
- * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts, else when it is
- * the caller's.
+ * Runs a caller's work, and all that comes of it, under the caller's name: at once while the turn lasts, else when it
+ * is the caller's.
  */
 export function runInTurn<T>(caller: string, work: () => T | Promise<T>): T | Promise<T> {
   const started = now();

@@ -5,7 +5,7 @@ import type { Log } from "./log.ts";
 interface WallClockWatch {
   /**
    * The time, by which what has expired may be deleted; `null` for an hour after a jump. A deletion takes this one, and
-   * reads no clock of its own later: the clock may have jumped since.
+   * reads no clock later: it may have jumped since.
    */
   steadyNow(): number | null;
   close(): void;

@@ -202,9 +202,10 @@ function textBlock(text: string): ContentBlock {
   return { type: "text", text };
 }
 
-// Reports to the caller what the model has written so far: an update for each 100 ms or 1 KB of text, and a sign of life
-// while nothing arrives, because clients give up on a silent call after a minute. `progress` counts tokens; the signs of
-// life before the first one lie between 0 and 1, since each update must be greater than the last (MCP progress).
+// Reports to the caller what the model has written so far: an update for each 100 ms or 1 KB of text, and a sign of
+// life while nothing arrives, because clients give up on a silent call after a minute. `progress` counts tokens; the
+// signs of life before the first one lie between 0 and 1, since each update must be greater than the last (MCP
+// progress).
 
 /** When updates are sent. */
 export interface ProgressPace {

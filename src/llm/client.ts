@@ -255,7 +255,8 @@ function emptyAnswer(host: OllamaHost): OllamaFailure {
   return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent an empty answer; try again.`);
 }
 
-// Requests as Ollama's JSON, and its short replies. Go leaves out what is zero, and writes "" or null for what is not there.
+// Requests as Ollama's JSON, and its short replies. Go leaves out what is zero, and writes "" or null for what is not
+// there.
 
 const count = z.lazy(() => z.number().nonnegative().nullish());
 

@@ -112,7 +112,7 @@ function toLine({ name, installed, loaded, allowed, parameter_size: size, capabi
 
 const uri = "llm://models";
 
-/** The models as a resource; each read asks the server anew. */
+/** The models as a resource; each read asks the server again. */
 export function llmModelsResource(options: DescribeModelsOptions): ResourceFamily {
   return {
     name: "llm_models",

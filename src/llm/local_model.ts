@@ -136,7 +136,7 @@ function fromRefusal(refusal: QueueRefusal, queue: ModelQueue): OllamaFailure {
 // full, a new call takes the last place of the person, or client, with the most. While a person with no running call
 // waits, no other person keeps two places for longer than a share of time.
 
-// The order in which waiting calls get their turns, if no others arrive: what a caller is told about its place.
+// The order in which waiting calls get their turns, if no others arrive; callers are told their place in it.
 
 /** Who calls: turns go round the people first, then round each person's clients, which no two people share. */
 interface ModelCaller {

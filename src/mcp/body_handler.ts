@@ -186,7 +186,7 @@ type HeaderSource = Pick<PublicExchange, "hasHeaders" | "header">;
 export const supportedVersions: readonly string[] = [modernVersion, ...[...legacyRevisions.keys()].reverse()];
 
 /**
- * The revision of a single message, checked as far as its envelope and headers go. A legacy message is not: where the
+ * The revision of a single message, checked against its envelope and headers. A legacy message is not: where the
  * header is absent its session may still tell the version.
  */
 function classifyMessage(

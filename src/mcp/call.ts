@@ -174,7 +174,7 @@ export interface Outlet {
   send(text: string, mayBeLost: boolean): boolean;
   /**
    * Begins the answer: as a stream where the client reads one, else as JSON whose text is still to come. Nothing begins
-   * where the client reads JSON and the call outlives its connection: there, errors keep the status of their own.
+   * where the client reads JSON and the call outlives its connection: there, errors keep their own status.
    */
   begin(): void;
   /** Ends the connection of the stream where the client can come back. */
@@ -229,7 +229,8 @@ export type StructuredResults = "auto" | "always";
 
 /**
  * `text`: nothing. `structured`: the tool's structured content, or else the text itself, so that no caller reads an
- * empty object in place of the answer. `structured_or_empty`: `{}` where the tool has none, as ServiceNow's guide has it.
+ * empty object in place of the answer. `structured_or_empty`: `{}` where the tool has none, as ServiceNow's guide has
+ * it.
  */
 type ResultForm = "text" | "structured" | "structured_or_empty";
 

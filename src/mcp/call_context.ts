@@ -126,8 +126,8 @@ export class CallInterrupted extends Error {
 }
 
 /**
- * A {@link ToolContext} with what the protocol layer does to it. A class, since a closure per member would cost each call
- * more than the call itself.
+ * A {@link ToolContext} with what the protocol layer does to it. A class, since a closure per member would cost each
+ * call more than the call itself.
  */
 export class CallContext implements ToolContext {
   readonly principal: Principal;

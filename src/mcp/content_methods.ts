@@ -39,8 +39,8 @@ function readAdmitted(family: ResourceFamily, uri: string, call: Call): Promise<
 }
 
 /**
- * Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. That is a write, so
- * it counts like a call.
+ * Begins or ends a legacy session's watch over a resource, which the session's stream is to `follow`. That is a write,
+ * so it counts like a call.
  */
 export async function watchResource(
   call: Call,

@@ -18,8 +18,8 @@ interface InFlightOptions {
 }
 
 /**
- * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two minutes of
- * it are for clocks that are apart.
+ * A cancellation waits so long for a call that is not watched yet, or an instance that has lost the storage; two
+ * minutes of it are for clocks that are apart.
  */
 const cancellationLifetimeMs = 180_000;
 

@@ -52,7 +52,7 @@ export async function answerInitialize(call: Call): Promise<JsonAnswer> {
   return { ...answer, sessionId: await runtime.sessions.begin(principal, revision, capabilities) };
 }
 
-/** The same for a caller without a token, which gets no session: it begins anew once it has signed in. */
+/** The same for a caller without a token, which gets no session: it starts over once it has signed in. */
 export function answerPublicInitialize(call: PublicCall): JsonAnswer {
   return openWith(call, null, false).answer;
 }

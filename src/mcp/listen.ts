@@ -111,7 +111,7 @@ async function honouredFilter(
     filter.resourcesListChanged = true;
   }
   const uris = stringsOf(wanted["resourceSubscriptions"]).slice(0, limits.maxSubscriptions);
-  // equivalent addresses are one resource, of which the client is told by the first of its own spellings
+  // equivalent addresses are one resource; notices use the client's first spelling
   const spelled = new Map(uris.toReversed().map((uri) => [canonicalUri(resources, uri), uri]));
   const watchable: string[] = [];
   for (const uri of uris) {

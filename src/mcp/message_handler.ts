@@ -52,8 +52,8 @@ const stoppable = (serve: Handler): Handler =>
   });
 
 /**
- * Builds the table. Methods of features that the server does not have are left out. `follow` tells a session's own stream
- * what the session watches.
+ * Builds the table. Methods of features that the server does not have are left out. `follow` tells a session's own
+ * stream what the session watches.
  */
 export function createMethodTable(
   { features, ...offered }: Runtime,

@@ -1,6 +1,6 @@
 /**
- * The Model Context Protocol without HTTP, 2024-11-05 to 2026-07-28. `app` gives it tools, prompts and resources, `http`
- * and stdio hand it parsed bodies, and each gets one answer: a body, or a stream of messages.
+ * The Model Context Protocol without HTTP, 2024-11-05 to 2026-07-28. `app` gives it tools, prompts and resources,
+ * `http` and stdio hand it parsed bodies, and each gets one answer: a body, or a stream of messages.
  *
  * - A call runs once, within its time limit, with the scopes of its token; a tool that throws is reported as failed.
  * - Each request leaves one audit record, which names no contents.

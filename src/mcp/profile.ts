@@ -105,8 +105,8 @@ export function createProfiles(
     /** The profile of callers without a token. */
     publicProfile: serviceNow,
     /**
-     * `isApart`: the request is in a session, or of 2026-07-28, where each request says whose it is. What another program
-     * with the same token calls itself is nothing to it.
+     * `isApart`: the request is in a session, or of 2026-07-28, where each request says whose it is. What another
+     * program with the same token calls itself is nothing to it.
      */
     of({ clientId, grantId }: Principal, isApart: boolean = false): Profile | Promise<Profile> {
       const own = named.get(grantId);
@@ -116,8 +116,8 @@ export function createProfiles(
     },
     /**
      * Takes note of what a program calls itself in its handshake, and says which profile it gets. Other tokens of the
-     * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun. One
-     * that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
+     * same OAuth client keep theirs (all tokens of the command line are of one), and so do sessions that were begun.
+     * One that gets a session (`readsStreams`) changes nothing for programs with the same token that have none.
      */
     noteName({ clientId, grantId }: Principal, clientName: string | null, readsStreams: boolean = false): Profile {
       const own = clientName === null

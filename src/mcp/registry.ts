@@ -83,8 +83,8 @@ export type ToolRegistry = Registry<Tool, RegisteredTool>;
 const namePattern = /^[A-Za-z0-9_.-]{1,64}$/;
 
 /**
- * Makes a registry with some tools in it. Throws for a tool that clients could not use. The schemas of the server's `own`
- * tools, which its tests check, are made at their first use: to make all of them takes a tenth of a start.
+ * Makes a registry with some tools in it. Throws for a tool that clients could not use. The schemas of the server's
+ * `own` tools, which its tests check, are made at their first use: to make all of them takes a tenth of a start.
  */
 export function createToolRegistry(tools: Iterable<Tool>, own: ReadonlySet<Tool> = new Set()): ToolRegistry {
   return createRegistry((tool) => tool.name, (tool) => own.has(tool) ? registerTool(tool) : checked(tool), tools);
@@ -137,8 +137,9 @@ type ObjectSchema = Readonly<Record<string, unknown>> & { readonly type: "object
 const rootKeywordsClientsDrop = ["oneOf", "anyOf", "allOf"];
 
 /**
- * The JSON schema of a zod object, without the `$schema` marker; below its root, and in an output, it is closed to unknown
- * keys only where the zod schema is strict. Throws for a schema that no client could use: that is a mistake in the tool.
+ * The JSON schema of a zod object, without the `$schema` marker; below its root, and in an output, it is closed to
+ * unknown keys only where the zod schema is strict. Throws for a schema that no client could use: that is a mistake in
+ * the tool.
  */
 export function toObjectSchema(schema: z.ZodType, direction: "input" | "output"): ObjectSchema {
   const { $schema: _marker, ...json } = z.toJSONSchema(schema, {
@@ -177,7 +178,8 @@ const unlistedKeywords: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The schema as `tools/list` shows it: without bounds, without the default `false`, without the properties that are marked
+ * The schema as `tools/list` shows it: without bounds, without the default `false`, without the properties that are
+ * marked
  * `unlisted`, which are taken all the same, and open below its root, where a refusal names what an entry does not have.
  */
 function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(

@@ -55,8 +55,8 @@ interface ResourceChange {
 type ResourceListener = (change: ResourceChange) => void;
 
 /**
- * Resources that are served alike, such as the files of a workspace. What a family owns, no other is asked about; scopes
- * are required before it is asked for anything.
+ * Resources that are served alike, such as the files of a workspace. What a family owns, no other is asked about;
+ * scopes are required before it is asked for anything.
  */
 export interface ResourceFamily {
   readonly name: string;

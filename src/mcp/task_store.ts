@@ -81,10 +81,10 @@ function pieceKey(taskId: string, index: number): StorageKey {
   return ["mcp_task_result", taskId, String(index)];
 }
 
-// How long a task's record has stayed as it is, by this instance's own timers. A stamp of the instance that runs the task
-// only counts where this one has not seen a sign of life: the other's clock may be a minute off, or jump.
+// How long a task's record has stayed as it is, by this instance's own timers. A stamp of the instance that runs the
+// task only counts where this one has not seen a sign of life: the other's clock may be a minute off, or jump.
 
-/** Tasks that are remembered. One that is evicted counts anew. */
+/** Tasks that are remembered. An evicted one starts counting again. */
 const maxTasks = 10_000;
 
 /** What this instance has seen of a task that another one runs. */

@@ -159,8 +159,8 @@ export function createTasks(options: TasksOptions) {
       return true;
     },
     /**
-     * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest; resolves
-     * when that is stored, or cannot be.
+     * Stops saying that this process lives, waits a moment for what was asked to answer now, and cancels the rest;
+     * resolves when that is stored, or cannot be.
      */
     async close() {
       stopBeating();

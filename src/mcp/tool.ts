@@ -93,8 +93,8 @@ export interface ToolContext {
   supports(ability: ClientAbility): boolean;
   /**
    * Asks the caller, its model or its person, all questions at once. Ask before doing anything: in one era the tool is
-   * run again from its beginning once the answers are there. When the caller lacks the ability, or the answers are still
-   * to come, the promise is rejected and the protocol layer answers for the tool: do not catch that.
+   * run again from its beginning once the answers are there. When the caller lacks the ability, or the answers are
+   * still to come, the promise is rejected and the protocol layer answers for the tool: do not catch that.
    */
   ask<Key extends string>(questions: Questions<Key>): Promise<Result<Answers<Key>, AskFailure>>;
   /**

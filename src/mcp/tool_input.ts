@@ -26,8 +26,8 @@ const unitWords: Readonly<Record<string, string>> = {
 };
 
 /**
- * The arguments as the tool's `run` takes them, or a sentence for the model that names every fault. Other names and forms
- * that are certain are understood; `notes` gets what the answer has to say of that.
+ * The arguments as the tool's `run` takes them, or a sentence for the model that names every fault. Other names and
+ * forms that are certain are understood; `notes` gets what the answer has to say of that.
  */
 export function parseToolInput(
   { tool, wholeSchema, parameters }: RegisteredTool,
@@ -100,9 +100,10 @@ function sizeVerb(origin: string): string {
   return origin in unitWords ? "have" : "be";
 }
 
-// Arguments as models and their hosts send them, read as the tool's schema has them: other names, JSON in the other form,
-// `null` and empty texts for what is left out. Only what can mean nothing else is taken; the rest stays for the schema to
-// refuse.
+// Arguments as models and their hosts send them, read as the tool's schema has them: other names, JSON in the other
+// form,
+// `null` and empty texts for what is left out. Only what can mean nothing else is taken; the rest stays for the schema
+// to refuse.
 
 /** Faults that one refusal names. */
 const maxFaults = 20;
@@ -110,8 +111,8 @@ const maxFaults = 20;
 const maxShownName = 64;
 
 /**
- * What hosts add to every call, whatever the schema says. Where a tool has such a parameter itself, only the values that
- * are the host's are passed over.
+ * What hosts add to every call, whatever the schema says. Where a tool has such a parameter itself, only the values
+ * that are the host's are passed over.
  */
 const hostArguments: Readonly<Record<string, readonly unknown[]>> = {
   _meta: [], // MCP reserves it wherever a caller passes an object (2025-11-25, basic)

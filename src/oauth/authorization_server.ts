@@ -109,8 +109,9 @@ type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | 
 };
 
 /**
- * Makes the one-time link to `/setup`, with which the first person becomes the owner; `null` when there is an owner already. It voids the one before it, unless `isShared`: then a
- * link that is still good is given again, for installations of several instances.
+ * Makes the one-time link to `/setup`, with which the first person becomes the owner; `null` when there is an owner
+ * already. It voids the one before it, unless `isShared`: then a link that is still good is given again, for
+ * installations of several instances.
  */
 async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
   const { issuer, storage, secrets, clock } = options;

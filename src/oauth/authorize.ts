@@ -171,10 +171,10 @@ function promptsOf(parameters: Parameters): string[] {
 }
 
 /**
- * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). A request without a known one, as
- * of clients that ask every server for `openid offline_access`, gets the default: what the client registered, or all. A
- * client is not held to what it registered, since the user decides about each scope and clients step up to scopes that
- * they learn of later (MCP authorization, scope challenges).
+ * The offered ones of the requested scopes; unknown ones are left out (RFC 6749 §3.3). A request without a known one,
+ * as of clients that ask every server for `openid offline_access`, gets the default: what the client registered, or
+ * all. A client is not held to what it registered, since the user decides about each scope and clients step up to
+ * scopes that they learn of later (MCP authorization, scope challenges).
  */
 function requestedScopes(client: Client, scope: string | undefined, offered: readonly string[]): readonly string[] {
   const requested = knownScopes(parseScope(scope ?? ""), offered);

@@ -23,7 +23,7 @@ interface AuthenticationOptions {
   readonly directory: ClientDirectory;
 }
 
-/** Looks the keys of a client up. `anew` asks for them again, because the known ones did not fit. */
+/** Looks up a client's keys. `anew` fetches them again, because the known ones did not match. */
 type KeysOfClient = (
   client: Client,
   options: { readonly anew: boolean; readonly asker: string },

@@ -116,8 +116,9 @@ const answeredRequests = defineRecordFamily("answered_request", answeredRequestS
 /** From consent on, where the person links an account first: twice what the visit to the instance may take. */
 const approvedRequestLifetimeSeconds = 1_200;
 
-// * A decision that a browser sends twice: by a double click, a held Enter key, or its own retry. It shows the answer to
-// the second, so that has to be the same redirect. The code in it is derived, not stored; it can still be redeemed once.
+// * A decision that a browser sends twice: by a double click, a held Enter key, or its own retry. It shows the answer
+// to the second, so that has to be the same redirect. The code in it is derived, not stored; it can still be redeemed
+// once.
 
 const repeatSeconds = 30;
 

@@ -115,7 +115,8 @@ export function methodNotAllowedPage(issuer: string, ...allowed: readonly string
   return response;
 }
 
-// The page for an invalid request by an application that no user has approved here: the user decides whether to go back.
+// The page for an invalid request by an application that no user has approved here: the user decides whether to go
+// back.
 
 interface RefusedRequestPage {
   readonly clientName: string;

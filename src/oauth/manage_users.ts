@@ -180,7 +180,7 @@ export function createUserDirectory(storage: Storage, ownerPasswordHash: string 
     unchanged: { key: users.key(id), version: stored?.version ?? null },
     passwordHash,
     isAdministrator: id === ownerId || stored?.value.administrator === true,
-    // A stored passphrase changes with the epoch, and may be hashed anew without it.
+    // A stored passphrase changes with the epoch, and may be rehashed without it.
     credentialHash: hashSecret(`${stored?.value.epoch ?? ""}/${isGiven(id) ? passwordHash : ""}`),
   });
   return {

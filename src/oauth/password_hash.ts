@@ -41,7 +41,7 @@ export async function canVerify(phc: string): Promise<boolean> {
   return argon2id.parse(phc) === null || await hasArgon2id();
 }
 
-/** Whether the passphrase ought to be hashed anew: it was hashed where there was no Argon2id, and here there is. */
+/** Whether the passphrase should be rehashed: with Argon2id, which its runtime did not have. */
 export async function isOutdatedHash(phc: string): Promise<boolean> {
   return scrypt.parse(phc) !== null && await hasArgon2id();
 }
@@ -277,8 +277,9 @@ const minDistinctCharacters = 5;
 const maxJudgedCharacters = 128;
 
 /**
- * Recognises passphrases that attackers try first (NIST SP 800-63B §3.1.1.2). Published lists hold few of our length, so
- * what they are made of is listed instead: common words with digits around them, repetitions, keyboard and number runs.
+ * Recognises passphrases that attackers try first (NIST SP 800-63B §3.1.1.2). Published lists hold few of our length,
+ * so what they are made of is listed instead: common words with digits around them, repetitions, keyboard and number
+ * runs.
  */
 function isCommonPassphrase(passphrase: string): boolean {
   const text = passphrase.slice(0, maxJudgedCharacters).normalize("NFKC").toLowerCase();

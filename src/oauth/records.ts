@@ -1,6 +1,6 @@
 /**
  * Stored records: each family has one key prefix, and one schema that everything read is parsed with. Families with one
- * user stand beside it; here are those that several share.
+ * user stand beside it; these are shared by several.
  */
 import * as z from "zod";
 import { pagesBelow } from "../lib/stored_entries.ts";

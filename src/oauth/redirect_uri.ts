@@ -137,9 +137,9 @@ export function isUsableRedirectUri(uri: string): boolean {
 }
 
 /**
- * Schemes of desktop applications that sign in to MCP servers (RFC 8252 §7.1). MCP asks for https or loopback; these are
- * a deliberate deviation for applications that register nothing else. Another program can claim a scheme, but cannot
- * redeem the code without the PKCE verifier, which is mandatory here.
+ * Schemes of desktop applications that sign in to MCP servers (RFC 8252 §7.1). MCP asks for https or loopback; these
+ * are a deliberate deviation for applications that register nothing else. Another program can claim a scheme, but
+ * cannot redeem the code without the PKCE verifier, which is mandatory here.
  */
 const applications: Readonly<Record<string, string>> = {
   claude: "Claude",

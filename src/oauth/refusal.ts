@@ -176,7 +176,7 @@ export function wrongMethod(...allowed: readonly string[]): Response {
   });
 }
 
-// What the log says in the place of a text from a caller: a passphrase or a token may have been sent in any field.
+// What the log says instead of a caller's text: a passphrase or a token may have been sent in any field.
 
 const shownCharacters = 8;
 

@@ -1,7 +1,7 @@
 /**
- * `/setup` and `/invitation`: the holder of a one-time link chooses a passphrase, and is signed in. `/setup` is the first
- * start, whose link the console prints: it makes the owner. `/invitation` is for those whom an administrator invited, or
- * whose passphrase is reset.
+ * `/setup` and `/invitation`: the holder of a one-time link chooses a passphrase, and is signed in. `/setup` is the
+ * first start, whose link the console prints: it makes the owner. `/invitation` is for those whom an administrator
+ * invited, or whose passphrase is reset.
  */
 import * as z from "zod";
 import {

@@ -184,7 +184,8 @@ export async function verifyPassphrase(checks: PassphraseChecks, attempt: Attemp
   if (!admission.ok) {
     return { ok: false, user, reason: "too_many_attempts", retryAfterSeconds: admission.retryAfterSeconds };
   }
-  // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be told apart.
+  // An unknown name, and a hash of another runtime, cost as much time as a wrong passphrase, so that names cannot be
+  // told apart.
   const hash = account?.passwordHash ?? noPassphrase;
   const isVerifiable = hash !== noPassphrase && await canVerify(hash);
   const verified = await passwords.verify(passphrase, isVerifiable ? hash : await decoyHash());
@@ -289,7 +290,7 @@ export function createPasswordThrottle(
       const buckets = bucketsOf(address, known);
       const waitOf = (before: readonly (Stored<SignInAttempts> | null)[]): number =>
         Math.max(...buckets.map((bucket, index) => remaining(bucket, before[index] ?? null, agreedClock.now())));
-      // Before the queue: callers who must wait are told so at once, and a flood of them writes nothing.
+      // Before the queue: throttled callers are refused at once, and a flood of them writes nothing.
       const wait = waitOf(await read(buckets));
       if (wait > 0) return { ok: false, retryAfterSeconds: wait };
       return await inTurn(() =>

@@ -205,8 +205,8 @@ export async function resealSigningKeys(
   return resealed;
 }
 
-// * The life of signing keys: published, so that verifiers learn it; active; retired, until the last token that it signed
-// has ended; gone. A key that may have leaked is withdrawn at once instead.
+// * The life of signing keys: published, so that verifiers learn it; active; retired, until the last token that it
+// signed has ended; gone. A key that may have leaked is withdrawn at once instead.
 
 /** How long a new key is published before it signs: longer than verifiers keep the JWK set (RFC 7517 §5). */
 const newKeyLeadSeconds = 900;

@@ -345,9 +345,9 @@ async function answer(
   return committed ? success({ ...common, refreshToken: rotated.token }) : conflict;
 }
 
-// * Refresh tokens: opaque to clients, but recognisable as genuine long after they were replaced. Each is a MAC over its
-// family, its number and the family's salt, so a token has exactly one successor: that makes the grace window idempotent
-// across parallel requests and processes.
+// * Refresh tokens: opaque to clients, but recognisable as genuine long after they were replaced. Each is a MAC over
+// its family, its number and the family's salt, so a token has exactly one successor: that makes the grace window
+// idempotent across parallel requests and processes.
 
 type RefreshFamily = NonNullable<Grant["refresh"]>;
 

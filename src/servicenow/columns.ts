@@ -1,6 +1,6 @@
 /**
- * The columns of a table as one person sees them: from the dictionary, or where the instance keeps that from the person,
- * from a record of the table.
+ * The columns of a table as one person sees them: from the dictionary, or where the instance keeps that from the
+ * person, from a record of the table.
  */
 import * as z from "zod";
 import { knownTable, namedLines } from "./tables.ts";

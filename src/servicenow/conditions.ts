@@ -183,8 +183,8 @@ export function anyOf(terms: readonly string[]): string {
   return terms.join("^OR");
 }
 
-// Encoded queries as agents of other servers write them (`active=true^priority=1^ORDERBYDESCopened_at`), as conditions of our
-// own: fields, operators and values are resolved like any others, and no script is run.
+// Encoded queries as agents of other servers write them (`active=true^priority=1^ORDERBYDESCopened_at`), as conditions
+// of our own: fields, operators and values are resolved like any others, and no script is run.
 
 const encodedOperators: Readonly<Record<string, Operator | "is empty" | "is not empty">> = {
   "=": "=",

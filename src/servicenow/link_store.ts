@@ -96,8 +96,8 @@ export type LinkStore = ReturnType<typeof createLinkStore>;
 const maxListed = 500;
 
 /**
- * Keeps each user's linked account and its tokens, sealed. An entry that was sealed for another user or instance does not
- * open.
+ * Keeps each user's linked account and its tokens, sealed. An entry that was sealed for another user or instance does
+ * not open.
  */
 export function createLinkStore(options: {
   readonly instance: ServicenowInstance;

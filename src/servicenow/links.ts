@@ -13,8 +13,8 @@ import { checkStatus, parseResult, type Transport, type UpstreamRequest } from "
 
 // Renews the access token of a link: one request upstream, however many callers and instances ask for it.
 
-// * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies. After a
-// refresh that could not reach the instance it stays for a while, so that the others do not try either.
+// * A lock across server instances: an entry that only one of them can create, and that expires if its holder dies.
+// After a refresh that could not reach the instance it stays for a while, so that the others do not try either.
 
 /** The state of the lock as one caller finds it. */
 type LockAttempt =
@@ -154,7 +154,7 @@ function createRefreshLink(options: RefreshOptions): RefreshLink {
     const stored = await storeTokens({ checks: [unchanged], puts: [put] }, lock);
     log.write("audit", "servicenow_refresh", { subject, outcome: answer.ok ? "refreshed" : "refused", stored });
     if (stored) return next === null ? failure({ reason: "link_expired" }) : success(next);
-    await lock.release(); // unlinked or linked anew in the meantime: that is what counts
+    await lock.release(); // unlinked or linked again in the meantime, which takes precedence
     if (next !== null && !(await store.read(subject)).ok) await tokenEndpoint.revoke(next);
     return "again";
   };

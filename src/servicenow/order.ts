@@ -193,7 +193,7 @@ function toCart(cart: Readonly<Record<string, unknown>>): Cart {
   };
 }
 
-// What an order would cost, in the currency and the form in which the instance shows prices to the person.
+// The cost of an order, in the currency and format of the instance's prices for the person.
 
 const maxPricedChoices = 1_000;
 /** Of a label in which a price is looked for. */

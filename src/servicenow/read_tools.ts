@@ -183,7 +183,7 @@ function fileLines(files: NonNullable<RecordView["files"]>): readonly string[] {
   return ["attachments:", ...files.map(line)];
 }
 
-// Conditions as parameters: lines in `where`, and columns that agents guess as parameters of their own.
+// Conditions as parameters: lines in `where`, and column names that agents guess as parameters.
 
 const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
   "Conditions, one a line, in labels:\nstate=New|In Progress\nassigned_to=me\nassignment_group=my groups\n" +

@@ -48,7 +48,7 @@ async function fetchFile({ callAs, access, person }: DeskParts, attachmentId: st
   const path = `/api/now/attachment/${sysId.value}`;
   const parsed = await askJson(callAs, person, { path }, attachmentRecord);
   if (!parsed.ok) return parsed;
-  // Files hang on records of every table, pictures of people among them under names of their own.
+  // Files hang on records of every table; pictures of people have special names.
   const table = parsed.value.table_name.replace(/^ZZ_YY/, "");
   if (hasFixedFields(table)) return invalidInput(filesNotRead);
   if (!access.mayRead(table)) return failure({ reason: "not_found" });

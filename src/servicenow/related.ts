@@ -47,7 +47,7 @@ async function readOnCall(
   return success({ kind: "on_call", records, isCut: ids.length > maxPeople, note });
 }
 
-// Which field was changed when, by whom: from the instance's audit, or from the history that it makes of that for a form.
+// Who changed which field when: from the instance's audit, or from the history that it derives for a form.
 
 const maxChanges = 100;
 const histories = [

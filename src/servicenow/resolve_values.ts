@@ -20,15 +20,15 @@ import { resolveList, resolveReference } from "./find_record.ts";
 import { dateValue } from "./dates.ts";
 import { displayValue, storedValue, truthOf } from "./field_values.ts";
 
-// Values as callers write them: `name=value`, one a line, or a JSON object where a value has lines of its own.
+// Values as callers write them: `name=value`, one a line, or a JSON object if a value has several lines.
 
 const maxValues = 60;
 /** Lines that are looked at, empty ones included. */
 const maxLines = 2_000;
 
 /**
- * A name and its value; an empty value clears the field. `next` is the line after it: part of it perhaps, where the value
- * is a text.
+ * A name and its value; an empty value clears the field. `next` is the line after it: part of it perhaps, where the
+ * value is a text.
  */
 export type GivenValue = readonly [name: string, value: string, next?: string];
 

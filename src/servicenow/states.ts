@@ -1,6 +1,6 @@
 /**
- * States of records: which may follow, and which fields they require. The instance's own definition takes precedence. What the base system has is
- * taken for true only as far as the instance calls the states the same.
+ * States of records: which may follow, and which fields they require. The instance's own definition takes precedence.
+ * What the base system has is used only if the instance's states have the same names.
  */
 import * as z from "zod";
 import { askJson } from "./calls.ts";

@@ -214,8 +214,9 @@ function createSeenVersions() {
   };
 }
 
-// * Reads rows until enough are there. Instances differ: a page is cut before the rights, the count is made before or after
-// them, links and counts may be missing. The end is where a link or a count says so, or where a wide page is empty.
+// * Reads rows until enough are there. Instances differ: a page is cut before the rights, the count is made before or
+// after them, links and counts may be missing. The end is where a link or a count says so, or where a wide page is
+// empty.
 
 /** Where reading begins. */
 export interface ReadingPlace {

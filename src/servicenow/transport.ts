@@ -196,9 +196,9 @@ function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
   };
 }
 
-// * Fetch for what must not be sent twice. When a connection that was kept open breaks, Deno's fetch repeats the request
-// by itself, POST or not; on a connection of its own it does not. An incident would be opened twice, and a refresh token
-// that rotates would look stolen.
+// * Fetch for what must not be sent twice. When a connection that was kept open breaks, Deno's fetch repeats the
+// request by itself, POST or not; on a connection of its own it does not. An incident would be opened twice, and a
+// refresh token that rotates would look stolen.
 
 /** A fetch, and what to close when it is not used any more. */
 interface FetchOnce {

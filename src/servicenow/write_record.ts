@@ -13,7 +13,7 @@ import { planChange } from "./change_report.ts";
 import { fieldsOfState, nextStates } from "./states.ts";
 import { namedColumn, unknownColumn } from "./columns_by_name.ts";
 
-// Fields that a record must have before the instance takes a change, as far as they can be known before it is sent.
+// Fields that a record is known to need before the instance accepts a change.
 
 /** What the base system's data policies ask of each new record. */
 const creating: Readonly<Record<string, readonly string[]>> = {

@@ -86,7 +86,7 @@ async function answerWithReport(
     : toTextOutcome(lines, madeFrom);
 }
 
-// Values of fields as parameters: lines in `values`, and fields that agents guess as parameters of their own.
+// Values of fields as parameters: lines in `values`, and field names that agents guess as parameters.
 
 const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().describe(
   'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last',

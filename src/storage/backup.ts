@@ -18,7 +18,7 @@ import { dataFiles } from "./mod_settings.ts";
 import { exists } from "../lib/system_path.ts";
 import { requireOwn } from "./sqlite_database.ts";
 
-/** The most that SQLite takes as one step: fewer pages would begin anew whenever another process writes in between. */
+/** SQLite's maximum for one step: with fewer pages the copy restarts whenever another process writes in between. */
 const allPages = 2 ** 31 - 1;
 
 /**
@@ -79,8 +79,8 @@ function removeUnfinished(...paths: readonly string[]): void {
 }
 
 /**
- * SQLite's backup reads one snapshot: in WAL mode it neither stops a writer nor is stopped by one. VACUUM INTO would need
- * ATTACH, which Deno refuses without --allow-all.
+ * SQLite's backup reads one snapshot: in WAL mode it neither stops a writer nor is stopped by one. VACUUM INTO would
+ * need ATTACH, which Deno refuses without --allow-all.
  */
 async function copyDatabase(from: string, to: string): Promise<void> {
   closeSync(openSync(to, "wx", 0o600)); // SQLite keeps the mode of an empty file

@@ -1,6 +1,6 @@
 /**
- * The data directory: the database and the master key, for their owner alone. A user who can read it is the owner of the
- * installation, so it is refused when others could.
+ * The data directory: the database and the master key, for their owner alone. A user who can read it is the owner of
+ * the installation, so it is refused when others could.
  */
 import { dataFiles } from "./mod_settings.ts";
 import { nodeFs } from "../lib/program.ts";
@@ -51,7 +51,7 @@ export interface DataDirectoryProblem {
   readonly remedy: string;
 }
 
-/** The next master key, while everything is sealed anew under it. */
+/** The next master key, while everything is sealed again under it. */
 const nextMasterKeyFile = "master.key.next";
 
 export const masterKeyBytes = 32;

@@ -95,8 +95,8 @@ interface GuardOptions {
 
 /**
  * A driver behind two circuits, one for reads and one for writes: a full disk is no reason to refuse what only reads.
- * Failed operations reject fast with `StorageUnavailableError`, and writes for good once they would be lost. The log says
- * once that the database is unavailable, why, and what to do, and once that it is back.
+ * Failed operations reject fast with `StorageUnavailableError`, and writes for good once they would be lost. The log
+ * says once that the database is unavailable, why, and what to do, and once that it is back.
  */
 export function guardStorage(storage: Storage, options: GuardOptions): Storage {
   const { describe, findLoss, log, timers = systemTimers, hangMs } = options;
@@ -182,9 +182,9 @@ interface CircuitOptions {
 }
 
 /**
- * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe succeeds. The
- * first call after a pause starts the probe and waits for it, so that the circuit closes with the first caller after the
- * recovery, and nothing runs without calls.
+ * Keeps callers from waiting for a database that fails: after a failure, calls fail at once, until a probe succeeds.
+ * The first call after a pause starts the probe and waits for it, so that the circuit closes with the first caller
+ * after the recovery, and nothing runs without calls.
  */
 function createCircuit(options: CircuitOptions) {
   const { probe, toFailure, timers, hangMs, onOpen, onClose } = options;
@@ -284,7 +284,8 @@ function isUnreadable(error: unknown): boolean {
 }
 
 // Ties a database to the master key that it was first used with. An instance that made a key of its own, or a restored
-// database without its key, would otherwise start, refuse every token, and seal new records that the others cannot open.
+// database without its key, would otherwise start, refuse every token, and seal new records that the others cannot
+// open.
 
 export const markKey: StorageKey = ["installation", "master_key_mark"];
 

@@ -71,9 +71,9 @@ export interface Storage {
   consume(key: StorageKey): Promise<StoredEntry | null>;
   /**
    * A number that differs from an earlier one of this instance whenever anything but the audit was committed between
-   * the two calls, by this instance or any other: what was read after the earlier call may be trusted for as long as it stays the
-   * same and its expiry has not come, which moves nothing. A commit that had returned before the call is always seen.
-   * One small read at most, so fit for every request.
+   * the two calls, by this instance or any other: what was read after the earlier call may be trusted for as long as it
+   * stays the same and its expiry has not come, which moves nothing. A commit that had returned before the call is
+   * always seen. One small read at most, so fit for every request.
    */
   changeCount(): number | Promise<number>;
   /**
@@ -109,7 +109,8 @@ export const storageLimits = {
 } as const;
 
 /**
- * The format of everything that is stored, whichever part wrote it: in SQLite the `user_version`, in PostgreSQL the row of
+ * The format of everything that is stored, whichever part wrote it: in SQLite the `user_version`, in PostgreSQL the row
+ * of
  * `schema_version`. A change that an earlier version cannot read, or that reads nothing of an earlier one's, raises it.
  */
 export const storedFormat = 3;

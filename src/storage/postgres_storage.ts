@@ -37,7 +37,7 @@ const changeShards = 16;
 
 const creationLock = 5_784_093_217_004; // any number that no other program's advisory lock has
 
-/** The tables and the one function that the PostgreSQL driver works with, in a schema of their own. */
+/** The SQL of the driver's tables and its one function, in a separate schema. */
 function createTables(schema: string): string {
   return `
     CREATE TABLE ${schema}.schema_version (version integer NOT NULL);

@@ -224,12 +224,12 @@ export function isSqliteInUse(path: string): boolean {
   }
 }
 
-// * Whether the files of an open database are still where they were. SQLite writes on into files that have been deleted or
-// replaced, and all of it is gone at the stop.
+// * Whether the files of an open database are still where they were. SQLite writes on into files that have been deleted
+// or replaced, and all of it is gone at the stop.
 //
 // Two things are harmful here and so not done. To open and close the database again, as `Deno.watchFs` does for each
-// event: that drops SQLite's locks in this process (fcntl(2)). To look at the files by name with Deno: the server's thread
-// may not (app/sandbox/permissions.ts).
+// event: that drops SQLite's locks in this process (fcntl(2)). To look at the files by name with Deno: the server's
+// thread may not (app/sandbox/permissions.ts).
 
 /** A handle that refers to a file without opening it: to close it drops no locks (open(2), O_PATH). Linux alone has it. */
 const pathOnly = 0o10000000;

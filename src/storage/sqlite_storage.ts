@@ -186,9 +186,9 @@ function readRow(row: unknown): StoredEntry | null {
   return row === undefined ? null : entryOf(row as EntryRow);
 }
 
-// Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the change itself and
-// reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps; the oldest rows go
-// as new ones come, and who missed them is told that anything may have changed.
+// Which watchable entries changed, and that others did, in a table that every process writes in the transaction of the
+// change itself and reads on from where it was. SQLite's transactions follow each other, so the numbers have no gaps;
+// the oldest rows go as new ones come, and a watcher that missed some is notified that anything may have changed.
 
 const keptRows = 10_000;
 const readAtOnce = 1_000;
@@ -264,7 +264,8 @@ interface Waiting {
 }
 
 /**
- * Runs steps that need a lock which other processes take too: in their order, each as soon as the lock is free, for up to
+ * Runs steps that need a lock which other processes take too: in their order, each as soon as the lock is free, for up
+ * to
  * `timeoutMs`. SQLite's own waiting would block the one thread that serves all callers.
  */
 function createLockQueue(timeoutMs: number) {

@@ -127,8 +127,8 @@ export function giveUp(names: readonly PermissionName[]): void {
 }
 
 /**
- * Gives up reading and writing a file, or at and below a directory. Works only where a list of paths is held (under a grant of
- * everything Deno ignores it); paths below it that are on the list themselves stay.
+ * Gives up reading and writing a file, or at and below a directory. Works only where a list of paths is held (under a
+ * grant of everything Deno ignores it); paths below it that are on the list themselves stay.
  */
 export function giveUpPath(path: string): void {
   for (const name of ["read", "write"] as const) Deno.permissions.revokeSync({ name, path });

@@ -321,7 +321,7 @@ interface AskedCall {
   readonly effectDigest: string;
 }
 
-/** The stored call: as it is where it waits or was decided with the same effect, else stored anew. */
+/** The stored call, unchanged if it waits or was decided with the same effect; otherwise stored again. */
 export async function ask(asked: AskedCall, options: AskOptions): Promise<StoredHeldCall | NotHeld> {
   const { judged, rule } = asked;
   const { storage, log } = options;

@@ -193,7 +193,7 @@ interface RuleChanger {
 export interface RuleStore {
   /** As they hold, and as last read: of this instance's own changes at once, of others' as soon as the storage tells. */
   readonly current: readonly Rule[];
-  /** Reads them anew. */
+  /** Reads them again. */
   load(): Promise<void>;
   /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
   change(change: (rules: readonly Rule[]) => readonly Rule[] | null, doer: RuleChanger): Promise<boolean>;

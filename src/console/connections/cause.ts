@@ -34,7 +34,7 @@ export interface Cause {
   /** Only a proxy can cause it. */
   readonly needsProxy?: true;
   /**
-   * Names the culprit; each of them, where the steps do not tell which it is. What stands in brackets is of proxies,
+   * Names the culprit, or all possible ones if the steps do not show which. Text in brackets is about proxies,
    * and left out where none is in front; what follows in braces is in its place. `/PATH` is {@link Facts.prefix}, else
    * {@link Facts.base}.
    */

@@ -19,7 +19,7 @@ interface Attempt {
   lastAt: number;
 }
 
-/** A client that was silent for so long begins anew. */
+/** After this silence a client's next step begins a new attempt. */
 const longestPauseMs = 1_800_000;
 /** How long before a client's next step its discovery may have been. */
 const joinMs = 120_000;
@@ -221,7 +221,7 @@ function isAwaitingAnswer({ steps }: Attempt): boolean {
   return last?.kind === "consent" || last?.kind === "token" || last?.kind === "refresh" || last?.kind === "reached";
 }
 
-// Says of an attempt what happened, or what it waits for, with the likely causes in order and their remedies.
+// The diagnosis of an attempt: what happened, or what it waits for, with the likely causes in order and their remedies.
 
 /** `going_on`: too early to say; `no_fault`: it went well, or a person decides or has decided. */
 type DiagnosisState = "going_on" | "no_fault" | "fault";
@@ -318,7 +318,7 @@ function isPassedOver({ kind, reason }: Step, steps: readonly Step[]): boolean {
     );
 }
 
-/** A later step that went well, as far along as the refused one or anew from the page. */
+/** A later successful step, as far along as the refused one, or from the sign-in page on. */
 function makesGood(later: Step, refused: Step): boolean {
   if (later.outcome !== "ok") return false;
   if (refused.reason === "answers_cut") return later.reason === "answered";
@@ -335,7 +335,7 @@ function order({ kind }: Step): number {
   return stepKinds.indexOf(kind);
 }
 
-/** Of the steps since it last began anew: documents are fetched again on the way. */
+/** The steps since it last started over: documents are fetched again on the way. */
 function furthest(steps: readonly Step[]): Step | undefined {
   const last = steps.at(-1);
   if (last === undefined) return undefined;

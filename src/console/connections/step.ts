@@ -63,7 +63,8 @@ const stepSchema = z.lazy(() =>
     host: optionalText(),
     /**
      * What is known besides: `other_host` and `other_scheme` of the address that the client came by, `direct` where no
-     * proxy is in front, `below /path` where the server shares its host by that path, `registration_closed`; of what has expired, `clock_jumped` or `clock_steady`.
+     * proxy is in front, `below /path` where the server shares its host by that path, `registration_closed`; of what
+     * has expired, `clock_jumped` or `clock_steady`.
      */
     sign: optionalText(),
   })

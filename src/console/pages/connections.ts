@@ -300,7 +300,8 @@ function tokensTable({ access: { tokens }, used, toolListTokens }: Lists, visit:
   return html`${table}${next}`;
 }
 
-// ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended it.
+// ServiceNow: the visitor's linked account, and everyone's for an administrator: since when, last used, and what ended
+// it.
 
 interface ServicenowOptions {
   readonly origin: string;

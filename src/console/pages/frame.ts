@@ -8,8 +8,9 @@ import { type Section, timeOfDay, type Visit } from "./section.ts";
 
 /**
  * Elements that an event names by id get the server's own rendering, which has escaped what callers wrote. One that
- * holds the focus waits until it is left, so that no typing is lost. What was unfolded or scrolled stays so. Where forms
- * moved, none is sent for a second: a click that was meant for one call would approve the one that took its place.
+ * holds the focus waits until it is left, so that no typing is lost. What was unfolded or scrolled stays so. Where
+ * forms moved, none is sent for a second: a click that was meant for one call would approve the one that took its
+ * place.
  */
 const consoleScript = `
 "use strict";

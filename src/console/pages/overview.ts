@@ -33,7 +33,7 @@ interface OverviewPart {
 }
 
 interface OverviewOptions {
-  /** Where clients are told how to connect. */
+  /** Where the instructions for clients are. */
   readonly home: string;
   /** The address that clients are given. */
   readonly resource: string;

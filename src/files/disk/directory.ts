@@ -160,8 +160,8 @@ export function identityOf({ isDirectory, ino, birthtime, size, mtime }: DiskInf
 }
 
 /**
- * The refusal for an error that Deno or node:fs threw: its code decides, its text (which holds paths) is dropped. Throws
- * everything else on.
+ * The refusal for an error that Deno or node:fs threw: its code decides, its text (which holds paths) is dropped.
+ * Throws everything else on.
  */
 export function toRefusal(error: unknown): WorkspaceRefusal {
   if (error instanceof Deno.errors.NotCapable) return { reason: "denied", because: "permission" };

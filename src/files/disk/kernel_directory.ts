@@ -1,6 +1,7 @@
 /**
  * Directories by their descriptors: the kernel resolves each name below an open directory, and refuses links, other
- * mounts and what leads out (src/files/kernel/descriptor.ts). What was reached stays what it is, whatever others rename.
+ * mounts and what leads out (src/files/kernel/descriptor.ts). What was reached stays what it is, whatever others
+ * rename.
  */
 import type { Descriptor, KernelRoots, ListedName } from "../kernel/descriptor.ts";
 import type { EntryStatus } from "../kernel/entry_status.ts";

@@ -129,7 +129,7 @@ export async function* readPieces(file: DiskFile): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** A class: making an object with getters of its own would take 0.2 microseconds more. */
+/** A class: an object literal with getters takes 0.2 microseconds more. */
 class DiskContent implements FileContent {
   readonly bytes: Uint8Array;
   readonly sizeBytes: number;
@@ -311,8 +311,8 @@ function openInside(
 }
 
 /**
- * Opens in one call what lies at `path`, where that is possible and no spelling of it can be another name: no link is on
- * the way then, and what the rules say of the path they say of the file. `null` where names have to be looked at.
+ * Opens in one call what lies at `path`, where that is possible and no spelling of it can be another name: no link is
+ * on the way then, and what the rules say of the path they say of the file. `null` where names have to be looked at.
  */
 function openPlain(
   disk: Disk,

@@ -1,7 +1,7 @@
 /**
- * The names in directories of the disk workspace, sorted, and kept for a while: a long directory is listed page by page,
- * and reading all of it again for each page costs more than everything else. What is kept counts only as long as the
- * directory has not been changed since.
+ * The names in directories of the disk workspace, sorted, and kept for a while: a long directory is listed page by
+ * page, and reading all of it again for each page costs more than everything else. What is kept counts only as long as
+ * the directory has not been changed since.
  */
 import { boundedMap } from "../../lib/bounded_map.ts";
 import type { Clock } from "../../lib/time.ts";

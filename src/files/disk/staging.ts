@@ -1,7 +1,7 @@
 /**
- * Where unfinished writes and deletions live: one directory in the workspace's root, so that a start cleans up after dead
- * processes without walking the tree. Each process holds a locked file there; the kernel drops the lock however the
- * process ends, so files of an owner whose lock is free are leftovers. Leftovers that were not what a deletion was
+ * Where unfinished writes and deletions live: one directory in the workspace's root, so that a start cleans up after
+ * dead processes without walking the tree. Each process holds a locked file there; the kernel drops the lock however
+ * the process ends, so files of an owner whose lock is free are leftovers. Leftovers that were not what a deletion was
  * about are versions that exist nowhere else: they are kept.
  */
 import {

@@ -76,8 +76,8 @@ export function readRecord(trash: DiskDirectory, id: string): Change | null {
 }
 
 /**
- * Whether a dead process's staged file was the old version of a file, which a change had just exchanged for the new one:
- * it is then moved to where the change keeps it. Otherwise the step is withdrawn.
+ * Whether a dead process's staged file was the old version of a file, which a change had just exchanged for the new
+ * one: it is then moved to where the change keeps it. Otherwise the step is withdrawn.
  */
 export function saveOldVersion(staging: DiskDirectory, name: string): boolean {
   const [, id, digits] = stagedForChange.exec(name) ?? [];

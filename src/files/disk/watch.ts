@@ -1,8 +1,8 @@
 /**
- * Watches a disk workspace. Each directory is watched by itself: a recursive watch would follow links and tell of
- * changes outside. When directories appear the watch is made anew, and what came with them is told too. The names of
+ * Watches a disk workspace. Each directory is watched separately: a recursive watch would follow links and report
+ * changes outside. When directories appear the watch is renewed, and their contents are reported too. The names of
  * files are remembered, so that a file that appears can be told from one that is replaced.
- * Without the kernel's help it is not told that a link appears: Deno keeps back events whose real path is elsewhere.
+ * Without the kernel's help new links are not noticed: Deno withholds events whose real path is elsewhere.
  */
 import type { KernelRoots } from "../kernel/descriptor.ts";
 import { type DiskAccess, type DiskInfo, type DiskListing, errorCode } from "./directory.ts";

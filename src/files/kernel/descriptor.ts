@@ -328,7 +328,7 @@ function kindOf(name: string, type: number, statusOf: (name: string) => EntrySta
   return status?.isSymlink ? "link" : status?.isDirectory ? "directory" : status?.isFile ? "file" : "other";
 }
 
-// What openat2(2) is told for each purpose: nothing may lead out of the directory, and no link is followed.
+// Flags of openat2(2) for each purpose: nothing may lead out of the directory, and no link is followed.
 
 const { openHowBytes, RESOLVE_BENEATH, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV, SYS_openat2 } =
   openat2;

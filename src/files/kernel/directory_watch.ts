@@ -1,6 +1,6 @@
 /**
- * Notices changes in open directories, by one inotify(7) instance for all of them. Deno's own watch also asks to be told
- * of each opened file: while a client waited for changes, a search woke it up for every file.
+ * Notices changes in open directories, by one inotify(7) instance for all of them. Deno's own watch also asks to be
+ * told of each opened file: while a client waited for changes, a search woke it up for every file.
  */
 import { errorOf, inotify, type Libc } from "./libc.ts";
 import { cPath, lengthOf, pathMax, toName } from "./stored_name.ts";
@@ -14,7 +14,7 @@ interface ChangedEntry {
   readonly change: "create" | "remove" | "rename" | "modify";
 }
 
-/** Is called with each change; with `null` when some went unseen: the directories should then be watched anew. */
+/** Called with each change, or with `null` when some were missed: the directories should then be watched again. */
 export type OnEntryChange = (changed: ChangedEntry | null) => void;
 
 /** Begins to watch the directory with this descriptor, and returns what ends it. */

@@ -4,7 +4,7 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 
-/** A text, as bytes and as a string of one character a byte. Good as long as the buffer is not filled anew. */
+/** A text, as bytes and as a string of one character a byte. Valid until the buffer is refilled. */
 export interface ByteText {
   readonly characters: string;
   /** Decodes from one offset to another, which are starts or ends of characters. */

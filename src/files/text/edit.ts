@@ -180,8 +180,8 @@ const newline = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * The form of the file at `path`; `null` where there is none that can be read. Another encoding than UTF-8 and UTF-16 is
- * looked for in all of the file, up to its first bytes that are not ASCII, and only `ifForeign`.
+ * The form of the file at `path`; `null` where there is none that can be read. Another encoding than UTF-8 and UTF-16
+ * is looked for in all of the file, up to its first bytes that are not ASCII, and only `ifForeign`.
  */
 export async function storedFormOf(
   workspace: Workspace,
@@ -216,7 +216,7 @@ export async function hasOpenLine(
   return last !== (lineEnds === "CR" ? carriageReturn : newline);
 }
 
-/** Others may write while it is read; it is then read anew. */
+/** Others may write while it is read; it is then read again. */
 const maxAttempts = 5;
 
 /** The content, read in pieces of one version; files of more than `maxBytes` are refused before the second. */
@@ -256,8 +256,8 @@ async function readPieces(
 /** Where a text has nearly the passage that an edit looked for: what differs, and the line at which it begins, from 1. */
 export interface Alike {
   /**
-   * `words`: it is only there within longer words; `numbers`: without its line numbers; `escapes`: with the characters that
-   * its escapes stand for; `rest`: only its first line is; `beginning`:
+   * `words`: it is only there within longer words; `numbers`: without its line numbers; `escapes`: with the characters
+   * that its escapes stand for; `rest`: only its first line is; `beginning`:
    * only the beginning of that.
    */
   readonly but: "words" | "numbers" | "escapes" | "blanks" | "signs" | "rest" | "beginning";

@@ -11,8 +11,8 @@ const isMatch = -1;
 type Advance = (state: number, characters: string, at: number) => number;
 
 /**
- * The offset at which a line is known to match, or the state at the end ({@link toState}). The inner loop calls nothing,
- * so that its variables stay in registers: that takes a quarter off.
+ * The offset at which a line is known to match, or the state at the end ({@link toState}). The inner loop calls
+ * nothing, so that its variables stay in registers: that takes a quarter off.
  */
 function runAutomaton(
   characters: string,

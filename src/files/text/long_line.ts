@@ -130,7 +130,7 @@ function createLine() {
     get length(): number {
       return characters.length;
     },
-    // joined, a string is one piece of memory: added, each look at it would find its two parts anew
+    // joined, a string is one piece of memory: concatenated, each access would flatten its parts again
     add: (piece: string): string => characters = characters === "" ? piece : [characters, piece].join(""),
     /** Drops all but the last bytes. */
     keep(bytes: number): void {

@@ -1,6 +1,7 @@
 /**
- * Undoes a change, as a change of its own. Every step is judged before the first is undone: what is there must be what
- * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now refuse.
+ * Undoes a change, as a separate change. Every step is checked before the first is undone: what is there must be what
+ * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now
+ * refuse.
  */
 import { loadOnce } from "../../lib/program.ts";
 import { countLineEnds } from "./diff.ts";

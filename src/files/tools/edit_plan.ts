@@ -182,7 +182,7 @@ function alikeWords({ but, line }: Alike): string {
 }
 
 const pieceBytes = 1024 * 1024;
-/** Others may write between our reading and writing; the edit is then made anew. */
+/** Others may write between our reading and writing; the edit is then repeated. */
 const maxAttempts = 20;
 
 /** The files that could not be written, and the names of the others that could not be put back. */

@@ -54,7 +54,7 @@ export async function summarize(listing: TreeListing): Promise<ToolOutcome> {
   const extensions = [...byExtension].sort(([, one], [, other]) => other.sizeBytes - one.sizeBytes);
   // where not all was looked at, a count of lines would be read as that of the tree
   const linesOf = ({ lines }: Total): string => isCut ? "" : `, ${count(lines, "line")}`;
-  // of some of the files, the directories that are listed are not those that hold them
+  // the listed directories do not hold some of the files
   const place = isFlat || modifiedAfter !== null ? "" : ` in ${count(directories, "directory", "directories")}`;
   const factOf = ({ lines }: Total): { lines?: number } => isCut ? {} : { lines };
   return wholeTreeAnswer(listing, {

@@ -1,6 +1,6 @@
 /**
- * What `file_read` answers. The words of a file and ours are blocks of their own, and our notice says how many lines and
- * bytes are the file's: nothing in a file can pass for a notice.
+ * The answers of `file_read`. The file's text and our notice are separate blocks, and the notice says how many lines
+ * and bytes are the file's: nothing in a file can pass for a notice.
  */
 import type { ContentBlock, ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, sniffMedia, toPathText } from "../workspace/file_display.ts";

@@ -122,8 +122,8 @@ export async function createIgnored(workspace: Workspace, start: WorkspacePath) 
   }
   return {
     /**
-     * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start. Where
-     * all its entries are known and there are no rules, none are read.
+     * To be called, and awaited, when the walk enters a directory; `segments` are its names below the walk's start.
+     * Where all its entries are known and there are no rules, none are read.
      */
     enter(segments: readonly string[], entries: readonly DirectoryEntry[] | null): Promise<void> | undefined {
       if (isOff) return undefined;

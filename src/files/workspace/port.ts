@@ -240,8 +240,8 @@ export interface Workspace {
   /** What changes have replaced and deleted; `null` where nothing is kept. */
   readonly trash: Trash | null;
   /**
-   * The same workspace for one call of a tool: what is changed through it is one change, of which `onChange` gets the id
-   * before its first step.
+   * The same workspace for one call of a tool: what is changed through it is one change, of which `onChange` gets the
+   * id before its first step.
    */
   begin(author: ChangeAuthor, onChange?: (id: string) => void): Workspace;
   /** Closes what the workspace holds open; it is not used afterwards. */

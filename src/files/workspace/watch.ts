@@ -20,16 +20,16 @@ interface WorkspaceWatch {
 /** Starts to watch a workspace. */
 export type WatchWorkspace = (onChange: (change: WorkspaceChange) => void) => WorkspaceWatch;
 
-/** Changes within this time are told together. */
+/** Changes within this time are reported together. */
 export const changeDelayMilliseconds = 200;
-/** More changed paths than this at once are told as partial. */
+/** More changed paths than this at once are reported as partial. */
 export const maxChangedPaths = 500;
 
 /** How changes are reported. */
 interface ChangeNoticesOptions {
-  /** More changed paths than this at once are told as partial. */
+  /** More changed paths than this at once are reported as partial. */
   readonly maxPaths: number;
-  /** Changes within this time are told together. */
+  /** Changes within this time are reported together. */
   readonly coalesceMilliseconds: number;
   /** Names that are not reported. */
   readonly isDenied: (segments: readonly string[]) => boolean;

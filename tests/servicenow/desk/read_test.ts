@@ -196,7 +196,7 @@ Deno.test("who is on call is who is on shift now; where the instance does not te
   assert.match(await read(), /^on_call \(by ServiceNow's schedule.*\): none that the user may see$/m);
   desk.instance.habits.closedApis = ["now/on_call_rota"];
   assert.match(await read(), /^on_call \(the rota's order, not who is on shift now\):\n- Ada Lovelace/m);
-  assert.match(await read("ben"), /^on_call \(.*; ServiceNow keeps cmn_rota_member from this user\): none/m);
+  assert.match(await read("ben"), /^on_call \(.*; ServiceNow hides cmn_rota_member from this user\): none/m);
 });
 
 Deno.test("related work in a table that the operator has not opened is told as such, never as none", async () => {
