@@ -1,4 +1,4 @@
-/** The listener for metrics, on a separate address: whoever can reach it may read them. */
+/** The listener for metrics, on a separate address: any client that reaches it may read them. */
 import type { ListenAddress } from "../lib/settings.ts";
 import { createMetricsEndpoint, knownNames } from "../http/mod.ts";
 import type { Log } from "../lib/log.ts";

@@ -97,7 +97,7 @@ export function createStorageProbe(
   };
 }
 
-// `GET /metrics`, on a separate listener: no token protects it; whoever can reach its address can read it.
+// `GET /metrics`, on a separate listener: no token protects it; any client that reaches its address can read it.
 
 /** Answers with what `expose` gives. A `Host` by name has to be known, as everywhere: a rebound page reads nothing here. */
 export function createMetricsEndpoint(options: {

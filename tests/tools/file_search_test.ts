@@ -299,7 +299,7 @@ Deno.test("file_search finds whole words, leaves out what it is told to, and pas
     Deno.writeTextFileSync(`${root}/.env`, "SECRET=1\n");
     assert.match(
       (await answerOf(search, { query: "SECRET" })).text,
-      /passed over: [^)]*, \.env[^)]*; set include_ignored/,
+      /skipped: [^)]*, \.env[^)]*; set include_ignored/,
     );
     assert.equal((await found({ include_ignored: true, show: "files" })).length, 6);
     assert.deepEqual(await found({ path: "node_modules" }), ["node_modules/x/d.js:1"]);
