@@ -360,12 +360,12 @@ Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_UR
   const [root, below] = ["https://host.example", "https://host.example/gate"];
   for (
     const [issuer, asked, status, id, words] of [
-      [root, "/gate/mcp", 404, "wrong_path", /begins with \/gate, .*https:\/\/mcp\.example\.com\/gate:/],
-      [root, "/tools/gate/oauth/token", 404, "wrong_path", /begins with \/tools\/gate,/],
-      [root, "/.well-known/oauth-protected-resource/gate/mcp", 404, "path_rule", /below \/gate,.*SERVER_URL/],
+      [root, "/gate/mcp", 404, "wrong_path", /begins with \/gate\. .*https:\/\/mcp\.example\.com\/gate[:.]/],
+      [root, "/tools/gate/oauth/token", 404, "wrong_path", /begins with \/tools\/gate\./],
+      [root, "/.well-known/oauth-protected-resource/gate/mcp", 404, "path_rule", /below \/gate\..*SERVER_URL/],
       [root, "/.well-known/oauth-protected-resource/mcp", 404, "path_rule", /documents/],
       [root, "/sse", 404, "wrong_path", /old HTTP/],
-      [below, "/other/mcp", 404, "wrong_path", /begins with \/other,/],
+      [below, "/other/mcp", 404, "wrong_path", /begins with \/other\./],
       [below, "/gate/mcp", 404, "wrong_path", /adds \/gate/],
       [
         below,

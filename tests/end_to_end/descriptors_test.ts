@@ -58,7 +58,7 @@ Deno.test({
   fn: async () => {
     assert.match(
       await examine(300, {}),
-      /^warn +connections: 2000 streams need about 2512 descriptors, and no more than 2/,
+      /^warn +connections: 2000 streams need about 2512 descriptors, but this system allows only 2/,
     );
     assert.match(await examine(4_000, {}), /^ok +connections: 2000 streams[^\n]*$/);
     const open = { HOST: "0.0.0.0", SERVER_URL: "https://mcp.example.com", REGISTRATION: "off" };

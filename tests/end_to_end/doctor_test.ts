@@ -115,7 +115,7 @@ Deno.test("doctor tells another program on the port from a Portcullis server", a
     runCommand(["doctor", "--data-dir", place.dataDir, "--workspace", place.workspaceDir, "--port", String(port)]);
   const taken = await doctor(other.addr.port);
   assert.equal(taken.code, 1);
-  assert.match(taken.stdout, /^FAIL +port: another program listens on 127\.0\.0\.1 port \d+\n +hint: end it/m);
+  assert.match(taken.stdout, /^FAIL +port: another program listens on 127\.0\.0\.1 port \d+\n +hint: stop it/m);
   const free = await doctor(freePort());
   assert.match(free.stdout, /^ok +port: .* is free: no server runs there$/m);
 });

@@ -14,7 +14,7 @@ const ofConstants: readonly (readonly [page: string, words: string, file: string
   ["security", "scrypt hashes with N = 2^17", "oauth/password_hash.ts", "logCost: 17"],
   [
     "security",
-    "the keys last seen there count for a day",
+    "the last keys stay valid for a day",
     "oauth/client_directory.ts",
     "unreachableMs = 86_400_000",
   ],

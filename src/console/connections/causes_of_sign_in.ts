@@ -17,7 +17,7 @@ const isNotNamed = ({ prefix }: Facts): boolean => prefix !== null;
 
 const twiceRemedy = "Let the proxy remove /PATH once, or pass it as it is: nginx `proxy_pass http://127.0.0.1:3000;`.";
 const notNamedRemedy =
-  "Where a proxy serves it there, set SERVER_URL to the address that clients type, such as https://mcp.example.com/PATH: the proxy may keep /PATH or remove it.";
+  "To serve it below /PATH, set SERVER_URL to the address that clients type, such as https://mcp.example.com/PATH[: the proxy may keep /PATH or remove it].";
 
 export const causesOfSignIn: readonly Cause[] = [
   ...at("stray", [
@@ -58,8 +58,7 @@ export const causesOfSignIn: readonly Cause[] = [
       id: "wrong_path",
       reasons: ["status_404", "status_405"],
       when: isNotNamed,
-      words:
-        "The client asks for a path that is not the server's: it begins with /PATH, which SERVER_URL does not name.",
+      words: "The client asks for a path that is not the server's: it begins with /PATH.",
       remedy: `Use the address that ends in /mcp, as \`portcullis connect\` prints it. ${notNamedRemedy}`,
     },
     {
@@ -75,8 +74,7 @@ export const causesOfSignIn: readonly Cause[] = [
     at: ["resource_metadata", "server_metadata"],
     reasons: ["status_404"],
     when: isNotNamed,
-    words:
-      "The client looks for the server's documents where they are not, below /PATH, which SERVER_URL does not name.",
+    words: "The client looks for the server's documents where they are not, below /PATH.",
     remedy: `Enter the address that ends in /mcp, and update the client. ${notNamedRemedy}`,
   },
   {
