@@ -38,6 +38,6 @@ Deno.test("without HTTP there is no link, and a call that asks for one is told s
       assert.ok(!registered.parameters.has("link"));
       const parsed = parseToolInput(registered, { filename: "a", content: "", link: true });
       assert.ok(!parsed.ok);
-      assert.match(parsed.error, new RegExp(`${registered.tool.name} has no link`));
+      assert.match(parsed.error, new RegExp(`${registered.tool.name} has no (content, )?link`));
     }
   }));
