@@ -146,7 +146,7 @@ export async function resolveAnswers(
   { questions }: CatalogItem,
   given: readonly GivenValue[],
 ): Answer<ResolvedAnswers> {
-  const variables: Record<string, string> = {};
+  const variables: Record<string, string> = Object.create(null);
   const shown: { readonly label: string; readonly value: string }[] = [];
   for (const [name, value, next] of given) {
     const question = questionNamed(questions, name);

@@ -72,8 +72,8 @@ export function choicesOf(
       stored: true,
     });
     if (!found.ok) return isKeptBack(found.error) ? success({}) : found;
-    const byColumn: Record<string, Choice[]> = {};
-    const owners: Record<string, string> = {};
+    const byColumn: Record<string, Choice[]> = Object.create(null); // a column may be named constructor
+    const owners: Record<string, string> = Object.create(null);
     // A table's own choices replace those of the table that it extends.
     const nearestFirst = found.value.rows.toSorted((a, b) =>
       lineage.indexOf(storedValue(a, "name")) - lineage.indexOf(storedValue(b, "name"))

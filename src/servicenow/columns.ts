@@ -62,8 +62,8 @@ const references = `
   kb_category: kb_category
 `;
 /** By column: the table that it leads to in every instance. */
-const usualReferences: Readonly<Record<string, string>> = Object.fromEntries(
-  namedLines(references).flatMap(([table, names]) => names.split(" ").map((name) => [name, table])),
+const usualReferences: ReadonlyMap<string, string> = new Map(
+  namedLines(references).flatMap(([table, names]) => names.split(" ").map((name) => [name, table] as const)),
 );
 
 /** Labels of the base system that are not the column's name in words. */
@@ -276,7 +276,7 @@ function guessColumn(name: string, value: unknown): Column {
   const link = typeof value === "object" && value !== null && "link" in value ? String(value.link) : "";
   const [, linked] = /\/table\/([a-z0-9_]+)\//.exec(link) ?? [];
   // That of the base system before the link, which may lead to a table that extends it.
-  const reference = usualReferences[name] ?? linked ?? null;
+  const reference = usualReferences.get(name) ?? linked ?? null;
   const type = reference !== null ? listsOfPeople.test(name) ? "glide_list" : "reference" : usualType(name, value);
   return {
     name,

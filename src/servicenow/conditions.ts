@@ -213,10 +213,10 @@ const firstTerm = new RegExp(
 );
 
 /** What the base system names by an id (product documentation "Dynamic filter options"). */
-const dynamicValues: Readonly<Record<string, string>> = {
-  "90d1921e5f510100a9ad2572f2b477fe": "me",
-  "d6435e965f510100a9ad2572f2b47744": "my groups",
-};
+const dynamicValues: ReadonlyMap<string, string> = new Map([
+  ["90d1921e5f510100a9ad2572f2b477fe", "me"],
+  ["d6435e965f510100a9ad2572f2b47744", "my groups"],
+]);
 
 function isEncodedQuery(line: string): boolean {
   return firstTerm.test(line) || (furtherTerm.test(line) && !/["']$/.test(line));
@@ -237,7 +237,11 @@ function parseEncodedQuery(line: string): Result<ParsedConditions, string> {
     const operator = encodedOperators[sign];
     const given = text.replaceAll("\0", "^").trim();
     // ON has the name of its period before its bounds.
-    const said = sign === "ON" ? given.split("@")[0] ?? "" : sign === "DYNAMIC" ? dynamicValues[given] ?? "" : given;
+    const said = sign === "ON"
+      ? given.split("@")[0] ?? ""
+      : sign === "DYNAMIC"
+      ? dynamicValues.get(given) ?? ""
+      : given;
     const value = plainValue(operator, said);
     if (operator === undefined || value === null || (value === "" && !/EMPTY$|^!?=$/.test(sign))) {
       return failure(
