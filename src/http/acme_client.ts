@@ -8,7 +8,7 @@ import { readBounded } from "../lib/request_text.ts";
 import { failure, type Problem, type Result, success } from "../lib/result.ts";
 import { toBase64Url } from "../lib/secrets.ts";
 import { fetchFaultWords } from "../lib/system_fault.ts";
-import { type Clock, durationWords, type Pause } from "../lib/time.ts";
+import { type Clock, durationWords, type Pause, within } from "../lib/time.ts";
 import { createCertificateRequest, signP256 } from "./certificate_request.ts";
 
 /** Why there is no certificate, in words for the operator, and how long the authority wants to be left alone. */
@@ -35,14 +35,19 @@ interface AcmeOptions {
 export async function requestCertificate(
   options: AcmeOptions,
 ): Promise<Result<{ readonly certificates: string; readonly privateKey: string }, AcmeProblem>> {
-  try {
-    return success(await order(options, await openSession(options)));
-  } catch (error) {
-    if (!(error instanceof AcmeRefusal)) throw error;
-    return failure({ ...describe(error, options), retryAfterMs: error.retryAfterMs });
-  }
+  return await within(attemptMs, options.pause, async (late) => {
+    try {
+      const bounded = { ...options, signal: AbortSignal.any([options.signal, late]) };
+      return success(await order(bounded, await openSession(bounded)));
+    } catch (error) {
+      if (!(error instanceof AcmeRefusal)) throw error;
+      return failure({ ...describe(error, options), retryAfterMs: error.retryAfterMs });
+    }
+  });
 }
 
+/** No attempt lasts longer, however slowly the authority answers. */
+export const attemptMs = 540_000;
 const requestTimeoutMs = 30_000;
 /** Of one answer: a chain of certificates is the longest. */
 const maxReplyBytes = 131_072;
@@ -110,20 +115,17 @@ async function openSession({ directory, fetch, clock, pause, accountKey, signal 
   ): Promise<{ readonly response: Response; readonly text: string }> => {
     // Its own documents name the other URLs: they must not lead this server elsewhere.
     if (URL.parse(url)?.origin !== origin) throw new AcmeRefusal("malformed", `it names a URL elsewhere: ${url}`);
-    const [late, over] = [new AbortController(), new AbortController()];
-    void pause(requestTimeoutMs, over.signal).then(() => late.abort());
-    try {
-      const limits = AbortSignal.any([signal, late.signal]);
-      const response = await fetch(url, { ...init, redirect: "error", signal: limits });
-      nonce = response.headers.get("replay-nonce") ?? nonce;
-      const bytes = await readBounded(response, maxReplyBytes);
-      if (bytes === null) throw new AcmeRefusal("malformed", "its answer is too large");
-      return { response, text: new TextDecoder().decode(bytes) };
-    } catch (error) {
-      throw error instanceof AcmeRefusal ? error : unreachable(error);
-    } finally {
-      over.abort();
-    }
+    return await within(requestTimeoutMs, pause, async (late) => {
+      try {
+        const response = await fetch(url, { ...init, redirect: "error", signal: AbortSignal.any([signal, late]) });
+        nonce = response.headers.get("replay-nonce") ?? nonce;
+        const bytes = await readBounded(response, maxReplyBytes);
+        if (bytes === null) throw new AcmeRefusal("malformed", "its answer is too large");
+        return { response, text: new TextDecoder().decode(bytes) };
+      } catch (error) {
+        throw error instanceof AcmeRefusal ? error : unreachable(error);
+      }
+    });
   };
   const takeNonce = async (): Promise<string> => {
     if (nonce === null) await send(urls.newNonce, { method: "HEAD" });

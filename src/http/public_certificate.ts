@@ -12,7 +12,7 @@ import { pagesBelow } from "../lib/stored_entries.ts";
 import { faultWords, parseStored } from "../lib/system_fault.ts";
 import { type Clock, createPause, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
-import { type AcmeProblem, requestCertificate } from "./acme_client.ts";
+import { type AcmeProblem, attemptMs, requestCertificate } from "./acme_client.ts";
 import { generateP256 } from "./certificate_request.ts";
 
 /** What TLS is served with, as PEM. */
@@ -40,8 +40,8 @@ interface CertificateKeeperOptions {
 const lookMs = 600_000;
 /** The same while there is none. */
 const firstLookMs = 5_000;
-/** No attempt lasts longer; an instance that ends in the middle holds up the others for no longer. */
-const leaseMs = 600_000;
+/** Longer than an attempt; an instance that ends in the middle of one holds up the others for no longer. */
+const leaseMs = attemptMs + 60_000;
 /** After the first failed attempt, the second, and so on: Let's Encrypt allows five failures an hour. */
 const retryMs = [60_000, 300_000, 900_000, 3_600_000, 21_600_000] as const;
 /** A start tries at once after this many failures, and after more where the last is this long ago. */

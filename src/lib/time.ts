@@ -69,6 +69,21 @@ export function createPause(timers: Timers): Pause {
 /** The pause of the machine's own timers. */
 export const pause: Pause = createPause(systemTimers);
 
+/** Runs `work` with a signal that aborts after this time. */
+export async function within<T>(
+  milliseconds: number,
+  pause: Pause,
+  work: (late: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const [late, over] = [new AbortController(), new AbortController()];
+  void pause(milliseconds, over.signal).then(() => late.abort());
+  try {
+    return await work(late.signal);
+  } finally {
+    over.abort();
+  }
+}
+
 // * A clock that only goes forward and that the instances on one storage agree on, whatever their wall clocks say. Each
 // begins at its wall clock; one that reads a stamp ahead of it catches up. So what instances count together never
 // depends on how far their wall clocks are apart, nor on a wall clock that jumps while the server runs.
