@@ -1,6 +1,5 @@
 /** The operator's commands on clients: create, list, approve, remove. They work while the server runs. */
 import type { AdministrationOptions } from "./context.ts";
-import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { cleanClientName } from "./client_directory.ts";
@@ -20,7 +19,7 @@ import {
   unusedClientId,
   waitingListOf,
 } from "./records.ts";
-import { allScopes, knownScopes, parseScope } from "./scope.ts";
+import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 
 /** The arguments of `clients create`. */
 export interface ClientRequest {
@@ -85,8 +84,8 @@ function findProblem(request: ClientRequest): ClientProblem | null {
   const { name, grantTypes, scope, redirectUris = [], authentication, jwks, secretLifetimeSeconds } = request;
   if (name.trim() === "") return { field: "name", message: "is missing: give the client a name that people recognise" };
   if (grantTypes.length === 0) return { field: "grant", message: "must be authorization_code or client_credentials" };
-  const scopeProblem = findScopeProblem(scope);
-  if (scopeProblem !== null) return scopeProblem;
+  const unfit = scopeProblem(scope);
+  if (unfit !== null) return { field: "scope", message: unfit };
   const needsRedirect = grantTypes.includes("authorization_code");
   if (needsRedirect !== redirectUris.length > 0 || !redirectUris.every(isAllowableRedirectUri)) {
     const message = needsRedirect
@@ -114,20 +113,6 @@ function findProblem(request: ClientRequest): ClientProblem | null {
   };
 }
 
-function findScopeProblem(scope: string): ClientProblem | null {
-  const scopes = parseScope(scope);
-  const known = allScopes();
-  const unknown = scopes.filter((entry) => !known.includes(entry));
-  if (scopes.length > 0 && unknown.length === 0) return null;
-  const what = unknown.length === 0
-    ? "is empty"
-    : `has the unknown scope ${unknown.map((entry) => JSON.stringify(entry)).join(", ")}`;
-  return {
-    field: "scope",
-    message: `${what}; use one or more of: ${known.join(" ")}${didYouMean(unknown[0] ?? "", known)}`,
-  };
-}
-
 /** The clients that asked for access in their own name and wait for their scopes, oldest first. */
 export async function listHeldClients({ storage }: Pick<AdministrationOptions, "storage">): Promise<ClientSummary[]> {
   const waiting = await Array.fromAsync(heldClients.all(storage));
@@ -144,8 +129,8 @@ export async function approveClient(
   { storage, clock }: AdministrationOptions,
   { id, scope }: { readonly id: string; readonly scope: string },
 ): Promise<Result<ClientSummary, ClientProblem>> {
-  const problem = findScopeProblem(scope);
-  if (problem !== null) return failure(problem);
+  const unfit = scopeProblem(scope);
+  if (unfit !== null) return failure({ field: "scope", message: unfit });
   return await retryOnConflict(async () => {
     const stored = id === "" ? null : await clients.read(storage, id);
     if (stored === null || !isHeldClient(stored.value)) {

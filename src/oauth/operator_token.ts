@@ -1,6 +1,5 @@
 /** Access tokens for scripts: made, listed and revoked on the command line, while the server runs or before set-up. */
 import type { AdministrationOptions } from "./context.ts";
-import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 import { hashSecret, matchesHash, randomId, randomSecret } from "../lib/secrets.ts";
@@ -15,7 +14,7 @@ import {
   type User,
   users,
 } from "./records.ts";
-import { allScopes, knownScopes, parseScope } from "./scope.ts";
+import { knownScopes, parseScope, scopeProblem } from "./scope.ts";
 
 /** The `clientId` of principals that come from operator tokens. */
 export const operatorClientId = "portcullis-cli";
@@ -73,18 +72,8 @@ export async function createOperatorToken(
 }
 
 function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): OperatorTokenProblem | null {
-  const scopes = parseScope(request.scope);
-  const known = new Set(allScopes());
-  const unknown = scopes.filter((name) => !known.has(name));
-  if (scopes.length === 0 || unknown.length > 0) {
-    const what = unknown.length > 0
-      ? `has the unknown scope ${unknown.map((name) => JSON.stringify(name)).join(", ")}`
-      : "is empty";
-    return {
-      field: "scope",
-      message: `${what}; use one or more of: ${[...known].join(" ")}${didYouMean(unknown[0] ?? "", [...known])}`,
-    };
-  }
+  const unfit = scopeProblem(request.scope);
+  if (unfit !== null) return { field: "scope", message: unfit };
   const { lifetimeSeconds, name = "", userId = ownerId } = request;
   if (!Number.isInteger(lifetimeSeconds) || lifetimeSeconds < 1 || lifetimeSeconds > maxLifetimeSeconds) {
     return {

@@ -1,4 +1,5 @@
 /** Scope parameters and their arithmetic. */
+import { didYouMean } from "../lib/closest_word.ts";
 import { effectiveScopes, offeredScopes, scopeCatalogue } from "../lib/scopes.ts";
 
 /** The default scopes. */
@@ -18,6 +19,18 @@ export function knownScopes(names: Iterable<string>, offered: readonly string[] 
 /** The names of all scopes that this server knows. */
 export function allScopes(): string[] {
   return scopeCatalogue.map(({ name }) => name);
+}
+
+/** Why the operator cannot give these scopes, in words that follow the name of the argument, or `null`. */
+export function scopeProblem(text: string): string | null {
+  const known = allScopes();
+  const scopes = parseScope(text);
+  const unknown = scopes.filter((name) => !known.includes(name));
+  if (scopes.length > 0 && unknown.length === 0) return null;
+  const what = unknown.length === 0
+    ? "is empty"
+    : `has the unknown scope ${unknown.map((name) => JSON.stringify(name)).join(", ")}`;
+  return `${what}; use one or more of: ${known.join(" ")}${didYouMean(unknown[0] ?? "", known)}`;
 }
 
 /** Whether everything in `requested` is covered by `granted`, what it implies included. */
