@@ -33,11 +33,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions) {
   const signingKeys = createSigningKeys(options);
   const lifetimeSeconds = lifetimes.accessTokenLifetimeSeconds;
   const accessTokens = createAccessTokens({ issuer, resource, lifetimeSeconds, signingKeys, clock });
-  const directory = createClientDirectory({
-    ...options,
-    elapsed: timers.elapsed,
-    fetchDocument: options.fetchDocument,
-  });
+  const directory = createClientDirectory({ ...options, elapsed: timers.elapsed });
   const isLiveToken = createLivenessCheck(storage, users, clock);
   const shared = { ...options, timers, agreedClock, users, signingKeys, accessTokens, directory, isLiveToken };
   const load = loadOnce(async (): Promise<Endpoints> => (await import("./endpoints.ts")).createEndpoints(shared));

@@ -16,7 +16,7 @@ import { knownScopes, parseScope } from "./scope.ts";
 import type { Clock } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
-import type { DocumentProblem, FetchDocument } from "../lib/document_fetcher.ts";
+import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { hiddenText } from "./refusal.ts";
 
 /** Why there is no client of an id. */
@@ -48,12 +48,11 @@ interface KnownDocument {
 
 export type ClientDirectory = ReturnType<typeof createClientDirectory>;
 
-/** `asker` is on whose behalf a document is fetched, see {@link FetchDocument}; without `fetchDocument` there are no metadata documents. */
+/** `asker` is on whose behalf a document is fetched (see `FetchDocument`). Without `fetchDocument`, there are no metadata documents. */
 export function createClientDirectory(
-  options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes"> & {
+  options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes" | "fetchDocument"> & {
     /** For how long documents in memory are fresh. */
     readonly elapsed: Clock;
-    readonly fetchDocument: FetchDocument | undefined;
   },
 ) {
   const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
@@ -148,6 +147,21 @@ export function withoutEmptyMembers(json: unknown): unknown {
   return Object.fromEntries(Object.entries(json).filter(([, value]) => !isEmpty(value)));
 }
 
+/** The keys of a client that signs: `jwks` or `jwks_uri`, never both (RFC 7591 §2). `null` where they cannot be used. */
+export function readClientKeys(
+  { jwks, jwks_uri: jwksUri }: { readonly jwks?: unknown; readonly jwks_uri?: string | undefined },
+  authentication: Client["authentication"],
+  mayFetch: boolean,
+): Pick<Client, "jwks" | "jwksUri"> | null {
+  if (holdsSecretKey(jwks)) return null;
+  if (authentication !== "private_key_jwt") return { jwks: null, jwksUri: null };
+  if (jwksUri !== undefined) {
+    return jwks === undefined && mayFetch && isClientDocumentUrl(jwksUri) ? { jwks: null, jwksUri } : null;
+  }
+  const usable = parsePublicJwks(jwks);
+  return usable === null ? null : { jwks: usable, jwksUri: null };
+}
+
 const maxNameCharacters = 60;
 
 /** Without control, bidirectional and zero-width characters, on one line, cut to a length; a stand-in when empty. */
@@ -220,13 +234,8 @@ function parseClientDocument(
     return failure("unsupported_document_grant");
   }
   const authentication = document.token_endpoint_auth_method ?? "none";
-  if (holdsSecretKey(document.jwks)) return failure("unusable_keys");
-  const jwks = document.jwks === undefined ? null : parsePublicJwks(document.jwks);
-  const jwksUri = document.jwks_uri ?? null;
-  if (authentication === "private_key_jwt") {
-    const usesUri = jwksUri !== null && document.jwks === undefined && isClientDocumentUrl(jwksUri);
-    if (!usesUri && (jwks === null || jwksUri !== null)) return failure("unusable_keys");
-  }
+  const keys = readClientKeys(document, authentication, true);
+  if (keys === null) return failure("unusable_keys");
   return success({
     id: clientId,
     name: cleanClientName(document.client_name),
@@ -237,8 +246,7 @@ function parseClientDocument(
     secretHash: null,
     secretExpiresAt: 0,
     scopes: knownScopes(parseScope(document.scope ?? "")),
-    jwks: authentication === "private_key_jwt" ? jwks : null,
-    jwksUri: authentication === "private_key_jwt" ? jwksUri : null,
+    ...keys,
     registeredAt: now,
     usedAt: null,
   });

@@ -13,10 +13,8 @@ import {
 } from "./records.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
-import { cleanClientName, withoutEmptyMembers } from "./client_directory.ts";
+import { cleanClientName, readClientKeys, withoutEmptyMembers } from "./client_directory.ts";
 import { hasMoreParts } from "../lib/json.ts";
-import { isClientDocumentUrl } from "../lib/client_document_url.ts";
-import { holdsSecretKey, parsePublicJwks } from "./signing_keys.ts";
 import { classifyRedirectUri, isUsableRedirectUri } from "./redirect_uri.ts";
 import { equalInConstantTime, hashSecret, randomId, randomSecret } from "../lib/secrets.ts";
 import { jsonResponse, logStep, type RefusalReason, refuseStep, wrongMethod } from "./refusal.ts";
@@ -166,8 +164,7 @@ function makeClient(
   if (forItself && metadata.token_endpoint_auth_method === "none") return failure("client_credentials_need_proof");
   const authentication = toAuthentication(metadata.token_endpoint_auth_method);
   if (authentication === null) return failure("unsupported_authentication_method");
-  if (holdsSecretKey(metadata.jwks)) return failure("unusable_client_keys");
-  const keys = authentication === "private_key_jwt" ? readKeys(metadata, mayFetchKeys) : { jwks: null, jwksUri: null };
+  const keys = readClientKeys(metadata, authentication, mayFetchKeys);
   if (keys === null) return failure("unusable_client_keys");
   const hasSecret = authentication !== "none" && authentication !== "private_key_jwt";
   const secret = hasSecret ? `pcs_${randomSecret()}` : null;
@@ -187,17 +184,6 @@ function makeClient(
     ...(isVouchedFor ? { isVouchedFor } : {}),
   };
   return success({ client, secret });
-}
-
-/** RFC 7591 §2: `jwks` or `jwks_uri`, never both. */
-function readKeys(metadata: ClientMetadata, mayFetchKeys: boolean): Pick<Client, "jwks" | "jwksUri"> | null {
-  const { jwks_uri: jwksUri } = metadata;
-  if (jwksUri !== undefined) {
-    const isUsable = metadata.jwks === undefined && mayFetchKeys && isClientDocumentUrl(jwksUri);
-    return isUsable ? { jwks: null, jwksUri } : null;
-  }
-  const jwks = parsePublicJwks(metadata.jwks);
-  return jwks === null ? null : { jwks, jwksUri: null };
 }
 
 function toAuthentication(method: string | undefined): Client["authentication"] | null {
