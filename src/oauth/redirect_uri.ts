@@ -17,39 +17,12 @@ const maxUriLength = 2_048;
 // scheme and host, port, and the rest of a loopback URI
 const loopbackPattern = /^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost))(?::(\d{1,5}))?((?:[/?].*)?)$/;
 // Schemes that browsers or the system act on by themselves: a redirect there runs code or reads files.
-const activeSchemes = new Set([
-  ...["about", "apt", "blob", "chrome", "chrome-extension", "content", "data", "devtools", "edge", "facetime", "feed"],
-  ...[
-    "file",
-    "filesystem",
-    "ftp",
-    "ftps",
-    "hcp",
-    "help",
-    "http",
-    "intent",
-    "itms",
-    "itms-services",
-    "jar",
-    "javascript",
-  ],
-  ...[
-    "jscript",
-    "ldap",
-    "livescript",
-    "mailto",
-    "market",
-    "mhtml",
-    "mk",
-    "mocha",
-    "moz-extension",
-    "news",
-    "nfs",
-    "res",
-  ],
-  ...["resource", "search", "search-ms", "sftp", "shell", "sip", "skype", "smb", "sms", "ssh", "tel", "telnet", "urn"],
-  ...["vbscript", "view-source", "webcal", "ws", "wss", "wyciwyg"],
-]);
+const activeSchemes = new Set(
+  ("about apt blob chrome chrome-extension content data devtools edge facetime feed file filesystem ftp ftps hcp " +
+    "help http intent itms itms-services jar javascript jscript ldap livescript mailto market mhtml mk mocha " +
+    "moz-extension news nfs res resource search search-ms sftp shell sip skype smb sms ssh tel telnet urn " +
+    "vbscript view-source webcal ws wss wyciwyg").split(" "),
+);
 const httpsHostPattern = /^https:\/\/([^/?:[]+|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:[/?]|$)/i;
 const responseParameters = ["code", "error", "iss", "state"];
 
