@@ -9,8 +9,8 @@ import {
   readCredentials,
 } from "./client_authentication.ts";
 import { hashSecret } from "../lib/secrets.ts";
-import { authorizationCodes, clients, grants, signInLinks } from "./records.ts";
-import { createTokenEndpoint, grantTypeNames, judgeRefreshToken, parseRefreshToken } from "./token.ts";
+import { authorizationCodes, clients, signInLinks } from "./records.ts";
+import { createTokenEndpoint, findRefreshToken, grantTypeNames, judgeRefreshToken } from "./token.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { wrongMethod } from "./refusal.ts";
@@ -195,13 +195,12 @@ async function grantIdOf(
   if (stored !== null && stored.value.redeemedAt === null) return stored.value.grantId;
   const token = parameters.get("refresh_token") ?? parameters.get("token");
   if (token === undefined) return null;
-  const presented = parseRefreshToken(token);
-  if (presented === null) {
+  if (!token.startsWith("pcr_")) {
     const verified = await accessTokens.verify(token);
     return verified.ok ? verified.value.grantId : null;
   }
-  const family = (await grants.read(storage, presented.grantId))?.value.refresh ?? null;
-  if (family === null) return null;
-  const { kind } = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
-  return kind === "current" || kind === "grace" ? presented.grantId : null;
+  const found = await findRefreshToken(storage, token);
+  if (found === null) return null;
+  const { kind } = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
+  return kind === "current" || kind === "grace" ? found.stored.value.id : null;
 }

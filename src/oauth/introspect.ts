@@ -3,8 +3,8 @@ import type { AccessTokens, createLivenessCheck } from "./access_token.ts";
 import type { ClientAuthenticator } from "./client_authentication.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
-import { type Client, grants, revokedTokens, revokeGrant } from "./records.ts";
-import { judgeRefreshToken, parseRefreshToken, refreshIdleLifetimeSeconds } from "./token.ts";
+import { type Client, revokedTokens, revokeGrant } from "./records.ts";
+import { findRefreshToken, judgeRefreshToken, refreshEndsAt } from "./token.ts";
 import { jsonResponse, noStore, refuseLogged, wrongMethod } from "./refusal.ts";
 import { readParameters } from "./request_body.ts";
 import { isLiveGrant, type UserDirectory } from "./manage_users.ts";
@@ -84,21 +84,19 @@ async function describeRefreshToken(
   client: Client,
   text: string,
 ): Promise<Record<string, unknown>> {
-  const presented = parseRefreshToken(text);
-  const grant = presented === null ? null : (await grants.read(storage, presented.grantId))?.value ?? null;
-  const family = grant?.refresh ?? null;
-  if (presented === null || grant === null || family === null || grant.clientId !== client.id) return inactive;
-  const verdict = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
+  const found = await findRefreshToken(storage, text);
+  if (found === null || found.stored.value.clientId !== client.id) return inactive;
+  const grant = found.stored.value;
+  const verdict = judgeRefreshToken(secrets, found, { now: clock(), lifetimes });
   if (verdict.kind !== "current" && verdict.kind !== "grace") return inactive;
   if (!await isLiveGrant(users, grant)) return inactive;
-  const idleEnd = family.lastUsedAt + refreshIdleLifetimeSeconds * 1_000;
   return {
     active: true,
     scope: grant.scopes.join(" "),
     client_id: grant.clientId,
     sub: grant.subject,
     iss: issuer,
-    exp: Math.floor(Math.min(family.endsAt, idleEnd) / 1_000),
+    exp: Math.floor(refreshEndsAt(found.family) / 1_000),
   };
 }
 
@@ -139,15 +137,14 @@ async function revokeRefreshToken(
   client: Client,
   text: string,
 ): Promise<Outcome> {
-  const presented = parseRefreshToken(text);
-  const stored = presented === null ? null : await grants.read(storage, presented.grantId);
-  const family = stored?.value.refresh ?? null;
-  if (presented === null || stored === null || family === null) return { kind: "nothing" };
-  const verdict = judgeRefreshToken(secrets, presented, family, { now: clock(), lifetimes });
-  if (verdict.kind === "forged") return { kind: "nothing" };
-  if (stored.value.clientId !== client.id) return { kind: "foreign" };
-  await revokeGrant(storage, stored.value.id);
-  return { kind: "revoked", what: "grant", grantId: stored.value.id, subject: stored.value.subject };
+  const found = await findRefreshToken(storage, text);
+  if (found === null || judgeRefreshToken(secrets, found, { now: clock(), lifetimes }).kind === "forged") {
+    return { kind: "nothing" };
+  }
+  const { id, clientId, subject } = found.stored.value;
+  if (clientId !== client.id) return { kind: "foreign" };
+  await revokeGrant(storage, id);
+  return { kind: "revoked", what: "grant", grantId: id, subject };
 }
 
 async function revokeAccessToken(

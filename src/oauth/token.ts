@@ -30,6 +30,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { type Parameters, readParameters } from "./request_body.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AccessTokens } from "./access_token.ts";
+import type { Storage } from "../storage/mod.ts";
 import { isSameRedirectUri, redirectTarget } from "./redirect_uri.ts";
 import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { isWithinScopes, knownScopes, parseScope } from "./scope.ts";
@@ -261,17 +262,12 @@ function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
     retryOnConflict(async (): Promise<Result<IssuedTokens, RefusalReason> | typeof conflict> => {
       const text = parameters.get("refresh_token");
       if (text === undefined) return failure("missing_refresh_token");
-      const presented = parseRefreshToken(text);
-      const stored = presented === null ? null : await grants.read(storage, presented.grantId);
-      const family = stored?.value.refresh ?? null;
-      if (presented === null || stored === null || family === null) return failure("unknown_refresh_token");
+      const found = await findRefreshToken(storage, text);
+      if (found === null) return failure("unknown_refresh_token");
+      const { stored, family } = found;
       if (stored.value.clientId !== client.id) return failure("refresh_token_of_another_client");
       for (const { at } of family.rotations) agreedClock.catchUp(at);
-      const verdict = judgeRefreshToken(secrets, presented, family, {
-        now: clock(),
-        graceNow: agreedClock.now(),
-        lifetimes,
-      });
+      const verdict = judgeRefreshToken(secrets, found, { now: clock(), graceNow: agreedClock.now(), lifetimes });
       switch (verdict.kind) {
         case "forged":
           return failure("unknown_refresh_token");
@@ -279,8 +275,8 @@ function createRefreshTokenGrant(options: GrantTypeOptions): GrantType {
           return failure("expired_refresh_token");
         case "reused": {
           // RFC 9700 §4.14.2: one of the two holders stole the token, and it is unknown which.
-          await revokeGrant(storage, presented.grantId);
           const { id, subject } = stored.value;
+          await revokeGrant(storage, id);
           log.write("audit", "grant_revoked", {
             reason: "reused_refresh_token",
             grant: id,
@@ -351,13 +347,6 @@ async function answer(
 
 type RefreshFamily = NonNullable<Grant["refresh"]>;
 
-/** The parts of a refresh token. */
-interface ParsedRefreshToken {
-  readonly text: string;
-  readonly grantId: string;
-  readonly generation: number;
-}
-
 /** A presented token's state in its family. */
 type RefreshVerdict =
   /** The current one: rotate. */
@@ -376,10 +365,25 @@ const refreshGraceSeconds = 120;
 /** A refresh token ends this long after its last use. */
 export const refreshIdleLifetimeSeconds = 1_209_600;
 
-/** Reads the parts of a refresh token; `null` for anything else. Proves nothing about it. */
-export function parseRefreshToken(text: string): ParsedRefreshToken | null {
-  const match = pattern.exec(text);
-  return match === null ? null : { text, grantId: match[1] ?? "", generation: Number(match[2]) };
+/** A refresh token, not yet judged, and the grant that it names. */
+interface FoundRefreshToken {
+  readonly text: string;
+  readonly generation: number;
+  readonly stored: Stored<Grant>;
+  readonly family: RefreshFamily;
+}
+
+/** Looks a refresh token up; `null` where its grant is gone, or it is none. {@link judgeRefreshToken} comes next. */
+export async function findRefreshToken(storage: Storage, text: string): Promise<FoundRefreshToken | null> {
+  const [, grantId, generation] = pattern.exec(text) ?? [];
+  const stored = grantId === undefined ? null : await grants.read(storage, grantId);
+  const family = stored?.value.refresh ?? null;
+  return stored === null || family === null ? null : { text, generation: Number(generation), stored, family };
+}
+
+/** When a family's tokens end: by their approval, or unused. */
+export function refreshEndsAt({ endsAt, lastUsedAt }: RefreshFamily): number {
+  return Math.min(endsAt, lastUsedAt + refreshIdleLifetimeSeconds * 1_000);
 }
 
 /** The one token of that family with that number. */
@@ -411,8 +415,7 @@ function startRefreshFamily(
 /** Judges a presented token. Only a genuine one can be `reused`: a forged one must not end a grant. */
 export function judgeRefreshToken(
   secrets: SecretBox,
-  presented: ParsedRefreshToken,
-  family: RefreshFamily,
+  { text, generation, stored, family }: FoundRefreshToken,
   options: {
     readonly now: number;
     /** By the agreed clock, which stamps rotations; `now` when absent. */
@@ -422,18 +425,16 @@ export function judgeRefreshToken(
 ): RefreshVerdict {
   const { now, graceNow = now, lifetimes } = options;
   // The hash alone proves the current one, which may have been made under an earlier master key.
-  const isCurrent = presented.generation === family.generation && matchesHash(presented.text, family.currentHash);
-  const genuine = refreshTokenOf(secrets, presented.grantId, family.salt, presented.generation);
-  if (!isCurrent && (presented.generation >= family.generation || !equalInConstantTime(genuine, presented.text))) {
+  const isCurrent = generation === family.generation && matchesHash(text, family.currentHash);
+  const genuine = refreshTokenOf(secrets, stored.value.id, family.salt, generation);
+  if (!isCurrent && (generation >= family.generation || !equalInConstantTime(genuine, text))) {
     return { kind: "forged" };
   }
-  if (now >= family.endsAt || now >= family.lastUsedAt + refreshIdleLifetimeSeconds * 1_000) {
-    return { kind: "expired" };
-  }
+  if (now >= refreshEndsAt(family)) return { kind: "expired" };
   if (isCurrent) return { kind: "current" };
-  const rotation = family.rotations.find(({ generation }) => generation === presented.generation);
+  const rotation = family.rotations.find((each) => each.generation === generation);
   if (rotation !== undefined && graceNow < rotation.at + graceMs(lifetimes)) {
-    return { kind: "grace", generation: presented.generation + 1 };
+    return { kind: "grace", generation: generation + 1 };
   }
   return { kind: "reused" };
 }
@@ -468,6 +469,5 @@ function graceMs(lifetimes: Lifetimes): number {
 function grantExpiresAt(family: RefreshFamily | null, now: number, lifetimes: Lifetimes): number {
   const accessTokenEnd = now + lifetimes.accessTokenLifetimeSeconds * 1_000;
   if (family === null) return accessTokenEnd;
-  const idleEnd = family.lastUsedAt + refreshIdleLifetimeSeconds * 1_000;
-  return Math.max(Math.min(family.endsAt, idleEnd), accessTokenEnd);
+  return Math.max(refreshEndsAt(family), accessTokenEnd);
 }
