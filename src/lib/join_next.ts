@@ -21,6 +21,16 @@ export function joinNext<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
+/** Runs steps one after another, in the order of their calls; one that fails holds up none. */
+export function createQueue(): <T>(step: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (step) => {
+    const done = last.then(step);
+    last = done.catch(() => {});
+    return done;
+  };
+}
+
 /** Goes on at once with a value that is there: an async function costs each call its frame and a turn of the queue. */
 export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value);

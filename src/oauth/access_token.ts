@@ -294,7 +294,7 @@ function createTokenWatch(
   };
 }
 
-/** The records that decide whether the token is alive; see `isLive` in verifier.ts. */
+/** The records that decide whether the token is alive; see `isLive` in {@link createVerifier}. */
 function recordsOf({ clientId, grantId, tokenId, keyId, subject }: Principal): readonly StorageKey[] {
   if (clientId === operatorClientId) return [operatorTokens.key(tokenId), users.key(subject)];
   const signedBy = keyId === null ? [] : [signingKeys.key(keyId)];

@@ -3,7 +3,7 @@ import type { Peer } from "../lib/endpoint.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import type { PasswordHasher } from "./password_hash.ts";
-import { type PasswordThrottle, verifyPassphrase } from "./sign_in.ts";
+import { type PasswordThrottle, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
 import { type ConsolePage, type InteractionOptions, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
 import {
   type Browser,
@@ -61,7 +61,7 @@ function refusalOf(
 ): { readonly words: string; readonly status: 403 | 429 } {
   return retryAfterSeconds === null
     ? { words: "The passphrase is wrong. Try again.", status: 403 }
-    : { words: `Too many attempts. Wait ${retryAfterSeconds} seconds, then try again.`, status: 429 };
+    : { words: tooManyAttempts(retryAfterSeconds), status: 429 };
 }
 
 interface VisitOptions extends InteractionOptions {
@@ -217,9 +217,8 @@ export function createAdministration(
     /** Makes a client without a secret, for an application that signs people in and is sent back to this address. */
     async addApplication(name: string, redirectUri: string, { userId, address }: Doer) {
       const scope = (options.scopes ?? usualScopes).join(" ");
-      const created = await createClient(options, {
-        ...{ name, scope, grantTypes: ["authorization_code"], redirectUris: [redirectUri], authentication: "none" },
-      });
+      const kind = { grantTypes: ["authorization_code"], authentication: "none" } as const;
+      const created = await createClient(options, { name, scope, redirectUris: [redirectUri], ...kind });
       const [client, outcome] = created.ok ? [created.value.client.id, "created"] : [undefined, "refused"];
       log.write("audit", "client_created", { outcome, client, by: userId, address });
       return created;

@@ -3,7 +3,7 @@ import { dateAndTime } from "../lib/page.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
-import type { OperatorTokenSummary } from "./operator_token.ts";
+import { type OperatorTokenSummary, summariseToken } from "./operator_token.ts";
 import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
 import { type Html, html, pageResponse, seeOther } from "../lib/page.ts";
@@ -110,7 +110,7 @@ async function tokensOf(
   const stored = await operatorTokens.list(storage, { limit: maxRead });
   const own = stored.flatMap(({ value }) => userId === null || value.userId === userId ? [value] : []);
   const areLive = await Promise.all(own.map((token) => users.isLiveToken(token)));
-  return own.filter((_, index) => areLive[index]).map(({ tokenHash: _hash, userEpoch: _epoch, ...summary }) => summary)
+  return own.filter((_, index) => areLive[index]).map(summariseToken)
     .sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
 }
 

@@ -117,11 +117,7 @@ function findProblem(request: ClientRequest): ClientProblem | null {
 export async function listHeldClients({ storage }: Pick<AdministrationOptions, "storage">): Promise<ClientSummary[]> {
   const waiting = await Array.fromAsync(heldClients.all(storage));
   const stored = await Promise.all(waiting.map(({ value }) => clients.read(storage, value.clientId)));
-  return stored.flatMap((client) => {
-    if (client === null || !isHeldClient(client.value)) return [];
-    const { secretHash: _, ...summary } = client.value;
-    return [summary];
-  });
+  return stored.flatMap((client) => client !== null && isHeldClient(client.value) ? [summarise(client.value)] : []);
 }
 
 /** Gives a held client these scopes in its own name, whatever it asked for, and keeps it from then on. */
@@ -142,16 +138,18 @@ export async function approveClient(
       puts: [clients.put(id, approved)],
       deletes: [heldClients.key(...unusedClientId(approved))],
     });
-    const { secretHash: _, ...summary } = approved;
-    return committed ? success(summary) : conflict;
+    return committed ? success(summarise(approved)) : conflict;
   });
 }
 
 /** All clients, registered ones included, oldest first. */
 export async function listClients({ storage }: AdministrationOptions): Promise<ClientSummary[]> {
   const stored = await Array.fromAsync(clients.all(storage));
-  return stored.map(({ value: { secretHash: _, ...summary } }) => summary)
-    .sort((a, b) => a.registeredAt - b.registeredAt);
+  return stored.map(({ value }) => summarise(value)).sort((a, b) => a.registeredAt - b.registeredAt);
+}
+
+function summarise({ secretHash: _, ...summary }: Client): ClientSummary {
+  return summary;
 }
 
 /** Removes a client of any origin with everything it was granted; `false` when there is none. */

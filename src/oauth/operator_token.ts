@@ -96,9 +96,13 @@ function findProblem(user: Stored<User> | null, request: OperatorTokenRequest): 
 /** The tokens that are alive, oldest first. */
 export async function listOperatorTokens({ storage }: AdministrationOptions): Promise<OperatorTokenSummary[]> {
   const stored = await Array.fromAsync(operatorTokens.all(storage));
-  return stored.map(({ value: { tokenHash: _hash, userEpoch: _epoch, ...summary } }) => summary).sort((a, b) =>
-    a.createdAt - b.createdAt
-  );
+  return stored.map(({ value }) => summariseToken(value)).sort((a, b) => a.createdAt - b.createdAt);
+}
+
+export function summariseToken(
+  { tokenHash: _hash, userEpoch: _epoch, ...summary }: OperatorToken,
+): OperatorTokenSummary {
+  return summary;
 }
 
 /** Ends a token at once; `false` when there is none with that id. */

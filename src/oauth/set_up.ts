@@ -39,6 +39,7 @@ import {
   resetUser,
   type UserProblem,
 } from "./manage_users.ts";
+import { createQueue } from "../lib/join_next.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { Storage } from "../storage/mod.ts";
 
@@ -151,7 +152,7 @@ const repeatSeconds = 30;
 
 function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Found>): Endpoint {
   const { issuer, storage, clock, log, limits, secrets, users: directory, browsers, passwords } = options;
-  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = createQueue();
 
   const refuse = ({ address }: Peer, reason: DeadEnd): Response => {
     log.write("audit", link.event, { outcome: "refused", reason, address });
@@ -209,9 +210,7 @@ function choosePassphrase<Found>(options: SetUpOptions, link: PassphraseLink<Fou
     const form = await readBrowserForm(request, limits);
     if (!form.ok) return errorPage(issuer, form.error);
     // One after another: the second of two equal forms finds what the first has done.
-    const done = last.then(() => choose(request, peer, form.value));
-    last = done.catch(() => {});
-    return await done;
+    return await inTurn(() => choose(request, peer, form.value));
   };
 }
 

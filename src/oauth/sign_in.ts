@@ -1,6 +1,6 @@
 /** `/oauth/sign-in`: checks the passphrase and starts a browser session. */
 import * as z from "zod";
-import type { Admission } from "../lib/join_next.ts";
+import { type Admission, createQueue } from "../lib/join_next.ts";
 import type { AgreedClock } from "../lib/time.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import {
@@ -117,7 +117,9 @@ async function checkPassphrase(
   if (!outcome.ok) {
     logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, ...fields });
     if (outcome.retryAfterSeconds !== null) {
-      return await showSignIn(options, purpose, tooMany(userName, outcome.retryAfterSeconds));
+      const { retryAfterSeconds } = outcome;
+      const problem = tooManyAttempts(retryAfterSeconds);
+      return await showSignIn(options, purpose, { userName, status: 429, retryAfterSeconds, problem });
     }
     const what = await users.hasNamedUsers() ? "user name or the passphrase" : "passphrase";
     const problem = `The ${what} is wrong. Try again.`;
@@ -131,10 +133,11 @@ async function checkPassphrase(
   return seeOther(next, [cookie]);
 }
 
-function tooMany(userName: string, retryAfterSeconds: number) {
-  const unit = retryAfterSeconds === 1 ? "second" : "seconds";
-  const problem = `Too many attempts. Wait ${retryAfterSeconds} ${unit}, then try again.`;
-  return { userName, status: 429, retryAfterSeconds, problem };
+/** What a throttled user is told. */
+export function tooManyAttempts(retryAfterSeconds: number): string {
+  return `Too many attempts. Wait ${retryAfterSeconds} ${
+    retryAfterSeconds === 1 ? "second" : "seconds"
+  }, then try again.`;
 }
 
 interface PassphraseChecks {
@@ -240,16 +243,15 @@ const keptMs = 24 * forgetAfterMs;
 const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
 
-/**
- * Builds the throttle. `known` attempts come from a browser in which the same user signed in before: they skip the
- * common delay, so that a distributed attack cannot keep the owner out, and count by browser instead of by address.
- */
 export type PasswordThrottle = ReturnType<typeof createPasswordThrottle>;
 
 /**
  * Slows down guessing of passphrases: a delay that grows with each failure, by address and over all addresses together.
  * The delay is an answer (429 and Retry-After), never a held connection, and it always ends. The counts are in the
  * storage: attempts that are spread over instances gain nothing, nor does waiting for a restart.
+ *
+ * `known` attempts come from a browser in which the same user signed in before: they skip the common delay, so that a
+ * distributed attack cannot keep the owner out, and count by browser instead of by address.
  */
 export function createPasswordThrottle(
   { storage, secrets, clock, agreedClock }: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock"> & {
@@ -283,7 +285,7 @@ export function createPasswordThrottle(
       }),
     });
   };
-  const inTurn = createQueue();
+  const inTurn = createQueue(); // only instances contend for the counts, not the requests of each
   return {
     /** An attempt counts as failed from its beginning, so that parallel ones gain nothing. */
     async begin(address: string, known: boolean): Promise<Admission> {
@@ -338,14 +340,4 @@ function countFailure({ failures, notBefore }: SignInAttempts, bucket: Bucket, n
   const excess = failures + 1 - bucket.freeFailures;
   const delaySeconds = Math.min(2 ** Math.min(excess - 1, 20), bucket.maxDelaySeconds);
   return { failures: failures + 1, notBefore: excess > 0 ? now + 1_000 * delaySeconds : notBefore, lastAt: now };
-}
-
-/** One after another within this instance: only instances contend for the counts, not the requests of each. */
-function createQueue(): <T>(step: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve();
-  return (step) => {
-    const done = last.then(step, step);
-    last = done.catch(() => {});
-    return done;
-  };
 }
