@@ -14,13 +14,12 @@ export const eventStreamOptions = {
 /** Times of a stream of server-sent events, in milliseconds. */
 export type EventStreamOptions = Readonly<typeof eventStreamOptions>;
 
-const eventStreamHeaders = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-store",
-  "x-accel-buffering": "no", // nginx would hold events back
-};
+const unheld = { "cache-control": "no-store", "x-accel-buffering": "no" }; // nginx would hold the beginning back
+const eventStreamHeaders = { "content-type": "text/event-stream", ...unheld };
+const lateJsonHeaders = { "content-type": "application/json", ...unheld };
 const encoder = new TextEncoder();
 const comment = encoder.encode(": keep-alive\n\n");
+const blank = encoder.encode(" "); // RFC 8259 §2: whitespace may stand before the value
 
 /** The same reader, whose end is reported once: whether its last message was read, or its caller left before. */
 export function watchEnd(reader: FrameReader, onEnd: (isWhole: boolean) => void): FrameReader {
@@ -77,29 +76,21 @@ function toEvent({ id, text }: Frame, retryMs: number): string {
 
 // A JSON body that begins before its text is there. Only a body that is being sent lets the server notice a disconnect.
 
-const headers = {
-  "content-type": "application/json",
-  "cache-control": "no-store",
-  "x-accel-buffering": "no", // nginx would hold the beginning back
-};
-const lateJsonEncoder = new TextEncoder();
-const blank = lateJsonEncoder.encode(" "); // RFC 8259 §2: whitespace may stand before the value
-
 /** The response whose body is a reader's only message. One that is there already goes out as a single text. */
 function toLateJsonResponse(reader: FrameReader, keepAliveMs: number): Response {
   const [whole] = reader.rest() ?? [];
-  if (whole !== undefined) return new Response(whole.text, { headers });
+  if (whole !== undefined) return new Response(whole.text, { headers: lateJsonHeaders });
   let isBegun = false;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const frame = isBegun ? await reader.next(keepAliveMs) : "idle";
       isBegun = true;
       if (frame === null) controller.close();
-      else controller.enqueue(frame === "idle" ? blank : lateJsonEncoder.encode(frame.text));
+      else controller.enqueue(frame === "idle" ? blank : encoder.encode(frame.text));
     },
     cancel: () => reader.cancel(),
   }, { highWaterMark: 0 });
-  return new Response(body, { headers });
+  return new Response(body, { headers: lateJsonHeaders });
 }
 
 // What a caller of `/mcp` accepts. It decides the kind of answer where possible; no request is refused for it.
