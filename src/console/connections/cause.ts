@@ -42,8 +42,8 @@ export interface Cause {
   readonly remedy: string;
 }
 
-/** Causes that show at one step. */
-export const at = (step: StepKind, causes: readonly Omit<Cause, "at">[]): readonly Cause[] =>
+/** Causes that show at the same step, or at any of the same steps. */
+export const at = (step: Cause["at"], causes: readonly Omit<Cause, "at">[]): readonly Cause[] =>
   causes.map((cause) => ({ at: step, ...cause }));
 
 /** GET instead of POST: how the old transport begins. */

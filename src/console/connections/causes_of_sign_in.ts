@@ -85,28 +85,27 @@ export const causesOfSignIn: readonly Cause[] = [
     remedy:
       "Enter the address that ends in /mcp, and update the client.[ Let a proxy pass /.well-known/ as it is, without adding or removing a prefix.]",
   },
-  {
-    id: "disk_full",
-    at: stepKinds,
-    reasons: ["disk_full"],
-    words: "The disk of the server's database is full.",
-    remedy: "Free some space: the server then continues.",
-  },
-  {
-    id: "database_lost",
-    at: stepKinds,
-    reasons: ["status_503", "unavailable"],
-    words: "The server could not use its database at that moment.",
-    remedy:
-      "Run `portcullis doctor`: it says whether the database can be reached, the disk is full, or a file is damaged.",
-  },
-  {
-    id: "server_fault",
-    at: stepKinds,
-    reasons: ["status_500", "internal_error"],
-    words: "The server failed: its disk may be full, or this is a bug.",
-    remedy: "Run `portcullis doctor`, and look for request_failed in the log.",
-  },
+  ...at(stepKinds, [
+    {
+      id: "disk_full",
+      reasons: ["disk_full"],
+      words: "The disk of the server's database is full.",
+      remedy: "Free some space: the server then continues.",
+    },
+    {
+      id: "database_lost",
+      reasons: ["status_503", "unavailable"],
+      words: "The server could not use its database at that moment.",
+      remedy:
+        "Run `portcullis doctor`: it says whether the database can be reached, the disk is full, or a file is damaged.",
+    },
+    {
+      id: "server_fault",
+      reasons: ["status_500", "internal_error"],
+      words: "The server failed: its disk may be full, or this is a bug.",
+      remedy: "Run `portcullis doctor`, and look for request_failed in the log.",
+    },
+  ]),
   {
     id: "calls_limited",
     at: ["call", "stream"],
@@ -122,15 +121,14 @@ export const causesOfSignIn: readonly Cause[] = [
     remedy:
       "Wait a minute.[ If all clients come from one address, set TRUST_PROXY to your proxy's address, so that each has its own limit.]",
   },
-  ...at("reached", [
-    {
-      id: "token_in_url",
-      reasons: ["token_in_url"],
-      words: "The client sent a token or a key in the address, where logs keep it. The server takes none there.",
-      remedy:
-        "Remove it from the address, so that the client signs in, or configure it as the header Authorization: Bearer.",
-    },
-  ]),
+  {
+    id: "token_in_url",
+    at: "reached",
+    reasons: ["token_in_url"],
+    words: "The client sent a token or a key in the address, where logs keep it. The server takes none there.",
+    remedy:
+      "Remove it from the address, so that the client signs in, or configure it as the header Authorization: Bearer.",
+  },
   {
     id: "request_changed",
     at: ["registration", "authorization", "sign_in", "consent", "token", "refresh"],
@@ -140,16 +138,15 @@ export const causesOfSignIn: readonly Cause[] = [
     remedy:
       "[Let the proxy pass method, body and headers unchanged, and redirect nothing under /oauth/. Without a proxy, update]{Update} the client.",
   },
-  ...at("reached", [
-    {
-      id: "other_credentials",
-      reasons: ["other_scheme"],
-      words:
-        "The client[, or a proxy,] sent credentials that are no Bearer token, such as a password or the key of an API.",
-      remedy:
-        "Remove them from the client's[ or the proxy's] configuration so that it signs in, or use a token of `portcullis token create`.",
-    },
-  ]),
+  {
+    id: "other_credentials",
+    at: "reached",
+    reasons: ["other_scheme"],
+    words:
+      "The client[, or a proxy,] sent credentials that are no Bearer token, such as a password or the key of an API.",
+    remedy:
+      "Remove them from the client's[ or the proxy's] configuration so that it signs in, or use a token of `portcullis token create`.",
+  },
   {
     id: "header_removed",
     at: ["reached", "handshake"],
@@ -159,14 +156,13 @@ export const causesOfSignIn: readonly Cause[] = [
     remedy:
       "[Let the proxy pass the Authorization header to /mcp. If there is no proxy, restart]{Restart} the client, then update it.",
   },
-  ...at("handshake", [
-    {
-      id: "public_handshake_only",
-      words:
-        "The client's first request was answered without a token, and the client took that to mean that none is needed.",
-      remedy: "Set PUBLIC_INITIALIZE=never, then remove the connection in the client and add it again.",
-    },
-  ]),
+  {
+    id: "public_handshake_only",
+    at: "handshake",
+    words:
+      "The client's first request was answered without a token, and the client took that to mean that none is needed.",
+    remedy: "Set PUBLIC_INITIALIZE=never, then remove the connection in the client and add it again.",
+  },
   {
     id: "other_address",
     at: ["reached", "resource_metadata", "server_metadata"],
@@ -210,15 +206,14 @@ export const causesOfSignIn: readonly Cause[] = [
       remedy: "Give such a client a token: `portcullis token create`.",
     },
   ]),
-  ...at("resource_metadata", [
-    {
-      id: "server_document_not_reached",
-      words:
-        "The client read which server to ask, and did not ask it: it waits until you ask it to sign in[, could not reach the address in SERVER_URL], or refused the document.",
-      remedy:
-        "Start the sign-in in the client (Claude Code: /mcp). SERVER_URL must be the address that the client uses, to the letter[: open it from the client's machine].",
-    },
-  ]),
+  {
+    id: "server_document_not_reached",
+    at: "resource_metadata",
+    words:
+      "The client read which server to ask, and did not ask it: it waits until you ask it to sign in[, could not reach the address in SERVER_URL], or refused the document.",
+    remedy:
+      "Start the sign-in in the client (Claude Code: /mcp). SERVER_URL must be the address that the client uses, to the letter[: open it from the client's machine].",
+  },
   ...at("server_metadata", [
     {
       id: "no_way_to_register",
@@ -489,14 +484,13 @@ export const causesOfSignIn: readonly Cause[] = [
       remedy: "Start again from the client. Where people sign in at ServiceNow, run `portcullis doctor`.",
     },
   ]),
-  ...at("consent", [
-    {
-      id: "consent_refused",
-      reasons: ["*"],
-      words: "The page could not take the decision.",
-      remedy: "Start again from the client.",
-    },
-  ]),
+  {
+    id: "consent_refused",
+    at: "consent",
+    reasons: ["*"],
+    words: "The page could not take the decision.",
+    remedy: "Start again from the client.",
+  },
   ...at("authorization", [
     {
       id: "person_slow",

@@ -91,83 +91,75 @@ export const causesWithToken: readonly Cause[] = [
       remedy: "Update the client.[ Behind a proxy, check the public address in the client's configuration.]",
     },
   ]),
-  {
-    id: "client_assertion",
-    at: ["token", "refresh"],
-    reasons: ["invalid_client_assertion", "replayed_client_assertion"],
-    words: "The client's signed proof of itself is not valid: its clock is wrong, or its key has changed or expired.",
-    remedy: "Set the clocks of both machines (NTP), and check the keys that the client has published.",
-  },
-  {
-    id: "client_secret_expired",
-    at: ["token", "refresh"],
-    reasons: ["expired_client_secret"],
-    words: "The client's secret has expired.",
-    remedy: "Make a new client with `portcullis clients create` and enter its id and secret.",
-  },
-  {
-    id: "client_secret",
-    at: ["token", "refresh"],
-    reasons: [
-      "client_id_mismatch",
-      "wrong_client_secret",
-      "wrong_authentication_method",
-      "malformed_basic_credentials",
-      "several_authentication_methods",
-    ],
-    words: "The client did not prove itself as it was registered: its secret is wrong, or it sent it in another way.",
-    remedy: "Enter the client's secret again, or remove the connection in the client and add it again.",
-  },
-  {
-    id: "unknown_scope",
-    at: ["token", "refresh"],
-    reasons: ["scope_exceeds_client", "scope_exceeds_grant"],
-    words: "The client asked for a scope that is unknown here, or for more than it was allowed.",
-    remedy: "Remove the scope from the client's configuration, or connect again and tick it on the page.",
-  },
-  {
-    id: "user_not_active",
-    at: ["token", "refresh"],
-    reasons: ["user_not_active"],
-    words: "The person's account was disabled, or its passphrase changed, since the person allowed access.",
-    remedy: "Enable the account on the People page if it is disabled, then connect again.",
-  },
-  {
-    id: "refresh_of_another_client",
-    at: ["token", "refresh"],
-    reasons: ["refresh_token_of_another_client"],
-    words: "The client registered again but still uses the refresh token of its earlier registration.",
-    remedy: "Remove the connection in the client, with its stored data, and add it again.",
-  },
-  {
-    id: "refresh_expired",
-    at: ["token", "refresh"],
-    reasons: ["expired_refresh_token", "unknown_refresh_token"],
-    words: "The client's access has ended: it was not used for a long time, or someone ended it.",
-    remedy: "Connect again from the client.",
-  },
-  {
-    id: "token_refused",
-    at: ["token", "refresh"],
-    reasons: ["unsupported_grant_type", "grant_type_not_registered"],
-    words: "The client's request for a token was refused: it asked in a way (grant type) that is not open to it.",
-    remedy: "Update the client, or choose Authorization Code in it.",
-  },
-  {
-    id: "token_refused",
-    at: ["token", "refresh"],
-    reasons: ["missing_grant_type", "missing_refresh_token", "repeated_parameter"],
-    words:
-      "The client's request for a token was refused: it lacks a parameter, or has one twice; the last step says so.",
-    remedy: "Update the client.",
-  },
-  {
-    id: "token_refused",
-    at: ["token", "refresh"],
-    reasons: ["*"],
-    words: "The client's request for a token was refused; the last step says why.",
-    remedy: "Update the client, or remove the connection in it and add it again.",
-  },
+  ...at(["token", "refresh"], [
+    {
+      id: "client_assertion",
+      reasons: ["invalid_client_assertion", "replayed_client_assertion"],
+      words: "The client's signed proof of itself is not valid: its clock is wrong, or its key has changed or expired.",
+      remedy: "Set the clocks of both machines (NTP), and check the keys that the client has published.",
+    },
+    {
+      id: "client_secret_expired",
+      reasons: ["expired_client_secret"],
+      words: "The client's secret has expired.",
+      remedy: "Make a new client with `portcullis clients create` and enter its id and secret.",
+    },
+    {
+      id: "client_secret",
+      reasons: [
+        "client_id_mismatch",
+        "wrong_client_secret",
+        "wrong_authentication_method",
+        "malformed_basic_credentials",
+        "several_authentication_methods",
+      ],
+      words: "The client did not prove itself as it was registered: its secret is wrong, or it sent it in another way.",
+      remedy: "Enter the client's secret again, or remove the connection in the client and add it again.",
+    },
+    {
+      id: "unknown_scope",
+      reasons: ["scope_exceeds_client", "scope_exceeds_grant"],
+      words: "The client asked for a scope that is unknown here, or for more than it was allowed.",
+      remedy: "Remove the scope from the client's configuration, or connect again and tick it on the page.",
+    },
+    {
+      id: "user_not_active",
+      reasons: ["user_not_active"],
+      words: "The person's account was disabled, or its passphrase changed, since the person allowed access.",
+      remedy: "Enable the account on the People page if it is disabled, then connect again.",
+    },
+    {
+      id: "refresh_of_another_client",
+      reasons: ["refresh_token_of_another_client"],
+      words: "The client registered again but still uses the refresh token of its earlier registration.",
+      remedy: "Remove the connection in the client, with its stored data, and add it again.",
+    },
+    {
+      id: "refresh_expired",
+      reasons: ["expired_refresh_token", "unknown_refresh_token"],
+      words: "The client's access has ended: it was not used for a long time, or someone ended it.",
+      remedy: "Connect again from the client.",
+    },
+    {
+      id: "token_refused",
+      reasons: ["unsupported_grant_type", "grant_type_not_registered"],
+      words: "The client's request for a token was refused: it asked in a way (grant type) that is not open to it.",
+      remedy: "Update the client, or choose Authorization Code in it.",
+    },
+    {
+      id: "token_refused",
+      reasons: ["missing_grant_type", "missing_refresh_token", "repeated_parameter"],
+      words:
+        "The client's request for a token was refused: it lacks a parameter, or has one twice; the last step says so.",
+      remedy: "Update the client.",
+    },
+    {
+      id: "token_refused",
+      reasons: ["*"],
+      words: "The client's request for a token was refused; the last step says why.",
+      remedy: "Update the client, or remove the connection in it and add it again.",
+    },
+  ]),
   ...at("token", [
     {
       id: "edge_blocks_agent",
@@ -272,8 +264,8 @@ export const causesWithToken: readonly Cause[] = [
       remedy: "Update the client[, or let the proxy pass Content-Type unchanged].",
     },
   ]),
-  { id: "old_transport", at: "stream", reasons: ["status_405"], ...oldTransport },
   ...at("stream", [
+    { id: "old_transport", reasons: ["status_405"], ...oldTransport },
     {
       id: "streams_given_up",
       reasons: ["given_up"],
@@ -364,24 +356,22 @@ export const causesWithToken: readonly Cause[] = [
     words: "The client is connected and has called a tool.",
     remedy: "",
   },
-  ...at("refresh", [
-    {
-      id: "renewed",
-      isNoFault: true,
-      words: "The client renewed its access.",
-      remedy: "",
-    },
-  ]),
-  ...at("call", [
-    {
-      id: "no_call_yet",
-      isNoFault: true,
-      when: ({ had }) => had("call", "ok", "tools/list"),
-      words: "The client is connected and has read the list of tools. It has not called one yet.",
-      remedy:
-        "Ask the agent for something that needs a tool. If it sees none, switch the connection off and on in the client.",
-    },
-  ]),
+  {
+    id: "renewed",
+    at: "refresh",
+    isNoFault: true,
+    words: "The client renewed its access.",
+    remedy: "",
+  },
+  {
+    id: "no_call_yet",
+    at: "call",
+    isNoFault: true,
+    when: ({ had }) => had("call", "ok", "tools/list"),
+    words: "The client is connected and has read the list of tools. It has not called one yet.",
+    remedy:
+      "Ask the agent for something that needs a tool. If it sees none, switch the connection off and on in the client.",
+  },
   {
     id: "connected",
     at: ["call", "stream"],
