@@ -4,7 +4,7 @@ import { ownHelpText } from "../src/cli/command_help.ts";
 
 const introduction = `# Commands
 
-<!-- Made by \`deno task reference\` from src/cli/commands/; a test compares. -->
+<!-- Made by \`deno task reference\` from src/cli/commands.ts; a test compares. -->
 
 \`portcullis COMMAND\` runs a release's program, \`deno run -A main.ts COMMAND\` the sources. Without a command it is
 \`serve\`. Every command takes the flags of settings and \`--config FILE\` ([configuration.md](configuration.md)).
