@@ -69,10 +69,7 @@ function createFinder() {
       (each.client === null || isHidden(step.client)) && each.steps.some(({ kind }) => mayPrecedeBrowser(kind)) &&
       !each.steps.some(isBrowsers) && isRecent(each, step, joinMs)
     );
-    const network = networkOf(step);
-    const near = waiting.filter((each) => each.steps.some((other) => networkOf(other) === network));
-    const [only, ...more] = near.length > 0 ? near.slice(-1) : waiting;
-    return more.length === 0 ? only : undefined;
+    return lastOfNetwork(waiting, step) ?? onlyOne(waiting);
   };
   const findOfClient = (step: Step, client: string): Attempt => {
     if (isClaim(step)) {
@@ -109,10 +106,7 @@ function createFinder() {
       each.client === null && isRecent(each, step, handOverMs) &&
       each.steps.every(({ kind }) => discovery.has(kind) && kind !== step.kind)
     );
-    const network = networkOf(step);
-    const near = begun.filter((each) => each.steps.some((other) => networkOf(other) === network));
-    const [only, ...more] = near.length > 0 ? near.slice(-1) : step.kind === "reached" ? [] : begun;
-    return more.length === 0 ? only : undefined;
+    return lastOfNetwork(begun, step) ?? (step.kind === "reached" ? undefined : onlyOne(begun));
   };
   const findOfCaller = (step: Step): Attempt => {
     const known = ofCaller.get(callerOf(step));
@@ -127,14 +121,12 @@ function createFinder() {
       return attempts;
     },
     find(step: Step): Attempt | null {
-      if (isBrowsers(step) && step.client === null) {
+      const isNameless = isBrowsers(step) && step.client === null;
+      const isLostPage = step.kind === "stray" && step.agent === browserAgent; // a page of ours that leads nowhere
+      if (isNameless || isLostPage) {
         const known = ofBrowser.get(networkOf(step) ?? "");
         if (isRecent(known, step)) return known;
-        return step.kind === "authorization" ? begin() : null;
-      }
-      if (step.kind === "stray" && step.agent === browserAgent) {
-        const known = ofBrowser.get(networkOf(step) ?? "");
-        if (isRecent(known, step)) return known; // a page of ours that leads nowhere
+        if (isNameless) return step.kind === "authorization" ? begin() : null;
       }
       const attempt = step.client === null ? findOfCaller(step) : findOfClient(step, step.client);
       if (isBrowsers(step)) ofBrowser.set(networkOf(step) ?? "", attempt);
@@ -142,6 +134,15 @@ function createFinder() {
       return attempt;
     },
   };
+}
+
+function lastOfNetwork(attempts: readonly Attempt[], step: Step): Attempt | undefined {
+  const network = networkOf(step);
+  return attempts.findLast(({ steps }) => steps.some((other) => networkOf(other) === network));
+}
+
+function onlyOne(attempts: readonly Attempt[]): Attempt | undefined {
+  return attempts.length === 1 ? attempts[0] : undefined;
 }
 
 const discovery: ReadonlySet<string> = new Set(["reached", "handshake", "resource_metadata", "server_metadata"]);
@@ -208,11 +209,8 @@ export function isOfClient({ steps }: Attempt): boolean {
 }
 
 /** It has its token, or was refused by the person. */
-function hasEnded(attempt: Attempt | undefined): boolean {
-  return attempt?.steps.some(({ kind, outcome, reason }) =>
-    (kind === "token" && outcome === "ok") || reason === "denied"
-  ) ===
-    true;
+function hasEnded({ steps }: Attempt): boolean {
+  return steps.some(({ kind, outcome, reason }) => (kind === "token" && outcome === "ok") || reason === "denied");
 }
 
 /** Its person allowed it a moment ago, so that what it fetches now is for its token; or it has just got one. */
@@ -267,13 +265,10 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const causes = (exact.length > 0 ? exact : fitting).slice(0, step.outcome === "refused" ? 1 : maxCauses);
   const [first] = causes;
   const told = first?.isNoFault ? [first] : causes.filter(({ isNoFault }) => !isNoFault);
+  const shown = (text: string): string => textFor(text, { isDirect, path: prefix ?? base });
   return {
     state: first?.isNoFault ? "no_fault" : "fault",
-    causes: told.map(({ id, words, remedy }) => ({
-      id,
-      words: textFor(words, { isDirect, path: prefix ?? base }),
-      remedy: textFor(remedy, { isDirect, path: prefix ?? base }),
-    })),
+    causes: told.map(({ id, words, remedy }) => ({ id, words: shown(words), remedy: shown(remedy) })),
   };
 }
 
