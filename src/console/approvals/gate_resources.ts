@@ -1,5 +1,5 @@
 /** Applies the rules to resources: what a tool may not read without approval, no resource returns, lists or completes. */
-import type { Resource, ResourceFamily, ResourceOutcome, ToolContext } from "../../mcp/mod.ts";
+import type { Resource, ResourceFamily } from "../../mcp/mod.ts";
 import { type FindTrueNames, judgeByNames } from "./places.ts";
 import type { JudgedCall, Rule, RuleStore } from "./rule.ts";
 import type { Principal } from "../../lib/principal.ts";
@@ -26,6 +26,7 @@ interface ResourceGateOptions {
 export function gateResources(family: ResourceFamily, options: ResourceGateOptions): ResourceFamily {
   const { rules, clock, tool, placeOf, pageUrl, isPath, findTrueNames } = options;
   const stopping = async (principal: Principal, uri: string): Promise<Rule | null> => {
+    if (rules.current.length === 0) return null;
     const { subject: person, clientId, grantId } = principal;
     const names = placeOf(uri);
     const [places, otherNames] = [names.slice(0, 1), names.slice(1)];
@@ -34,24 +35,13 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
     const rule = await judgeByNames(call, { principal, rules: rules.current, now: clock(), find: findTrueNames });
     return rule?.verdict === "allow" ? null : rule;
   };
+  const isOpen = async (principal: Principal, uri: string): Promise<boolean> => await stopping(principal, uri) === null;
   const seen = async <T>(principal: Principal, all: readonly T[], uriOf: (each: T) => string): Promise<T[]> => {
-    if (rules.current.length === 0) return [...all];
     const open: T[] = [];
-    for (const each of all) if (await stopping(principal, uriOf(each)) === null) open.push(each);
+    for (const each of all) if (await isOpen(principal, uriOf(each))) open.push(each);
     return open;
   };
-  const readIfOpen = async (uri: string, context: ToolContext): Promise<ResourceOutcome> => {
-    const rule = await stopping(context.principal, uri);
-    if (rule === null) return await family.read(uri, context);
-    return {
-      refusal: rule.verdict === "deny" || pageUrl === null
-        ? "The owner of this server does not allow this."
-        : "A person has to approve this. Use a tool, whose calls can wait for them.",
-    };
-  };
   const uriOf = ({ uri }: Resource): string => uri;
-  const isOpen = async (principal: Principal, uri: string): Promise<boolean> =>
-    rules.current.length === 0 || await stopping(principal, uri) === null;
   const isAnyOpen = async (principal: Principal, uris: readonly string[]): Promise<boolean> => {
     for (const uri of uris) if (await isOpen(principal, uri)) return true;
     return false;
@@ -96,8 +86,14 @@ export function gateResources(family: ResourceFamily, options: ResourceGateOptio
           });
         }),
     },
-    read(uri, context) {
-      return rules.current.length === 0 ? family.read(uri, context) : readIfOpen(uri, context);
+    async read(uri, context) {
+      const rule = await stopping(context.principal, uri);
+      if (rule === null) return await family.read(uri, context);
+      return {
+        refusal: rule.verdict === "deny" || pageUrl === null
+          ? "The owner of this server does not allow this."
+          : "A person has to approve this. Use a tool, whose calls can wait for them.",
+      };
     },
   };
 }

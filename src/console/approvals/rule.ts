@@ -24,7 +24,7 @@ export interface JudgedCall {
   readonly otherNames?: readonly string[];
   /** Those of both that are paths. */
   readonly paths?: readonly string[];
-  /** Where they lead through links; see true_names.ts. */
+  /** Where they lead through links; `withTrueNames` finds it. */
   readonly trueNames?: TrueNames;
 }
 
