@@ -76,8 +76,8 @@ Deno.test("the calls of another instance are seen, and cancelled there", async (
   const [first, second] = [await startInstance(storage), await startInstance(storage)];
   const answer = first.mcp.post(slow);
   const [call = assert.fail()] = await until("the call", async () => {
-    const { calls, instances } = await second.live.view();
-    return instances === 2 && calls.length === 1 && calls;
+    const { calls } = await second.live.view();
+    return calls.length === 1 && calls;
   });
   assert.equal(await second.live.cancel(call.id, "owner"), true);
   assert.equal((await textOf(await answer)).isError, true);

@@ -15,7 +15,6 @@ interface LiveView {
   readonly calls: readonly LiveCall[];
   /** The newest first. */
   readonly ended: readonly EndedCall[];
-  readonly instances: number;
 }
 
 /** The calls that run on every instance, and what stops them. `by` is the person who does it, for the audit. */
@@ -49,7 +48,7 @@ interface LiveOptions {
 export async function openLive(options: LiveOptions): Promise<Live> {
   const { log, createId, hasOthers } = options;
   const instance = createId();
-  const table = createCallTable({ ...options, instance });
+  const table = createCallTable(instance, options.clock);
   const switches = createCallSwitches(
     options,
     () => table.cancelAll(({ principal }) => switches.refusal(principal) !== null),
@@ -68,7 +67,6 @@ export async function openLive(options: LiveOptions): Promise<Live> {
       return {
         calls: reports.flatMap(({ calls }) => calls).sort((a, b) => a.since - b.since),
         ended: reports.flatMap(({ ended }) => ended).sort((a, b) => b.time - a.time),
-        instances: reports.length,
       };
     },
     async cancel(id, by) {
@@ -111,7 +109,6 @@ const instanceReport = z.lazy(() =>
     calls: z.array(z.object({
       /** Names it among the calls of all instances. */
       id: z.string(),
-      instance: z.string(),
       person: z.string(),
       client: z.string(),
       /** The tool; for other requests the method. */
@@ -139,7 +136,7 @@ const maxArgumentCharacters = 300;
 const maxArguments = 12;
 
 /** The calls that run in this process, and those that have just ended: bounded, and not stored. */
-function createCallTable({ instance, clock }: { readonly instance: string; readonly clock: Clock }) {
+function createCallTable(instance: string, clock: Clock) {
   const running = new Map<
     string,
     { readonly call: WatchedCall; readonly since: number; readonly cancel: () => void }
@@ -154,7 +151,6 @@ function createCallTable({ instance, clock }: { readonly instance: string; reado
         const { request: { method, params }, principal, tool, input } = call;
         return {
           id,
-          instance,
           person: principal.subject,
           client: principal.clientId,
           tool: tool ?? method,
@@ -294,10 +290,7 @@ export function createCallSwitches(
 // answer; after a bounded time the asker goes on with those that came.
 
 const asksKey: StorageKey = ["live_ask", "current"];
-const question = z.lazy(() =>
-  z.object({ id: z.string(), from: z.string(), at: z.number(), cancel: z.string().nullable() })
-);
-const questions = z.lazy(() => z.array(question));
+const questions = z.lazy(() => z.array(z.object({ id: z.string(), from: z.string(), cancel: z.string().nullable() })));
 /** How long the asker waits for the slowest instance. */
 const answerMs = 1_400;
 /** How often it waits that long for instances that it does not know; otherwise until those have answered that did. */
@@ -333,38 +326,30 @@ function createOtherInstances(
   };
   const watch = watchEntries(storage, [asksKey], look, { log, timers });
 
-  const put = async (asking: z.infer<typeof question>): Promise<void> => {
-    await changeEntry(storage, asksKey, (value) => {
-      const before = questions.safeParse(value).data ?? [];
-      return [...before, asking].slice(-maxQuestions);
-    }, { expiresAt: clock() + lifetimeMs });
-  };
   return {
     /** The reports of the others; `cancel` is the id of a call to cancel. */
     async ask(cancel: string | null): Promise<readonly InstanceReport[]> {
       const id = createId();
-      await put({ id, from: instance, at: clock(), cancel });
+      await changeEntry(storage, asksKey, (value) => {
+        const before = questions.safeParse(value).data ?? [];
+        return [...before, { id, from: instance, cancel }].slice(-maxQuestions);
+      }, { expiresAt: clock() + lifetimeMs });
       const begin = timers.elapsed();
       const isSearch = begin - searchedAt > searchEveryMs;
       for (;;) {
         await pause(lookMs);
         const entries = await storage.list(answersKey(id), { limit: maxInstances });
-        const reports = entries.map(({ value }) => instanceReport.safeParse(value).data).filter((each) =>
-          each !== undefined
-        );
+        const reports = entries.flatMap(({ value }) => instanceReport.safeParse(value).data ?? []);
         const found = reports.map((each) => each.instance);
         if (timers.elapsed() - begin >= answerMs) {
           known = found;
           searchedAt = begin;
           return reports;
         }
-        if (
-          cancel !== null
-            ? reports.some(({ cancelled }) => cancelled)
-            : !isSearch && known.every((id) => found.includes(id))
-        ) {
-          return reports;
-        }
+        const isEnough = cancel === null
+          ? !isSearch && known.every((each) => found.includes(each))
+          : reports.some(({ cancelled }) => cancelled);
+        if (isEnough) return reports;
       }
     },
     close: () => watch.stop(),
