@@ -53,33 +53,33 @@ export function overviewSection(
     ...parts,
     { id: "health", title: "Health", forAdministrators: true, show: async () => tiles(await health()) },
   ];
-  const shownTo = (visit: Visit) =>
-    all.filter(({ forAdministrators }) => visit.visitor.isAdministrator || forAdministrators !== true);
-  const live = async (visit: Visit): Promise<LiveParts> => {
-    const found = await Promise.all(shownTo(visit).map(async (part) => ({ ...part, content: await part.show(visit) })));
-    const client = await connection(visit.visitor.userId);
-    const isQuiet = client !== null && found.every(({ id, content }) => id === "health" || content === null);
-    return {
-      ...Object.fromEntries(
-        found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
-      ),
+  /** Whether a client is connected, and the parts in the order of the page. */
+  const look = async (visit: Visit): Promise<{ readonly isConnected: boolean; readonly parts: LiveParts }> => {
+    const { isAdministrator, userId } = visit.visitor;
+    const shown = all.filter(({ forAdministrators }) => isAdministrator || forAdministrators !== true);
+    const found = await Promise.all(shown.map(async (part) => ({ ...part, content: await part.show(visit) })));
+    const isConnected = await connection(userId) !== null;
+    const isQuiet = isConnected && found.every(({ id, content }) => id === "health" || content === null);
+    const parts = {
       quiet: isQuiet
         ? html`<p>No client has called a tool in the last 24 hours. <a href="${home}">Connect a client</a></p>`
         : html``,
+      ...Object.fromEntries(
+        found.map(({ id, title, content }) => [id, content === null ? html`` : html`<h2>${title}</h2>${content}`]),
+      ),
     };
+    return { isConnected, parts };
   };
   return {
     name: "",
     title: "Overview",
-    live,
+    live: async (visit) => (await look(visit)).parts,
     async show(visit) {
-      const now = await live(visit);
-      const { userId } = visit.visitor;
-      const ids = ["quiet", ...shownTo(visit).map(({ id }) => id)];
+      const { isConnected, parts: shown } = await look(visit);
       return html`
-        ${await connection(userId) === null &&
-          html`${connectionLine(null, connectionPath(userId))}${connectCard(resource)}`}
-        ${ids.map((id) => html`<div id="${id}">${now[id]}</div>`)}
+        ${!isConnected &&
+          html`${connectionLine(null, connectionPath(visit.visitor.userId))}${connectCard(resource)}`}
+        ${Object.entries(shown).map(([id, content]) => html`<div id="${id}">${content}</div>`)}
       `;
     },
   };
