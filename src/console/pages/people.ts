@@ -1,13 +1,10 @@
 /** People: who may sign in; inviting, disabling, resetting, and naming administrators. */
-import type { Administration, UserChange } from "../../oauth/mod.ts";
+import { type Administration, ownerId, type UserChange } from "../../oauth/mod.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { actButton, actFields } from "./frame.ts";
 import { type Act, ago, dataTable, pageOf, type Section, textField, type Visit } from "./section.ts";
 
 type User = Awaited<ReturnType<Administration["users"]>>[number];
-
-/** The user who set this server up: disabled and reset at the command line only. */
-const owner = "owner";
 
 /** Rows of one page, by name. */
 const peopleShown = 100;
@@ -28,10 +25,10 @@ export function peopleSection(
     confirm: (form) => `${words} ${named(form)}`,
     async run({ form, visitor, address }) {
       const name = named(form);
-      if (name === owner || name === visitor.userId) {
+      if (name === ownerId || name === visitor.userId) {
         return { problem: "That cannot be done to yourself, or to the owner." };
       }
-      if ((change === "promote" || change === "demote") && visitor.userId !== owner) {
+      if ((change === "promote" || change === "demote") && visitor.userId !== ownerId) {
         return { problem: "Only the owner names administrators." };
       }
       const changed = await administration.change(name, change, { ...visitor, address });
@@ -44,7 +41,7 @@ export function peopleSection(
     confirm: (form) => kind === "new" ? `invite ${named(form)}` : `reset the passphrase of ${named(form)}`,
     async run({ form, visitor, address, href }) {
       const userId = named(form).trim().toLowerCase();
-      if (kind === "reset" && userId === owner) {
+      if (kind === "reset" && userId === ownerId) {
         return { problem: "The owner's passphrase is reset with `portcullis users reset owner`." };
       }
       const link = await administration.invite({ userId, kind }, { ...visitor, address });
@@ -110,12 +107,12 @@ export function peopleSection(
 
 function stateOf({ id, disabled, administrator }: User): Html {
   if (disabled) return html`<span class="badge bad">Disabled</span>`;
-  if (id === owner) return html`<span class="badge good">Owner</span>`;
+  if (id === ownerId) return html`<span class="badge good">Owner</span>`;
   return administrator ? html`<span class="badge good">Administrator</span>` : html`<span class="badge">Person</span>`;
 }
 
 function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInIsElsewhere: boolean): Html {
-  if (id === owner || id === visit.visitor.userId) {
+  if (id === ownerId || id === visit.visitor.userId) {
     return html`<span class="quiet">Change this from the command line</span>`;
   }
   const button = (act: string, label: string): Html =>
@@ -124,7 +121,7 @@ function actionsFor({ id, disabled, administrator }: User, visit: Visit, signInI
     ${disabled ? button("enable", "Enable") : button("disable", "Disable")}
     ${!signInIsElsewhere && !disabled && button("reset", "Reset passphrase")}
     ${
-    visit.visitor.userId === owner && !disabled &&
+    visit.visitor.userId === ownerId && !disabled &&
     (administrator ? button("demote", "End administrator") : button("promote", "Make administrator"))
   }
   </div>`;
