@@ -76,8 +76,8 @@ export function connectCard(resource: string): Html {
   `;
 }
 
-/** What a note marks as code. */
-function inCode(text: string): Html {
+/** A text in which what stands between backticks is code. */
+export function inCode(text: string): Html {
   return html`${text.split("`").map((part, index) => index % 2 === 0 ? part : html`<code>${part}</code>`)}`;
 }
 

@@ -1,5 +1,6 @@
 /** What a page of the console is made of. */
 import type { Visitor } from "../../oauth/mod.ts";
+import { inCode } from "../../lib/connect_card.ts";
 import { type Html, html } from "../../lib/page.ts";
 import { withCommandLines } from "../../lib/program_name.ts";
 
@@ -101,11 +102,9 @@ export function duration(ms: number): string {
     : `${Math.floor(ms / minute)} min ${Math.round(ms % minute / 1_000)} s`;
 }
 
-/** A text in which what stands between backticks is code. */
+/** A text in which what stands between backticks is code, its commands as this program is called. */
 export function withCode(text: string): Html {
-  return html`${
-    withCommandLines(text).split("`").map((part, index) => index % 2 === 0 ? part : html`<code>${part}</code>`)
-  }`;
+  return inCode(withCommandLines(text));
 }
 
 /** A name of the log, as `signed_in`, in words. */
