@@ -16,10 +16,8 @@ export { type AttemptRecorder, createAttemptRecorder } from "./connections/recor
 export type { AttemptReport } from "./connections/report.ts";
 export { openStepLog, type StepLog } from "./connections/step.ts";
 export { type Live, openLive } from "./live/live.ts";
-export type { SearchAudit } from "./pages/audit.ts";
-export type { Changes } from "./pages/audit.ts";
+export type { Changes, SearchAudit } from "./pages/audit.ts";
 export type { Usage } from "./pages/connections.ts";
-
 export type { ConnectedClient, HealthFact } from "./pages/overview.ts";
 
 /** The report of connection attempts: loaded for `portcullis connections`. */

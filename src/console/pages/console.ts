@@ -248,7 +248,7 @@ export function createConsole(options: ConsoleOptions): Console {
   const refuse = (section: Section, visit: Visit, words: string): Promise<Response> =>
     framed(section, visit, { body: html`<p>${words}</p>`, status: 403, alone: true });
 
-  /** Asks for the passphrase; `null` when it was given and right, with the cookie of the renewed session. */
+  /** The page that asks for the passphrase; where it was given and right, or is not needed, cookies to set. */
   const confirmed = async (
     section: Section,
     visit: Visit,
@@ -329,22 +329,18 @@ export function createConsole(options: ConsoleOptions): Console {
     if (request.method !== "GET") return new Response(null, { status: 405, headers: { allow: "GET" } });
     const query = new URL(request.url).searchParams;
     const section = sections.find(({ name }) => name === query.get("section"));
-    const look = async (): Promise<{ visitor: Visitor } | null> => {
-      const entered = await visits.enter(request, "console");
-      return entered.ok ? { visitor: entered.value } : null;
-    };
-    const found = await look();
-    if (found === null) return new Response(null, { status: 401 });
-    if (section?.live === undefined || !mayOpen(found.visitor)(section)) return new Response(null, { status: 404 });
+    const found = await visits.enter(request, "console");
+    if (!found.ok) return new Response(null, { status: 401 });
+    if (section?.live === undefined || !mayOpen(found.value)(section)) return new Response(null, { status: 404 });
     const { live } = section;
     const opened = performance.now();
-    const stream = streams.open(found.visitor.userId, async () => {
-      const seen = await look();
-      if (seen === null || !mayOpen(seen.visitor)(section)) return null;
-      const { userId, csrf, isAdministrator } = seen.visitor; // what is rendered has the form's token of this browser
+    const stream = streams.open(found.value.userId, async () => {
+      const seen = await visits.enter(request, "console");
+      if (!seen.ok || !mayOpen(seen.value)(section)) return null;
+      const { userId, csrf, isAdministrator } = seen.value; // what is rendered has the form's token of this browser
       const page = JSON.stringify([userId, csrf, isAdministrator, String(query)]);
       return await rendering(page, opened, async () => {
-        const [parts, count] = await Promise.all([live(visitOf(seen.visitor, query)), waiting(seen.visitor)]);
+        const [parts, count] = await Promise.all([live(visitOf(seen.value, query)), waiting(seen.value)]);
         return { ...parts, "waiting-count": waitingCount(count) };
       });
     });
