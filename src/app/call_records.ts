@@ -55,7 +55,6 @@ export async function openCallRecords(
     isOwnHost: (host) => hosts.has(host),
     isOpen: config.authorizationServer.registration === "open",
     isDiskFull: () => isDiskFull(parts.storage),
-    scheme: serverUrl === undefined ? "" : new URL(serverUrl).protocol,
     ...(serverUrl === undefined ? {} : { issuer: serverUrl }),
     isDirect: serverUrl !== undefined && basePathOf(serverUrl) === "" && isLoopbackHost(new URL(serverUrl).hostname) &&
       config.http.trustedProxies === undefined,

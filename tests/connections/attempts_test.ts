@@ -342,7 +342,6 @@ Deno.test("a proxy that passes a path wrongly is explained: unknown to SERVER_UR
       isOwnHost: () => true,
       isOpen: true,
       isDiskFull: () => Promise.resolve(false),
-      scheme: "https:",
       issuer,
     });
     const request = new Request(`https://host.example${asked}`, {

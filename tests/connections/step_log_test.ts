@@ -110,7 +110,6 @@ Deno.test("nothing that a stranger writes is kept but plain names, hosts and pat
   const recorder = createAttemptRecorder({
     note: (each) => steps.push(each),
     isOwnHost: () => true,
-    scheme: "https:",
     isOpen: true,
     isDiskFull: () => Promise.resolve(false),
   });
@@ -147,7 +146,6 @@ Deno.test("of a request neither query, code nor token becomes part of a step", a
   const recorder = createAttemptRecorder({
     note: (each) => steps.push(each),
     isOwnHost: () => true,
-    scheme: "https:",
     isOpen: true,
     isDiskFull: () => Promise.resolve(false),
   });
@@ -178,7 +176,6 @@ Deno.test("a client that calls and calls costs no step", () => {
   const recorder = createAttemptRecorder({
     note: (each) => steps.push(each),
     isOwnHost: () => true,
-    scheme: "https:",
     isOpen: true,
     isDiskFull: () => Promise.resolve(false),
   });

@@ -44,8 +44,6 @@ function shownPath(path: string): string {
 interface NamedServer {
   /** Whether the server's documents name this host. */
   readonly isOwnHost: (host: string) => boolean;
-  /** Of SERVER_URL: `http:` or `https:`. */
-  readonly scheme: string;
   /** SERVER_URL: the issuer of the server's tokens. */
   readonly issuer?: string;
 }
@@ -53,7 +51,7 @@ interface NamedServer {
 /** The host that the client used, and what is odd about it. */
 function cameBy(
   request: Request,
-  { isOwnHost, scheme, issuer }: NamedServer,
+  { isOwnHost, issuer }: NamedServer,
 ): { readonly host: string | null; readonly sign: string | null } {
   const forwardedHost = request.headers.get("x-forwarded-host")?.split(",")[0]?.trim() ?? null;
   const host = shownHost(forwardedHost ?? requestHost(request));
@@ -61,7 +59,7 @@ function cameBy(
   // A proxy that puts its own upstream's address into Host says nothing of the name that the client used.
   const isRewritten = forwardedHost === null && host !== null && isAddress(host) && isForwarded(request);
   const base = issuer === undefined ? "" : basePathOf(issuer);
-  const isOtherScheme = (proto === "http" || proto === "https") && `${proto}:` !== scheme;
+  const isOtherScheme = (proto === "http" || proto === "https") && issuer?.startsWith(`${proto}:`) === false;
   const isOtherHost = host !== null && !isRewritten && !isOwnHost(host);
   const sign = isOtherHost ? "other_host" : isOtherScheme ? "other_scheme" : base === "" ? null : `${belowSign}${base}`;
   return { host, sign };
@@ -82,9 +80,9 @@ function foreignToken(
   reason: string,
   { issuer }: Pick<NamedServer, "issuer">,
 ): { readonly reason?: string; readonly host?: string | null } | null {
+  if (!unverified.has(reason)) return null;
   const [, token = ""] = /^bearer +(\S+) *$/i.exec((headers.get("authorization") ?? "").slice(0, maxTokenCharacters)) ??
     [];
-  if (!unverified.has(reason)) return null;
   const [, payload = ""] = /^[\w-]+\.([\w-]+)\.[\w-]*$/.exec(token) ?? [];
   if (payload === "") {
     const isCut = /^(eyJ|pc[a-z]_)/.test(token) && token.split(".").length !== 5; // five parts are encrypted
@@ -118,25 +116,20 @@ function kindOfPath(path: string): StepKind | "other" | "unknown" {
     if (path.includes("/.well-known/oauth-protected-resource")) return "resource_metadata";
     return /\/\.well-known\/(oauth-authorization-server|openid-configuration)/.test(path) ? "server_metadata" : "other";
   }
-  switch (path) {
-    case "/oauth/register":
-    case "/register":
-      return "registration";
-    case "/oauth/authorize":
-    case "/authorize":
-      return "authorization";
-    case "/oauth/token":
-    case "/token":
-      return "token";
-    case "/oauth/sign-in":
-    case "/servicenow/callback":
-      return "sign_in";
-    case "/oauth/consent":
-      return "consent";
-    default:
-      return "unknown";
-  }
+  return kindsOfPath.get(path) ?? "unknown";
 }
+
+const kindsOfPath: ReadonlyMap<string, StepKind> = new Map([
+  ["/oauth/register", "registration"],
+  ["/register", "registration"],
+  ["/oauth/authorize", "authorization"],
+  ["/authorize", "authorization"],
+  ["/oauth/token", "token"],
+  ["/token", "token"],
+  ["/oauth/sign-in", "sign_in"],
+  ["/servicenow/callback", "sign_in"],
+  ["/oauth/consent", "consent"],
+]);
 
 /** Paths that clients look for, since other servers have them. */
 const clientPath = /^\/oauth|\/oauth\/|\/(sse|mcp|messages?|userinfo|jwks)\/?$/;
@@ -146,9 +139,8 @@ function isLost({ method, headers }: Request, path: string, status: number): boo
   if (status === 404 || status === 405) {
     return method === "POST" || headers.has("authorization") || clientPath.test(path);
   }
-  const speaksMcp = headers.get("content-type")?.startsWith("application/json") === true ||
+  return headers.get("content-type")?.startsWith("application/json") === true ||
     headers.get("accept")?.includes("text/event-stream") === true && !path.endsWith("/events");
-  return speaksMcp;
 }
 
 function isAddress(host: string): boolean {
@@ -195,7 +187,6 @@ interface CallSeen {
 }
 
 const unavailable = "status_503";
-const ownAgent = agentFamily(doctorAgent);
 const maxSeenGrants = 100_000;
 /** The first of each method of a grant is a step. */
 const methodBits: ReadonlyMap<string, number> = new Map([["tools/list", 1], ["tools/call", 2]]);
@@ -245,7 +236,7 @@ export function createAttemptRecorder(
     return sign ?? (isDirect ? "direct" : null);
   };
   const note = (given: NewStep): void => {
-    if (given.agent === ownAgent) return;
+    if (given.agent === doctorAgent) return;
     const step = { ...given, sign: signOf(given) };
     if (step.reason === unavailable) {
       void isDiskFull().then((isFull) => noteStep(isFull ? { ...step, reason: "disk_full" } : step));
