@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { addressKey } from "../../lib/network.ts";
 import { boundedMap } from "../../lib/bounded_map.ts";
+import { joinNext } from "../../lib/join_next.ts";
 import type { Clock, Timers } from "../../lib/time.ts";
 import type { Log } from "../../lib/log.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
@@ -173,7 +174,6 @@ export function openStepLog(
   let rates = new Map<string, number>();
   let ratesFrom = -Infinity;
   let stopTimer: (() => void) | undefined;
-  let writing: Promise<void> | null = null;
   const unsaved = new Set<Segment>();
   let expired: StorageKey[] = [];
   let isFailing = false;
@@ -207,15 +207,9 @@ export function openStepLog(
   const storeSoon = (): void => {
     if (!isClosed) stopTimer ??= timers.after(storeIntervalMs, () => void store());
   };
-  const store = async (): Promise<void> => {
+  const store = joinNext(async (): Promise<void> => {
     stopTimer?.();
     stopTimer = undefined;
-    if (writing !== null) return storeSoon();
-    writing = write();
-    await writing;
-    writing = null;
-  };
-  const write = async (): Promise<void> => {
     const chosen = [...unsaved];
     const deletes = expired;
     unsaved.clear();
@@ -234,7 +228,7 @@ export function openStepLog(
       isFailing = true;
       storeSoon();
     }
-  };
+  });
   return {
     note(given) {
       const now = clock();
@@ -263,11 +257,8 @@ export function openStepLog(
       return inOrder([...own, ...others], now);
     },
     async close() {
-      stopTimer?.();
-      stopTimer = undefined;
-      await writing;
       isClosed = true;
-      if (unsaved.size > 0) await write();
+      await store();
     },
   };
 }
