@@ -25,7 +25,7 @@ export function toByteCharacters(text: string): string {
 }
 
 /** How many line ends there are from one offset to another. */
-export function countLineEnds(characters: string, from: number, to: number): number {
+export function countLineEnds(characters: string, from = 0, to = characters.length): number {
   let count = 0;
   for (let at = characters.indexOf("\n", from); at !== -1 && at < to; at = characters.indexOf("\n", at + 1)) count++;
   return count;

@@ -1,5 +1,6 @@
 /** The difference of two texts by lines, as short as it can be, and never longer than a caller wants to read. */
 import { loadOnce } from "../../lib/program.ts";
+import { countLineEnds } from "./byte_text.ts";
 
 /** Longer lines are shortened. */
 const maxLineCharacters = 500;
@@ -58,18 +59,19 @@ interface Hunk {
 export async function differenceOf(before: string, after: string): Promise<string> {
   if (before === after) return "";
   const middle = differingLines(before, after);
-  const shift = countLineEnds(before, middle.start);
+  const shift = countLineEnds(before, 0, middle.start);
   const [old, new_] = [before.slice(middle.start, middle.oldEnd), after.slice(middle.start, middle.newEnd)];
-  const lines = countLineEnds(old, old.length) + countLineEnds(new_, new_.length);
-  const hunks = lines > maxComparedLines ? null : await shortestHunks(old, new_);
+  const lines = countLineEnds(old) + countLineEnds(new_);
+  const hunks = lines > maxComparedLines ? null : await shortestHunks(old, new_, 0);
   return hunks === null ? firstLines(old, new_, shift) : show(hunks, shift);
 }
 
 const loadDiff = loadOnce(() => import("diff"));
 
-async function shortestHunks(before: string, after: string): Promise<readonly Hunk[] | null> {
-  const { structuredPatch } = await loadDiff();
-  return structuredPatch("", "", before, after, "", "", { context: 0, maxEditLength })?.hunks ?? null;
+/** Where the texts differ, with `context` lines around each place; `null` where the search for that takes too long. */
+export async function shortestHunks(before: string, after: string, context: number): Promise<readonly Hunk[] | null> {
+  const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
+  return structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks ?? null;
 }
 
 /** From the first line that differs to the last. */
@@ -95,13 +97,6 @@ function differingLines(before: string, after: string): { start: number; oldEnd:
 function endOfLine(text: string, at: number): number {
   const end = text.indexOf("\n", at);
   return end === -1 ? text.length : end + 1;
-}
-
-/** The line ends of a text before `end`. */
-export function countLineEnds(text: string, end: number): number {
-  let count = 0;
-  for (let at = text.indexOf("\n"); at !== -1 && at < end; at = text.indexOf("\n", at + 1)) count++;
-  return count;
 }
 
 function show(hunks: readonly Hunk[], shift: number): string {

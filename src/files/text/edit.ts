@@ -1,4 +1,5 @@
 /** Replaces passages of a text, bounded before the result is made. Line ends stay the file's, whatever the caller types. */
+import { countLineEnds } from "./byte_text.ts";
 import { createTextFinder, findOverlapping, wordClass } from "./finder.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
@@ -120,7 +121,7 @@ function linesAt(text: string, offsets: readonly number[]): readonly number[] {
   let line = 1;
   let from = 0;
   return offsets.map((offset) => {
-    for (let at = text.indexOf("\n", from); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+    line += countLineEnds(text, from, offset);
     from = offset;
     return line;
   });
@@ -257,8 +258,7 @@ async function readPieces(
 export interface Alike {
   /**
    * `words`: it is only there within longer words; `numbers`: without its line numbers; `escapes`: with the characters
-   * that its escapes stand for; `rest`: only its first line is; `beginning`:
-   * only the beginning of that.
+   * that its escapes stand for; `rest`: only its first line is; `beginning`: only the beginning of that.
    */
   readonly but: "words" | "numbers" | "escapes" | "blanks" | "signs" | "rest" | "beginning";
   readonly line: number;
@@ -358,7 +358,5 @@ function onlyPlace(text: string, passage: string): number | null {
 }
 
 function lineAt(text: string, offset: number): number {
-  let line = 1;
-  for (let at = text.indexOf("\n"); at !== -1 && at < offset; at = text.indexOf("\n", at + 1)) line++;
-  return line;
+  return 1 + countLineEnds(text, 0, offset);
 }

@@ -3,8 +3,8 @@
  * the step has left, or, of an edit, still hold each edited passage once. Names that are denied or protected now
  * refuse.
  */
-import { loadOnce } from "../../lib/program.ts";
-import { countLineEnds } from "./diff.ts";
+import { countLineEnds } from "./byte_text.ts";
+import { shortestHunks } from "./diff.ts";
 import type { Change, ChangeStep, NumberedStep, Passage, PutStep } from "../workspace/change.ts";
 import { createTextFinder } from "./finder.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
@@ -193,7 +193,7 @@ async function requireFree(
 }
 
 /** Removes the empty ones of the directories that were made on the way to `path`. */
-async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: number): Promise<void> {
+export async function removeEmpty(workspace: Workspace, path: WorkspacePath, made: number): Promise<void> {
   for (let count = 1; count <= made; count++) {
     const segments = path.segments.slice(0, -count);
     const removed = await workspace.remove({ text: segments.join("/"), segments });
@@ -217,24 +217,18 @@ export function pathOf(text: string): WorkspacePath {
 
 /** Lines around a place, by which it is found again. */
 const context = 2;
-/** Steps of the search for the shortest difference, whose time grows with their square. */
-const maxEditLength = 400;
 /** What is kept of them in all; of longer ones nothing is. */
 const maxPassageCharacters = 30_000;
 const maxComparedCharacters = 2_000_000;
-const maxComparedLines = 20_000;
-
-const loadDiff = loadOnce(() => import("diff"));
+/** Of both texts. */
+const maxComparedLines = 40_000;
 
 /** The places in which the texts differ; `undefined` where they are too many or too long. */
 export async function passagesOf(before: string, after: string): Promise<readonly Passage[] | undefined> {
   if (before.length + after.length > maxComparedCharacters) return undefined;
-  if (countLineEnds(before, before.length) + countLineEnds(after, after.length) > 2 * maxComparedLines) {
-    return undefined;
-  }
-  const { structuredPatch } = await loadDiff(); // some 20 ms, which a start does not wait for
-  const hunks = structuredPatch("", "", before, after, "", "", { context, maxEditLength })?.hunks;
-  if (hunks === undefined) return undefined;
+  if (countLineEnds(before) + countLineEnds(after) > maxComparedLines) return undefined;
+  const hunks = await shortestHunks(before, after, context);
+  if (hunks === null) return undefined;
   const passages = hunks.map(({ lines }) => ({ before: side(lines, "-"), after: side(lines, "+") }));
   const characters = passages.reduce((sum, each) => sum + each.before.length + each.after.length, 0);
   return characters > maxPassageCharacters ? undefined : passages;

@@ -1,7 +1,7 @@
 /** Several changes of one call: all of them are made, or none, and a refusal names every obstacle. */
 import { type Failure, refuse } from "./refusal.ts";
 import { showName } from "../workspace/file_display.ts";
-import { parseDirectoryPath, type WorkspacePath } from "../workspace/path.ts";
+import { childPath, parseDirectoryPath, rootPath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace } from "../workspace/port.ts";
 import { toVersion } from "./input.ts";
 import { inStoredForm } from "./near_names.ts";
@@ -54,30 +54,30 @@ export async function hasVersion(
   return version === undefined || await hashOfVersion(workspace, path, version) !== null;
 }
 
-/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
-export async function hashOfVersion(
+/** The condition of a write for the version that the caller gave, if any; `null` where the file has another. */
+export async function conditionOf(
   workspace: Workspace,
   path: WorkspacePath,
-  version: string,
-): Promise<string | null> {
+  version: string | undefined,
+): Promise<{ readonly ifMatch?: string } | null> {
+  if (version === undefined) return {};
+  const ifMatch = version.length === 64 ? version : await hashOfVersion(workspace, path, version);
+  return ifMatch === null ? null : { ifMatch };
+}
+
+/** The whole SHA-256 that the version begins; `null` where the file has another, or cannot be read. */
+async function hashOfVersion(workspace: Workspace, path: WorkspacePath, version: string): Promise<string | null> {
   const read = await workspace.read(path);
   if (!read.ok || read.value.sha256 === null) return null;
   return read.value.sha256.startsWith(version.toLowerCase()) ? read.value.sha256 : null;
 }
 
-/** How many of the path's directories are there, from the top. */
-export async function depthThere(workspace: Workspace, { segments }: WorkspacePath): Promise<number> {
-  for (let depth = segments.length - 1; depth > 0; depth--) {
-    const names = segments.slice(0, depth);
-    if ((await workspace.stat({ text: names.join("/"), segments: names })).ok) return depth;
+/** How many of the path's directories are missing: a write makes them. */
+export async function countMissing(workspace: Workspace, { segments }: WorkspacePath): Promise<number> {
+  let missing = 0;
+  while (missing < segments.length - 1) {
+    if ((await workspace.stat(childPath(rootPath, segments.slice(0, -1 - missing)))).ok) break;
+    missing++;
   }
-  return 0;
-}
-
-/** Removes the empty ones of the directories that were made on the way to `path`. */
-export async function removeMade(workspace: Workspace, { segments }: WorkspacePath, there: number): Promise<void> {
-  for (let depth = segments.length - 1; depth > there; depth--) {
-    const names = segments.slice(0, depth);
-    if (!(await workspace.remove({ text: names.join("/"), segments: names })).ok) return;
-  }
+  return missing;
 }

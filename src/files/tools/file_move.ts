@@ -7,14 +7,14 @@ import type { Workspace, WorkspaceSource } from "../workspace/port.ts";
 import { maxWalkDepth, walk } from "../workspace/walk.ts";
 import {
   batchFailure,
-  depthThere,
+  countMissing,
   hasVersion,
   maxNamed,
   maxPaths,
   onlyOneVersion,
   refuseEmptyVersion,
-  removeMade,
 } from "./batch.ts";
+import { removeEmpty } from "../text/undo.ts";
 import { count, ifVersionInput, textAnswer } from "./input.ts";
 import { type Notice, withNotices } from "./list_walk.ts";
 import { type Failure, refuse, toFailure, toPairFailure, toPathFailure } from "./refusal.ts";
@@ -285,14 +285,14 @@ async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise
 /** Copies `from` to `to`, where nothing may be yet. Of a copy that cannot be finished nothing stays. */
 async function copyDirectory(
   workspace: Workspace,
-  { from, to }: { readonly from: WorkspacePath; readonly to: WorkspacePath },
+  { from, to }: Pair,
   signal: AbortSignal,
 ): Promise<ToolOutcome> {
   const isInside = from.segments.every((name, index) => to.segments[index] === name);
   if (isInside) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
   const there = await workspace.stat(to);
   if (there.ok) return toPairFailure("copy", { from, to }, { reason: "already_exists", about: "to" });
-  const depth = await depthThere(workspace, to);
+  const missing = await countMissing(workspace, to);
   const made = await workspace.makeDirectory(to);
   if (!made.ok) return toFailure("create directory", to, made.error);
   let [files, sizeBytes, leftOut, visited] = [0, 0, 0, 0];
@@ -303,7 +303,7 @@ async function copyDirectory(
   /** Files that another program put there meanwhile would go, too: they are in the trash, where one is kept. */
   const soFar = async (words: string): Promise<ToolOutcome> => {
     const isGone = (await workspace.remove(to, { recursive: true })).ok;
-    if (isGone) await removeMade(workspace, to, depth);
+    if (isGone) await removeEmpty(workspace, to, missing);
     const state = isGone
       ? "nothing was copied"
       : `${count(files, "file")} copied so far, to ${showName(to.text)}, could not be removed`;

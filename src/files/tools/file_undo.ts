@@ -10,7 +10,7 @@ import {
 } from "../../mcp/mod.ts";
 import type { Change } from "../workspace/change.ts";
 import { showName, toPathText } from "../workspace/file_display.ts";
-import { undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";
+import { pathOf, undoChange, type UndoFailure, type UndoProblem } from "../text/undo.ts";
 import { type Failure, refuse, toFailure } from "./refusal.ts";
 import type { Principal } from "../../lib/principal.ts";
 import { stateOf } from "../workspace/entry_state.ts";
@@ -99,7 +99,7 @@ async function wantedChange(
 async function previewUndo(workspace: Workspace, { id, at, by, steps }: Change): Promise<string> {
   const lines = [`Undoes ${by?.tool} of ${toTimestamp(at).slice(0, 19)}Z (change ${id}):`];
   for (const path of new Set(steps.map(({ step }) => step.path))) {
-    const { words } = await stateOf(workspace, { text: path, segments: path.split("/") }, true);
+    const { words } = await stateOf(workspace, pathOf(path), true);
     lines.push(`- ${showName(path)} (now: ${words})`);
   }
   return lines.join("\n");
@@ -261,11 +261,7 @@ function wordsOf(problem: UndoProblem, later: string | null): { readonly code: s
     case "not_kept":
       return { code: "not_kept", words: `what was at ${showName(problem.path)} is no longer kept` };
     case "refused": {
-      const { code, message } = toFailure(
-        "undo",
-        { text: problem.path, segments: problem.path.split("/") },
-        problem.refusal,
-      );
+      const { code, message } = toFailure("undo", pathOf(problem.path), problem.refusal);
       return { code, words: message.replace("Failed to undo: ", "") };
     }
   }

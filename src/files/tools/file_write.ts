@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { encodeText, lackingIn, type TextEncoding } from "../workspace/encoding.ts";
 import { hasOpenLine, lineEndsOf, readWholeFile, type StoredForm, storedFormOf } from "../text/edit.ts";
+import { removeEmpty } from "../text/undo.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { changingHints, defineTool, type Tool, type ToolOutcome } from "../../mcp/mod.ts";
 import { showName, showText, toPathText } from "../workspace/file_display.ts";
@@ -9,7 +10,7 @@ import { parseFilePath, type WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal, WorkspaceSource, WriteOptions, WrittenFile } from "../workspace/port.ts";
 import { argumentNames, knownAs } from "./argument_names.ts";
 import { putBytes } from "./edit_plan.ts";
-import { batchFailure, depthThere, hashOfVersion, refuseEmptyVersion, removeMade } from "./batch.ts";
+import { batchFailure, conditionOf, countMissing, refuseEmptyVersion } from "./batch.ts";
 import {
   count,
   filenameInput,
@@ -189,10 +190,10 @@ async function writeAll(
   return failure(batchFailure(obstacles, stay));
 }
 
-/** What is at a path before it is written: its bytes, or `null`, and how many of its directories are there. */
+/** What is at a path before it is written: its bytes, or `null`, and how many of its directories are missing. */
 interface Before {
   readonly bytes: Uint8Array | null;
-  readonly depth: number;
+  readonly missing: number;
 }
 
 /** The file as it is, or what would stop the write, found without writing. */
@@ -205,7 +206,7 @@ async function lookBefore(
   const read = await readWholeFile(workspace, path, maxBytes);
   if (!read.ok) {
     if (read.error.reason === "not_found" && ifVersion === undefined) {
-      return success({ bytes: null, depth: await depthThere(workspace, path) });
+      return success({ bytes: null, missing: await countMissing(workspace, path) });
     }
     if (read.error.reason === "not_found") return refused({ reason: "conflict" });
     if (read.error.reason !== "too_large") return refused(read.error);
@@ -214,15 +215,15 @@ async function lookBefore(
   }
   if (mode === "create") return refused({ reason: "already_exists" });
   const isVersion = ifVersion === undefined || read.value.sha256?.startsWith(ifVersion.toLowerCase());
-  return isVersion ? success({ bytes: read.value.bytes, depth: 0 }) : refused({ reason: "conflict" });
+  return isVersion ? success({ bytes: read.value.bytes, missing: 0 }) : refused({ reason: "conflict" });
 }
 
 /** Whether the file is as it was; one that another program changed meanwhile stays. */
-async function putBack(workspace: Workspace, { path, sha256 }: Written, { bytes, depth }: Before): Promise<boolean> {
+async function putBack(workspace: Workspace, { path, sha256 }: Written, { bytes, missing }: Before): Promise<boolean> {
   if (bytes !== null) return (await putBytes(workspace, path, bytes, { ifMatch: sha256 })).ok;
   const there = await workspace.read(path);
   if (!there.ok || there.value.sha256 !== sha256 || !(await workspace.remove(path)).ok) return false;
-  await removeMade(workspace, path, depth);
+  await removeEmpty(workspace, path, missing);
   return true;
 }
 
@@ -240,11 +241,9 @@ async function writeByLink(
     return refuse(action, "link is for one whole file; leave out content, files and append");
   }
   const path = await inStoredForm(workspace, parsed.value);
-  const ifMatch = ifVersion === undefined || ifVersion.length === 64
-    ? ifVersion
-    : await hashOfVersion(workspace, path, ifVersion);
-  if (ifMatch === null) return toFailure(action, path, { reason: "conflict" });
-  return await linkedWrite(links, principal, path, ifMatch === undefined ? { mode } : { mode, ifMatch });
+  const condition = await conditionOf(workspace, path, ifVersion);
+  if (condition === null) return toFailure(action, path, { reason: "conflict" });
+  return await linkedWrite(links, principal, path, { mode, ...condition });
 }
 
 async function writeOne(
@@ -258,11 +257,9 @@ async function writeOne(
   const { text, encoding, note } = inFormOf(stored, { content, isAdded, isContinued });
   const bytes = encodeText(text, encoding);
   if (bytes === null) return failure(notEncodable(encoding, path, lackingIn(text, encoding) ?? ""));
-  const ifMatch = ifVersion === undefined || ifVersion.length === 64
-    ? ifVersion
-    : await hashOfVersion(workspace, path, ifVersion);
-  if (ifMatch === null) return failure(toFailure(action, path, { reason: "conflict" }));
-  const written = await workspace.write(path, bytes, ifMatch === undefined ? { mode } : { mode, ifMatch });
+  const condition = await conditionOf(workspace, path, ifVersion);
+  if (condition === null) return failure(toFailure(action, path, { reason: "conflict" }));
+  const written = await workspace.write(path, bytes, { mode, ...condition });
   if (!written.ok) return failure(toFailure(action, path, written.error));
   const all = [note, otherNamesWords(written.value.otherNames)].filter((each) => each !== "").join("; ");
   return success({ ...written.value, path, mode, note: all });
