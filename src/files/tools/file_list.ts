@@ -15,6 +15,7 @@ import {
   toLine,
   toTreeLine,
   type TreeListing,
+  visitsPerCheck,
   visitWanted,
   walkInput,
   wholeTreeAnswer,
@@ -165,7 +166,6 @@ async function isFileAt(workspace: Workspace, path: WorkspacePath): Promise<bool
   return there.ok && there.value.kind === "file";
 }
 
-const visitsPerCheck = 32;
 /** Characters of paths as JSON, after which a page ends: a tree's line has one name, and an entry its whole path. */
 const maxPageCharacters = 1_000_000;
 

@@ -329,8 +329,7 @@ async function contentRead(
   const { bytes } = content;
   const media = request.encoding === undefined ? sniffMedia(bytes) : null;
   if (media !== null) {
-    const data = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-    return mediaRead(path, { type: media.type, data, mimeType: media.mimeType }, content);
+    return mediaRead(path, { type: media.type, data: bytes.toBase64(), mimeType: media.mimeType }, content);
   }
   let part = selectText(content, request);
   if (!part.ok && part.error.reason === "not_text" && request.encoding === undefined) {

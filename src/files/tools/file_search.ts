@@ -94,7 +94,6 @@ interface FileSearchOptions {
 const loadSearch = loadOnce(async () => ({
   ...await import("../text/line_pattern.ts"),
   ...await import("./search_run.ts"),
-  ...await import("./search_run.ts"),
 }));
 
 /** The tool that `app` registers to find lines and names. Its engine is loaded by the first search. */

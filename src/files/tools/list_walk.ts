@@ -47,7 +47,8 @@ export interface TreeListing {
   readonly now: number;
 }
 
-const visitsPerCheck = 32;
+/** Entries between two looks at the time. */
+export const visitsPerCheck = 32;
 
 /** Names of skipped entries in each answer. */
 const maxShownSkipped = 3;

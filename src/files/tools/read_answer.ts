@@ -9,7 +9,7 @@ import { lineEndsOf } from "../text/edit.ts";
 import { count, toReadCursorText, toTimestamp, toVersion } from "./input.ts";
 import type { TextPart, TextProblem, TextRequest } from "./read_text.ts";
 import type { Workspace } from "../workspace/port.ts";
-import { toFailure, toPathFailure } from "./refusal.ts";
+import { refuse, toFailure, toPathFailure } from "./refusal.ts";
 import { toResourceContents } from "../workspace/encoding.ts";
 import { suggestNear } from "./near_names.ts";
 
@@ -201,18 +201,14 @@ export async function problemRead(
   const { code, message } = problem.reason === "not_text"
     ? await notTextFailure(workspace, path, request)
     : problem.reason === "too_large"
-    ? readFailure(
-      path,
-      "too_large",
+    ? refuse(
+      "read file",
       `it has ${problem.sizeBytes} bytes, of which lines are read in the first ${problem.limitBytes}; ` +
-        `${showName(path.text)}:-50 gives its last lines`,
+        `${showName(path.text)}:-50 gives its last lines (${showName(path.text)})`,
+      "too_large",
     )
     : toFailure("read file", path, problem);
   return refusedRead(toPathText(path.text), message, code);
-}
-
-function readFailure(path: WorkspacePath, code: string, words: string) {
-  return { code, message: `Failed to read file: ${words} (${showName(path.text)})` };
 }
 
 async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encoding, hasLinks }: ProblemRequest) {
@@ -232,7 +228,7 @@ async function notTextFailure(workspace: Workspace, path: WorkspacePath, { encod
     : isPdf
     ? `it is a PDF, which is not read as text${remedy}`
     : `it is binary: no text, and no known image or audio format${remedy}`;
-  return readFailure(path, "not_text", what);
+  return refuse("read file", `${what} (${showName(path.text)})`, "not_text");
 }
 
 /** MCP server/tools, "Embedded Resources": the file under the address at which clients read it again or subscribe. */

@@ -1,8 +1,9 @@
 /** `search` and `fetch`: the two tools that ChatGPT's deep research needs, in the shapes that OpenAI documents. */
 import * as z from "zod";
-import { isObject } from "../../lib/json.ts";
+import { isObject, present } from "../../lib/json.ts";
 import { defineTool, readingHints, type Tool, type ToolContext, type ToolOutcome } from "../../mcp/mod.ts";
 import { parseFilePath, toFileUri } from "../workspace/path.ts";
+import { textAnswer } from "./input.ts";
 import { refuse } from "./refusal.ts";
 
 /** Words of a query that are searched, and files of each. */
@@ -72,8 +73,8 @@ export function researchTools(find: (name: string) => Tool | undefined): Tool[] 
           {};
         if (typeof content !== "string") return refuse("fetch", "this file is no text");
         const metadata = Object.fromEntries(
-          Object.entries({ modified_at: modified, total_lines: lines, is_cut: next === undefined ? undefined : true })
-            .flatMap(([name, value]) => value === undefined ? [] : [[name, String(value)]]),
+          Object.entries(present({ modified_at: modified, total_lines: lines, is_cut: next && true }))
+            .map(([name, value]) => [name, String(value)]),
         );
         return answer({ id, title: id, text: content, url: urlOf(id), metadata });
       },
@@ -103,5 +104,5 @@ function urlOf(filename: string): string {
 
 /** As structured content, and as the same JSON in one text. */
 function answer(value: Record<string, unknown>): ToolOutcome {
-  return { ok: true, content: [{ type: "text", text: JSON.stringify(value) }], structuredContent: value };
+  return textAnswer(JSON.stringify(value), value);
 }

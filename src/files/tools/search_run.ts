@@ -6,6 +6,7 @@ import type { Ignored } from "../workspace/ignored.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, Workspace } from "../workspace/port.ts";
 import { type NextTurn, nextTurn as turnOfThread } from "../../lib/turns.ts";
+import { escapeExpression } from "../text/finder.ts";
 import type { LinePattern, LineQuery } from "../text/line_pattern.ts";
 import { createSearchBuffer, searchFile } from "../text/search_file.ts";
 import { maxWalkDepth, walk, type WalkedEntry } from "../workspace/walk.ts";
@@ -203,8 +204,8 @@ export function relaxedQuery(
   },
 ): LineQuery | null {
   if (regex) return null;
-  const text = query.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")
-    .replace(/['‘’‚′]/g, "['‘’‚′]").replace(/["“”„″]/g, '["“”„″]').replace(/[-‐‑‒–—−]/g, "[-‐‑‒–—−]");
+  const text = escapeExpression(query).replace(/['‘’‚′]/g, "['‘’‚′]").replace(/["“”„″]/g, '["“”„″]')
+    .replace(/[-‐‑‒–—−]/g, "[-‐‑‒–—−]");
   const hasSigns = /['‘’‚′"“”„″‐‑‒–—−-]/.test(query);
   const hasCase = !ignoreCase && mayHaveOtherCase && query.toLowerCase() !== query.toUpperCase();
   return hasSigns || hasCase || wholeWord ? { text, isRegularExpression: true, ignoreCase: true } : null;
