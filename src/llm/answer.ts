@@ -1,5 +1,6 @@
 /** Collects a model's output into one answer, whole or partial. */
 import * as z from "zod";
+import { callerKey } from "../lib/principal.ts";
 import type { Clock } from "../lib/time.ts";
 import type { ContentBlock, ProgressUpdate, ToolContext, ToolOutcome } from "../mcp/mod.ts";
 import type { CallsAhead, ModelCompletion, ModelEvent, ModelFailed, PrincipalCall } from "./port.ts";
@@ -15,7 +16,7 @@ export function callOf(context: ToolContext, timeoutMs: number | undefined): Pri
   return {
     signal: AbortSignal.any([signal, answerNow]),
     person: principal.subject,
-    fairnessKey: JSON.stringify([principal.subject, principal.clientId]),
+    fairnessKey: callerKey(principal),
     ...(timeoutMs === undefined ? {} : { totalMs: timeoutMs }),
   };
 }

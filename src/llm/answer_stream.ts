@@ -2,9 +2,9 @@
 import * as z from "zod";
 import type { Clock } from "../lib/time.ts";
 import { parseJson, present } from "../lib/json.ts";
-import { fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { brokenOff, fromErrorLine, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import type { OllamaHost } from "./host.ts";
-import type { ModelCompletion, ModelDelta, ModelEvent, OllamaLimits } from "./port.ts";
+import { type ModelCompletion, type ModelDelta, type ModelEvent, modelFailed, type OllamaLimits } from "./port.ts";
 
 /** Why the signal fired: `first_byte` when the total time was over before any piece came. */
 export type EndReason = "cancelled" | "first_byte" | "idle" | "total";
@@ -205,18 +205,18 @@ export async function* readAnswer(
     const { lines, fault } = done ? splitter.end() : splitter.push(value);
     for (const line of lines) {
       const parsed = parseStreamLine(line);
-      if (parsed === null) return yield failed(done ? brokenOff(host) : notOurs(host));
-      if (parsed.kind === "error") return yield failed(fromErrorLine(parsed.error, host));
+      if (parsed === null) return yield modelFailed(done ? brokenOff(host) : notOurs(host));
+      if (parsed.kind === "error") return yield modelFailed(fromErrorLine(parsed.error, host));
       if (parsed.delta !== null) {
         const { text, thinking } = parsed.delta;
         outputBytes += Buffer.byteLength(text) + Buffer.byteLength(thinking);
-        if (outputBytes > limits.maxOutputBytes) return yield failed(tooLarge(limits.maxOutputBytes));
+        if (outputBytes > limits.maxOutputBytes) return yield modelFailed(tooLarge(limits.maxOutputBytes));
         yield parsed.delta;
       }
       if (parsed.completion !== null) return yield* finish(reader, watch, parsed.completion);
     }
-    if (fault !== null) return yield failed(notLines(host, fault));
-    if (done) return yield failed(brokenOff(host));
+    if (fault !== null) return yield modelFailed(notLines(host, fault));
+    if (done) return yield modelFailed(brokenOff(host));
   }
 }
 
@@ -234,19 +234,11 @@ async function* finish(
   yield completion;
 }
 
-function failed(failure: OllamaFailure): ModelEvent {
-  return { type: "failed", failure };
-}
-
-function brokenOff(host: OllamaHost): OllamaFailure {
-  return ollamaFailure("truncated", `Ollama at ${host.origin} broke off in the middle of its answer; try again.`);
-}
-
 function notOurs(host: OllamaHost): OllamaFailure {
   return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent a line that is not its protocol; try again.`);
 }
 
-function notLines(host: OllamaHost, fault: "line_too_long" | "invalid_utf8"): OllamaFailure {
+function notLines(host: OllamaHost, fault: LineFault): OllamaFailure {
   const what = fault === "invalid_utf8" ? "text that is not UTF-8" : "a line over the limit";
   return ollamaFailure("bad_upstream", `Ollama at ${host.origin} sent ${what}; update Ollama, or use another model.`);
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../lib/time.ts";
 import { parseJson, present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { type EndReason, type ModelCallWatch, readAnswer, watchCall } from "./answer_stream.ts";
-import { fromNetworkError, fromStatus, type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { cancelled, fromNetworkError, fromStatus, type OllamaFailure, ollamaFailure } from "./failure.ts";
 import {
   type ChatRequest,
   type GenerateRequest,
@@ -13,6 +13,7 @@ import {
   type LoadedModel,
   type ModelCall,
   type ModelEvent,
+  modelFailed,
   type ModelRequest,
   type OllamaLimits,
   ollamaLimits,
@@ -167,12 +168,12 @@ export function createOllamaClient(options: OllamaClientOptions): OllamaClient {
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
     try {
       const sent = await send(path, body, watched, model);
-      if (!sent.ok) return yield { type: "failed", failure: sent.error };
-      if (sent.value.body === null) return yield { type: "failed", failure: emptyAnswer(host) };
+      if (!sent.ok) return yield modelFailed(sent.error);
+      if (sent.value.body === null) return yield modelFailed(emptyAnswer(host));
       reader = readUntil(sent.value.body, watched.signal);
       yield* readAnswer(reader, { host, watch: watched, limits });
     } catch (error) {
-      yield { type: "failed", failure: explain(error, watched, call, reader !== undefined) };
+      yield modelFailed(explain(error, watched, call, reader !== undefined));
     } finally {
       watched.dispose();
     }
@@ -217,7 +218,7 @@ function fromEndReason(
 ): OllamaFailure {
   switch (reason) {
     case "cancelled":
-      return ollamaFailure("cancelled", "The call was cancelled.");
+      return cancelled;
     case "first_byte":
       return ollamaFailure(
         "timeout_first_byte",
@@ -313,7 +314,6 @@ const tagsReply = z.lazy(() =>
     models: z.array(z.object({
       name: z.string(),
       size: count,
-      modified_at: z.string().nullish(),
       capabilities: z.array(z.string()).nullish(),
       details: z.object({
         family: z.string().nullish(),
@@ -326,7 +326,6 @@ const tagsReply = z.lazy(() =>
       name: it.name,
       ...present({
         sizeBytes: it.size,
-        modifiedAt: it.modified_at || undefined,
         family: it.details?.family || undefined,
         parameterSize: it.details?.parameter_size || undefined,
         quantization: it.details?.quantization_level || undefined,
@@ -339,22 +338,6 @@ const tagsReply = z.lazy(() =>
 /** `GET /api/ps`. */
 const psReply = z.lazy(() =>
   z.object({
-    models: z.array(z.object({
-      name: z.string(),
-      size: count,
-      size_vram: count,
-      expires_at: z.string().nullish(),
-      context_length: count,
-    })).nullable(),
-  }).transform(({ models }): readonly LoadedModel[] =>
-    (models ?? []).map((it) => ({
-      name: it.name,
-      ...present({
-        sizeBytes: it.size,
-        videoMemoryBytes: it.size_vram,
-        expiresAt: it.expires_at || undefined,
-        contextLength: it.context_length,
-      }),
-    }))
-  )
+    models: z.array(z.object({ name: z.string() })).nullable(),
+  }).transform(({ models }): readonly LoadedModel[] => models ?? [])
 );

@@ -34,6 +34,12 @@ export function ollamaFailure(code: OllamaFailureCode, message: string): OllamaF
   return { code, message };
 }
 
+export const cancelled: OllamaFailure = { code: "cancelled", message: "The call was cancelled." };
+
+export function brokenOff({ origin }: OllamaHost): OllamaFailure {
+  return ollamaFailure("truncated", `Ollama at ${origin} broke off in the middle of its answer; try again.`);
+}
+
 /** A failure after which the same request may be sent again. */
 function retryableFailure(code: OllamaFailureCode, message: string): OllamaFailure {
   return { code, message, mayRetry: true };
@@ -68,7 +74,7 @@ export function fromNetworkError(error: unknown, host: OllamaHost, midBody: bool
   if (midBody) {
     return /gzip|deflate|brotli|unexpected end of file|corrupt/i.test(words)
       ? ollamaFailure("bad_upstream", `The answer of Ollama at ${at} could not be decoded; try again.`)
-      : ollamaFailure("truncated", `Ollama at ${at} broke off in the middle of its answer; try again.`);
+      : brokenOff(host);
   }
   if (error instanceof Error && error.name === "NotCapable") {
     return ollamaFailure(

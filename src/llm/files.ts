@@ -69,7 +69,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     path: WorkspacePath,
     whole: Outcome<FileContent>,
     lines: LineRequest,
-  ): Promise<Result<Omit<NamedText, "name">, ToolFailure>> => {
+  ): Promise<Result<string, ToolFailure>> => {
     if (whole.ok && sniffMedia(whole.value.bytes) !== null) return failure(notText(path));
     const file = showName(path.text);
     const roomBytes = Math.max(0, maxTextBytes - usedBytes - tagBytes - Buffer.byteLength(file));
@@ -99,7 +99,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       const end = totalLines === null ? "" : `: it has ${totalLines} line${totalLines === 1 ? "" : "s"}`;
       return failure(invalid(`${file} has nothing at the lines that are asked for${end}.`));
     }
-    return success({ text });
+    return success(text);
   };
 
   const load = async (workspace: Workspace, name: string): Promise<Result<NamedText | Uint8Array, ToolFailure>> => {
@@ -120,7 +120,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
     if (found === null) throw new TypeError("a path that is right was not read");
     const text = await textOf(workspace, path.value, found, lines);
     if (!text.ok) return failure(await suggestNear(workspace, path.value, text.error));
-    return success({ name: showName(name), ...text.value });
+    return success({ name: showName(name), text: text.value });
   };
 
   return async (names = []) => {
@@ -134,7 +134,7 @@ export function fileLoader(source: WorkspaceSource, principal: Principal, maxTex
       const file = await load(workspace, name);
       if (!file.ok) return file;
       if ("name" in file.value) loaded.texts.push(file.value);
-      else loaded.images.push(toBase64(file.value));
+      else loaded.images.push(file.value.toBase64());
     }
     images += loaded.images.length;
     if (images > maxImages) return failure(invalid(`A call may hold ${maxImages} images; leave some out.`));
@@ -174,10 +174,6 @@ const withoutScope: ToolFailure = {
   code: "insufficient_scope",
   message: "Reading workspace files needs the scope files:read: connect again and allow it, or leave out files.",
 };
-
-function toBase64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-}
 
 function invalid(message: string): ToolFailure {
   return { code: "invalid_request", message };

@@ -1,5 +1,4 @@
 /** The tool `llm_generate`: a prompt in, a local model's text out, token by token for callers that watch. */
-import { isObject } from "../lib/json.ts";
 import * as z from "zod";
 import {
   clamped,
@@ -12,7 +11,7 @@ import {
 } from "../mcp/mod.ts";
 import type { AnswerFormat, ChatMessage, LocalModel, ModelEvent, PrincipalCall } from "./port.ts";
 import { fileLoader, filesParameter, type LoadFiles, withTexts } from "./files.ts";
-import { present } from "../lib/json.ts";
+import { isObject, present } from "../lib/json.ts";
 import type { Clock } from "../lib/time.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { WorkspaceSource } from "../files/mod.ts";
@@ -140,7 +139,9 @@ function parseAnswer(text: string, cut: ToolFailure | null): Result<unknown, Too
     if (cut === null) return failure(notJson("The model did not answer with JSON"));
     return failure({ code: "truncated", message: `The JSON is not complete. ${cut.message}` });
   }
-  return isTooDeep(value) ? failure(notJson("The model's JSON is nested too deeply")) : success(value);
+  return measure(value, Infinity) === "deep"
+    ? failure(notJson("The model's JSON is nested too deeply"))
+    : success(value);
 }
 
 function notJson(what: string): ToolFailure {
@@ -151,11 +152,6 @@ function notJson(what: string): ToolFailure {
 const maxJsonDepth = 128;
 /** Values of a schema. Ollama compiles it into a grammar, which is slow long before this. */
 const maxSchemaValues = 10_000;
-
-/** Bounds of JSON that a caller or a model wrote, checked before anything walks it by recursion. */
-function isTooDeep(value: unknown): boolean {
-  return measure(value, Infinity) === "deep";
-}
 
 /** What makes a schema too large to be sent, or null. Whether it is a schema at all is for Ollama to judge. */
 function schemaProblem(schema: unknown): string | null {
@@ -169,6 +165,7 @@ function schemaProblem(schema: unknown): string | null {
   }
 }
 
+/** Which bound a caller's or a model's JSON breaks, if any: asked before anything walks it by recursion. */
 function measure(root: unknown, maxValues: number): "deep" | "large" | null {
   let level: readonly unknown[] = [root];
   let values = 0;
@@ -192,12 +189,17 @@ function modelParameter(models: readonly [string, ...string[]]): z.ZodDefault<z.
     .meta({ description: "Name", enum: models }); // a transformation would hide both
 }
 
-/** The operator's name for a model; without a tag, Ollama takes the latest. */
+/** The operator's name for a model. */
 function canonicalModel(name: string, models: readonly string[]): string {
   const alias = Object.hasOwn(modelAliases, name) ? modelAliases[name] : undefined;
-  const untagged = (each: string): string => each.replace(/:latest$/, "");
   return [name, alias].find((each) => each !== undefined && models.includes(each)) ??
-    models.find((each) => untagged(each) === untagged(name)) ?? name;
+    models.find((each) => isSameModel(each, name)) ?? name;
+}
+
+/** A name without a tag means `latest`. */
+export function isSameModel(one: string, other: string): boolean {
+  const untagged = (name: string): string => name.replace(/:latest$/, "");
+  return untagged(one) === untagged(other);
 }
 
 const maxDurationCharacters = 50;

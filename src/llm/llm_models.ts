@@ -1,7 +1,7 @@
 /** The tools of the local model, and which models there are: what the server has, compared with the operator's allow list. */
 import * as z from "zod";
 import { present } from "../lib/json.ts";
-import { type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
+import { isSameModel, type LlmGenerateOptions, llmGenerateTool } from "./llm_generate.ts";
 import type { HostReport, LocalModel } from "./port.ts";
 import { defineTool, readingHints, type ResourceFamily, type Tool, type ToolOutcome } from "../mcp/mod.ts";
 
@@ -42,7 +42,8 @@ export async function describeModels(options: DescribeModelsOptions, signal: Abo
   const host = await options.model.report(signal);
   const { origin, version, failure, installed } = host;
   const allowed = options.models;
-  const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSame(it, name))).sort();
+  const others = installed.map(({ name }) => name).filter((name) => !allowed.some((it) => isSameModel(it, name)))
+    .sort();
   return {
     models: [
       ...allowed.map((name) => describe(name, true, host)),
@@ -57,11 +58,11 @@ export async function describeModels(options: DescribeModelsOptions, signal: Abo
 }
 
 function describe(name: string, allowed: boolean, { installed, loaded }: HostReport): ModelEntry {
-  const details = installed.find((it) => isSame(it.name, name));
+  const details = installed.find((it) => isSameModel(it.name, name));
   return {
     name,
     installed: details !== undefined,
-    loaded: loaded.some((it) => isSame(it.name, name)),
+    loaded: loaded.some((it) => isSameModel(it.name, name)),
     allowed,
     ...present({
       size_bytes: details?.sizeBytes,
@@ -71,12 +72,6 @@ function describe(name: string, allowed: boolean, { installed, loaded }: HostRep
       capabilities: details?.capabilities?.slice(),
     }),
   };
-}
-
-/** A name without a tag means `latest`. */
-function isSame(a: string, b: string): boolean {
-  const whole = (name: string): string => name.includes(":") ? name : `${name}:latest`;
-  return whole(a) === whole(b);
 }
 
 export function llmModelsTool(options: DescribeModelsOptions): Tool {

@@ -8,13 +8,15 @@ import {
   type HostReport,
   type LocalModel,
   type ModelCall,
+  type ModelEvent,
   type ModelFailed,
+  modelFailed,
   type OllamaLimits,
   ollamaLimits,
   type PrincipalCall,
 } from "./port.ts";
 import type { OllamaClient } from "./client.ts";
-import { type OllamaFailure, ollamaFailure } from "./failure.ts";
+import { cancelled, type OllamaFailure, ollamaFailure } from "./failure.ts";
 
 interface LocalModelOptions {
   readonly client: OllamaClient;
@@ -33,42 +35,42 @@ export function createLocalModel(options: LocalModelOptions): LocalModel {
   const { client, queue, limits = ollamaLimits, clock, random } = options;
 
   /** Sends the call again while the server is full or not yet there: nothing of it was processed then. */
-  async function* attempt<Event extends { readonly type: string }>(
-    start: (call: ModelCall) => AsyncGenerator<Event | ModelFailed, void>,
+  async function* attempt(
+    start: (call: ModelCall) => AsyncGenerator<ModelEvent, void>,
     { signal, end }: { readonly signal: AbortSignal; readonly end: number },
-  ): AsyncGenerator<Event | ModelFailed, void> {
+  ): AsyncGenerator<ModelEvent, void> {
     const remainingMs = (): number => Math.max(1, end - clock());
     for (let attempts = 1;; attempts++) {
       let refused: ModelFailed | null = null;
       for await (const event of start({ signal, totalMs: remainingMs() })) {
-        if (isFailed(event) && event.failure.mayRetry) refused = event;
+        if (event.type === "failed" && event.failure.mayRetry) refused = event;
         else yield event;
       }
       if (refused === null) return;
       const delayMs = limits.retryDelayMs * 2 ** (attempts - 1) * (0.5 + random() / 2);
       if (attempts >= limits.maxAttempts || delayMs >= remainingMs()) return yield refused;
       await pause(delayMs, signal);
-      if (signal.aborted) return yield failed(cancelled);
+      if (signal.aborted) return yield modelFailed(cancelled);
     }
   }
 
-  async function* admitted<Event extends { readonly type: string }>(
-    start: (call: ModelCall) => AsyncGenerator<Event | ModelFailed, void>,
+  async function* admitted(
+    start: (call: ModelCall) => AsyncGenerator<ModelEvent, void>,
     promptBytes: number,
     call: PrincipalCall,
-  ): AsyncGenerator<Event | ModelFailed, void> {
-    if (promptBytes > limits.maxPromptBytes) return yield failed(promptTooLarge(promptBytes, limits));
+  ): AsyncGenerator<ModelEvent, void> {
+    if (promptBytes > limits.maxPromptBytes) return yield modelFailed(promptTooLarge(promptBytes, limits));
     const totalMs = Math.min(call.totalMs ?? options.totalMs, options.totalMs);
     const end = clock() + totalMs;
     const caller = { person: call.person ?? call.fairnessKey, client: call.fairnessKey };
     const entered = await queue.enter(caller, { signal: call.signal, maxWaitMs: totalMs, onWait: call.onWait });
-    if (!entered.ok) return yield failed(fromRefusal(entered.error, queue));
+    if (!entered.ok) return yield modelFailed(fromRefusal(entered.error, queue));
     const place = entered.value;
     const signal = AbortSignal.any([call.signal, place.signal]);
     try {
       for await (const event of attempt(start, { signal, end })) {
-        const isPushedOut = isFailed(event) && place.signal.aborted && !call.signal.aborted;
-        yield isPushedOut ? failed(shareSpent) : event;
+        const isPushedOut = event.type === "failed" && place.signal.aborted && !call.signal.aborted;
+        yield isPushedOut ? modelFailed(shareSpent) : event;
       }
     } finally {
       place.release();
@@ -96,8 +98,6 @@ async function report(client: OllamaClient, signal: AbortSignal): Promise<HostRe
   return { origin, version: version.value, installed: installed.value, loaded: loaded.ok ? loaded.value : [] };
 }
 
-const cancelled = ollamaFailure("cancelled", "The call was cancelled.");
-
 const shareSpent = ollamaFailure(
   "busy",
   "The answer was stopped: others wait for the model, and you have another call running; try again when that has ended.",
@@ -108,14 +108,6 @@ function promptTooLarge(bytes: number, limits: OllamaLimits): OllamaFailure {
     "invalid_request",
     `The prompt has ${bytes} bytes and may have ${limits.maxPromptBytes}; shorten it.`,
   );
-}
-
-function failed(failure: OllamaFailure): ModelFailed {
-  return { type: "failed", failure };
-}
-
-function isFailed(event: { readonly type: string }): event is ModelFailed {
-  return event.type === "failed";
 }
 
 function fromRefusal(refusal: QueueRefusal, queue: ModelQueue): OllamaFailure {

@@ -72,6 +72,10 @@ export interface ModelFailed {
   readonly failure: OllamaFailure;
 }
 
+export function modelFailed(failure: OllamaFailure): ModelFailed {
+  return { type: "failed", failure };
+}
+
 /** What a call yields: any number of deltas, then exactly one `done` or `failed`. */
 export type ModelEvent = ModelDelta | ModelCompletion | ModelFailed;
 
@@ -102,7 +106,6 @@ export interface PrincipalCall extends Pick<ModelCall, "signal"> {
 export interface InstalledModel {
   readonly name: string;
   readonly sizeBytes?: number;
-  readonly modifiedAt?: string;
   readonly family?: string;
   readonly parameterSize?: string;
   readonly quantization?: string;
@@ -112,10 +115,6 @@ export interface InstalledModel {
 /** A model in the memory of an Ollama server. */
 export interface LoadedModel {
   readonly name: string;
-  readonly sizeBytes?: number;
-  readonly videoMemoryBytes?: number;
-  readonly expiresAt?: string;
-  readonly contextLength?: number;
 }
 
 /** The Ollama server, as it is now. */
