@@ -7,7 +7,7 @@ import { parseStored } from "../lib/system_fault.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { watchEntries } from "../lib/stored_entries.ts";
+import { changeEntry, watchEntries } from "../lib/stored_entries.ts";
 import type { Principal } from "../lib/principal.ts";
 import { randomText, type SecretBox } from "../lib/secrets.ts";
 import type { ClientAbility, ClientCapabilities } from "./question.ts";
@@ -27,7 +27,7 @@ interface SessionOptions extends Pick<McpLimits, "sessionLifetimeMs" | "maxCache
   readonly secretBox: SecretBox;
   readonly storage: Storage;
   readonly clock: Clock;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
   readonly log: Log;
 }
 
@@ -117,16 +117,13 @@ export function createSessions(options: SessionOptions) {
     apply: (stored: z.infer<typeof recordShape>) => z.infer<typeof recordShape>,
   ): Promise<void> => {
     const opened = session as OpenSession;
-    const key = keyOf(session);
-    for (;;) {
-      const stored = await storage.get(key);
-      const before = stored === null ? unchanged : parseStored(recordShape, stored.value, "mcp_session");
-      const value = apply(before);
-      if (value === before) return take(opened, value);
-      const checks = [{ key, version: stored?.version ?? null }];
-      if (!await storage.commit({ checks, puts: [{ key, value, expiresAt: opened.expiresAt }] })) continue;
-      return take(opened, value);
-    }
+    let value = unchanged;
+    await changeEntry(storage, keyOf(session), (stored) => {
+      const before = stored === undefined ? unchanged : parseStored(recordShape, stored, "mcp_session");
+      value = apply(before);
+      return value === before ? null : value;
+    }, { expiresAt: opened.expiresAt });
+    take(opened, value);
   };
 
   return {
