@@ -1,10 +1,7 @@
 /** MRTR (2026-07-28, basic/patterns/mrtr): the answers to a tool's questions are in the request, or are still to come. */
 import * as z from "zod";
-import { createDigest, type SecretBox } from "../lib/secrets.ts";
-import type { Clock } from "../lib/time.ts";
-import type { Principal } from "../lib/principal.ts";
+import { createDigest } from "../lib/secrets.ts";
 import { isObject } from "../lib/json.ts";
-import type { RpcCall } from "./jsonrpc.ts";
 import type { Call } from "./call.ts";
 import { type Answer, type Answers, parseAnswer, type Question, type Questions } from "./question.ts";
 
@@ -12,45 +9,30 @@ import { type Answer, type Answers, parseAnswer, type Question, type Questions }
 // principal, the request and an expiry. It comes back from the client, so it is attacker input (MRTR, server
 // requirements 4 and 5). It may be presented again until it expires: it holds nothing but the caller's own answers.
 
-interface RequestStateOptions {
-  readonly secretBox: SecretBox;
-  readonly clock: Clock;
-  readonly requestStateLifetimeMs: number;
-}
-
 const purpose = "mcp-request-state";
 const shape = z.lazy(() => z.object({ expiresAt: z.number(), answers: z.record(z.string(), z.unknown()) }));
 
 /** Seals the answers given so far. */
-export function sealRequestState(
-  options: RequestStateOptions,
-  call: RpcCall,
-  principal: Principal,
-  answers: Readonly<Record<string, unknown>>,
-): Promise<string> {
-  const expiresAt = options.clock() + options.requestStateLifetimeMs;
-  return options.secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call, principal));
+export function sealRequestState(call: Call, answers: Readonly<Record<string, unknown>>): Promise<string> {
+  const { secretBox, clock, limits } = call.runtime;
+  const expiresAt = clock() + limits.requestStateLifetimeMs;
+  return secretBox.seal(purpose, JSON.stringify({ expiresAt, answers }), contextOf(call));
 }
 
 /** The answers out of a state; `null` when it is altered, expired, someone else's or another request's. */
-async function openRequestState(
-  options: RequestStateOptions,
-  call: RpcCall,
-  principal: Principal,
-  state: string,
-): Promise<Readonly<Record<string, unknown>> | null> {
-  const text = await options.secretBox.open(purpose, state, contextOf(call, principal));
+async function openRequestState(call: Call, state: unknown): Promise<Readonly<Record<string, unknown>> | null> {
+  const { secretBox, clock } = call.runtime;
+  const text = typeof state === "string" ? await secretBox.open(purpose, state, contextOf(call)) : null;
   if (text === null) return null;
   const { expiresAt, answers } = shape.parse(JSON.parse(text));
-  return expiresAt > options.clock() ? answers : null;
+  return expiresAt > clock() ? answers : null;
 }
 
 /** What the state is bound to: who asks, and for what. */
-function contextOf({ method, params }: RpcCall, { subject, clientId }: Principal): string {
+function contextOf({ request: { method, params }, principal: { subject, clientId } }: Call): string {
   const { name, uri, arguments: input } = isObject(params) ? params : {};
   const digest = createDigest().update(JSON.stringify([method, name ?? uri, sorted(input ?? {})]));
-  const request = digest.digest("base64url");
-  return JSON.stringify([subject, clientId, request]);
+  return JSON.stringify([subject, clientId, digest.digest("base64url")]);
 }
 
 /** The same value with the keys of its objects in order: a client may write them in another one when it retries. */
@@ -80,7 +62,7 @@ export async function findAnswers<Key extends string>(
   const { params } = call.request;
   const { inputResponses = {}, requestState } = isObject(params) ? params : {};
   if (!isObject(inputResponses)) return bad("inputResponses must be an object");
-  const earlier = requestState === undefined ? {} : await earlierAnswers(call, requestState);
+  const earlier = requestState === undefined ? {} : await openRequestState(call, requestState);
   if (earlier === null) {
     return bad("requestState is not valid for this request: leave it out, and the questions come again");
   }
@@ -98,14 +80,6 @@ export async function findAnswers<Key extends string>(
   }
   if (Object.keys(open).length === 0) return { kind: "answered", answers: answers as Answers<Key> };
   return { kind: "input_required", questions: open, answers: { ...earlier, ...answeredBefore, ...answers } };
-}
-
-async function earlierAnswers(
-  { request, principal, runtime }: Call,
-  requestState: unknown,
-): Promise<Readonly<Record<string, unknown>> | null> {
-  if (typeof requestState !== "string") return null;
-  return await openRequestState({ ...runtime, ...runtime.limits }, request, principal, requestState);
 }
 
 function bad(message: string): { readonly kind: "bad_answers"; readonly message: string } {

@@ -15,7 +15,7 @@ import {
   type RpcRequest,
 } from "./jsonrpc.ts";
 import type { AuditEntry, Exchange, PublicCall, PublicExchange, Runtime } from "./call.ts";
-import { decodeHeaderValue, type ToolRegistry } from "./registry.ts";
+import { decodeHeaderValue } from "./registry.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import {
   claimsModern,
@@ -38,16 +38,17 @@ import { answerPublicInitialize, noteInitialized } from "./initialize.ts";
 export type BodyHandler = (body: unknown, exchange: Exchange) => Promise<McpAnswer>;
 
 export function createBodyHandler(
-  { tools, limits, clock, sessions, scopeNotices, audit }: Runtime,
+  runtime: Runtime,
   modern: Revision,
   answerMessage: MessageHandler,
 ): BodyHandler {
+  const { clock, sessions, scopeNotices, audit } = runtime;
   const answerBatch = async (
     batch: readonly unknown[],
     context: Omit<Parameters<MessageHandler>[1], "isSingle">,
   ): Promise<McpAnswer> => {
     const { exchange, revision } = context;
-    const refusal = refuseBatch({ tools, ...limits }, batch, revision, exchange.principal);
+    const refusal = refuseBatch(runtime, batch, revision, exchange.principal);
     if (refusal !== null) {
       if (refusal.kind === "insufficient_scope") audit(refusedBatchEntry(exchange, clock(), "insufficient_scope"));
       return refusal;
@@ -275,15 +276,9 @@ function refuse(code: number, message: string): { readonly ok: false; readonly e
 
 // Batches: arrays of messages, which only 2025-03-26 has. What their answers may take together is bounded.
 
-/** What judges a batch. */
-interface BatchOptions {
-  readonly tools: ToolRegistry;
-  readonly maxBatchLength: number;
-}
-
 /** Refuses a batch whole, before anything runs; `null` when each of its messages may be answered. */
 function refuseBatch(
-  { tools, maxBatchLength }: BatchOptions,
+  { tools, limits: { maxBatchLength } }: Runtime,
   batch: readonly unknown[],
   revision: Revision,
   principal: Principal,
@@ -293,7 +288,7 @@ function refuseBatch(
   }
   if (batch.length === 0) return invalidBatch("A batch must not be empty"); // JSON-RPC 2.0 §6
   if (batch.length > maxBatchLength) return invalidBatch(`A batch must not have more than ${maxBatchLength} messages`);
-  if (batch.some((message) => isObject(message) && message["method"] === "initialize")) {
+  if (batch.some(isInitialize)) {
     return invalidBatch("initialize must not be part of a batch: send it separately"); // MCP 2025-03-26, basic/lifecycle
   }
   const missing = new Set(batch.flatMap((message) => missingScopes(tools, message, principal)));

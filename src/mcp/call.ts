@@ -13,7 +13,8 @@ import type { StreamTable } from "./stream_table.ts";
 import type { Tasks } from "./tasks.ts";
 import type { Unavailability } from "../lib/system_fault.ts";
 import type { JsonAnswer, McpAnswer } from "./message_stream.ts";
-import { errorText, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
+import { errorText, mcpErrorCode, refusalCode, resultText, type RpcRequest } from "./jsonrpc.ts";
+import { type ClientAbility, encodeRequiredCapabilities } from "./question.ts";
 import type { ResultType, Revision, ServerInfo } from "./revision.ts";
 import type { ChangeHub, ScopeNotices } from "./notices.ts";
 import type { PromptRegistry } from "./prompt.ts";
@@ -201,6 +202,13 @@ export function answerError(call: PublicCall, code: number, message: string, dat
     status: call.revision.errorStatus(code),
     body: errorText(call.request.id, code, message, data),
   };
+}
+
+/** The refusal of a call whose client did not declare what it needs (MCP 2026-07-28, basic: error codes). */
+export function answerMissingCapability(call: PublicCall, abilities: readonly ClientAbility[]): JsonAnswer {
+  const data = { requiredCapabilities: encodeRequiredCapabilities(abilities) };
+  const message = `Missing required client capability: ${abilities.join(", ")}`;
+  return answerError(call, mcpErrorCode.missingClientCapability, message, data);
 }
 
 /** The answer to a call that lost the database on its way, or for which the machine lacks something. */

@@ -13,7 +13,7 @@ export type InFlight = ReturnType<typeof createInFlight>;
 interface InFlightOptions {
   readonly storage: Storage;
   readonly clock: Clock;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
   readonly log: Log;
 }
 

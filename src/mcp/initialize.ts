@@ -31,12 +31,6 @@ function encodeModernCapabilities(runtime: Runtime): Readonly<Record<string, unk
   return { ...encodeServerCapabilities(runtime, true), extensions };
 }
 
-/** Who a client says it is. It may say nothing: then both are `null`. */
-interface ClientIdentity {
-  readonly name: string | null;
-  readonly version: string | null;
-}
-
 /**
  * Answers `initialize` with the version asked for, or with our latest when we do not speak that one. A session begins
  * only where it is of use: for clients that read streams.
@@ -98,8 +92,8 @@ export function answerDiscover(call: Call): JsonAnswer {
   return answerResult(call, JSON.stringify(revision.withCacheHint(result, hint)));
 }
 
-/** The client's name and version out of the params of `initialize`, cut to a length that a log can bear. */
-export function clientIdentity(params: unknown): ClientIdentity {
+/** The client's name and version out of the params of `initialize`, cut for the log; `null` where it does not say. */
+export function clientIdentity(params: unknown) {
   const info = isObject(params) ? params["clientInfo"] : undefined;
   const { name, version } = isObject(info) ? info : {};
   return {

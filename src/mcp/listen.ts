@@ -85,7 +85,7 @@ export async function listen(call: Call): Promise<McpAnswer> {
   runtime.enders.add(end);
   stream.push(
     notificationText("notifications/subscriptions/acknowledged", {
-      _meta: subscriptionMeta(id),
+      _meta,
       notifications: filter,
     }),
     false,

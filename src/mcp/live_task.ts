@@ -75,11 +75,9 @@ function createTaskQuestions() {
       }
       return null;
     },
-    /** Lets the tool go on when nothing is open any more; says whether it does. */
+    /** Lets the tool go on when nothing is open any more. */
     proceed() {
-      if (open.size > 0) return false;
-      onAnswered?.();
-      return true;
+      if (open.size === 0) onAnswered?.();
     },
   };
 }

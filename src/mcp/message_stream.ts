@@ -2,7 +2,7 @@
  * A queue of messages on their way to one client, bounded, with one reader at a time. A resumable stream keeps what was
  * read, so that a client that lost its connection gets the rest from a new one (MCP 2025-11-25, basic/transports).
  */
-import { systemTimers, type Timers } from "../lib/time.ts";
+import type { Timers } from "../lib/time.ts";
 
 /** One message, or (`text` is empty) an event that only tells its id. */
 export interface Frame {
@@ -30,13 +30,13 @@ interface MessageStreamOptions {
   readonly detachedMs: number;
   /** Called once, when nothing more can be sent: the stream is complete, or (`abandoned`) its client is gone. */
   readonly onClosed: (abandoned: boolean) => void;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
 }
 
 export type MessageStream = ReturnType<typeof openMessageStream>;
 
 export function openMessageStream(options: MessageStreamOptions) {
-  const { maxFrames, resumeId, detachedMs, onClosed, timers = systemTimers } = options;
+  const { maxFrames, resumeId, detachedMs, onClosed, timers } = options;
   const frames: Frame[] = [];
   let firstNumber = 0; // of frames[0]
   let nextNumber = 0;

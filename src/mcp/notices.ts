@@ -1,5 +1,5 @@
 /** Notices for this process's open streams: changed lists and tasks, and lists that grow with a token's scopes. */
-import type { Principal } from "../lib/principal.ts";
+import { callerKey, type Principal } from "../lib/principal.ts";
 import type { TaskView } from "./task_store.ts";
 
 /** The lists that may change while the server runs. */
@@ -46,11 +46,10 @@ interface Client {
  */
 export function createScopeNotices() {
   const clients = new Map<string, Client>();
-  const keyOf = ({ subject, clientId }: Principal): string => JSON.stringify([subject, clientId]);
 
   const note = (principal: Principal): void => {
     if (clients.size === 0) return;
-    const client = clients.get(keyOf(principal));
+    const client = clients.get(callerKey(principal));
     const { scopes } = principal;
     if (client === undefined || client.noted.has(scopes)) return;
     client.noted.add(scopes);
@@ -67,7 +66,7 @@ export function createScopeNotices() {
     /** Calls `tell` when the principal comes with these scopes and more, until the returned function is called. */
     listen(principal: Principal, tell: () => void) {
       note(principal);
-      const key = keyOf(principal);
+      const key = callerKey(principal);
       const client = clients.get(key) ?? { listeners: new Set<Listener>(), noted: new WeakSet<Scopes>() };
       clients.set(key, client);
       const listener = { known: principal.scopes, tell };

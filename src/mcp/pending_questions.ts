@@ -3,7 +3,7 @@
  * this instance, or to another, which passes them on through the storage.
  */
 import * as z from "zod";
-import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
+import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import type { SecretBox } from "../lib/secrets.ts";
@@ -33,7 +33,7 @@ interface PendingQuestionsOptions {
   readonly storage: Storage;
   readonly secretBox: SecretBox;
   readonly clock: Clock;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
   readonly log: Log;
   /** How long an answer waits for the instance that asked. */
   readonly askTimeoutMs: number;
@@ -46,7 +46,7 @@ const pieceShape = z.lazy(() => z.string());
 const headShape = z.lazy(() => z.object({ pieces: z.int().min(1) }));
 
 export function createPendingQuestions(options: PendingQuestionsOptions) {
-  const { storage, secretBox, clock, timers = systemTimers, log, askTimeoutMs } = options;
+  const { storage, secretBox, clock, timers, log, askTimeoutMs } = options;
   const ids = createIssuedIds(secretBox, "mcp-question");
   const keyOf = (id: string): StorageKey => ["mcp_answer", id];
   const pending = new Map<string, { readonly owner: string; readonly settle: (response: RpcResponse) => void }>();

@@ -179,8 +179,8 @@ const unlistedKeywords: ReadonlySet<string> = new Set([
 
 /**
  * The schema as `tools/list` shows it: without bounds, without the default `false`, without the properties that are
- * marked
- * `unlisted`, which are taken all the same, and open below its root, where a refusal names what an entry does not have.
+ * marked `unlisted`, which are taken all the same, and open below its root, where a refusal names what an entry does
+ * not have.
  */
 function toListedSchema<Schema extends Readonly<Record<string, unknown>>>(
   schema: Schema,

@@ -231,8 +231,8 @@ function modernErrorStatus(code: number): number {
 
 /** The revision 2026-07-28 of a server; its results carry who that is. */
 export function createModernRevision(serverInfo: ServerInfo): Revision {
-  const encodeServerInfo = latestLegacyRevision.encodeServerInfo;
-  const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": encodeServerInfo(serverInfo) });
+  const info = latestLegacyRevision.encodeServerInfo(serverInfo);
+  const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": info });
   const completeHead = `{"resultType":"complete","_meta":${meta}`;
   return {
     ...latestLegacyRevision,
@@ -245,7 +245,6 @@ export function createModernRevision(serverInfo: ServerInfo): Revision {
     challengesWithGranted: false,
     checksHeaderParameters: true,
     errorStatus: modernErrorStatus,
-    encodeServerInfo,
     encodeResult(result, resultType) {
       const head = resultType === "complete" ? completeHead : `{"resultType":"${resultType}","_meta":${meta}`;
       return result === "{}" ? `${head}}` : `${head},${result.slice(1)}`;

@@ -4,10 +4,9 @@
  */
 import type { McpAnswer } from "./message_stream.ts";
 import { unavailability } from "../lib/system_fault.ts";
-import { answerError, answerResult, answerUnavailable, type Call } from "./call.ts";
+import { answerError, answerMissingCapability, answerResult, answerUnavailable, type Call } from "./call.ts";
 import { CallContext, CallInterrupted, type Interruption } from "./call_context.ts";
-import { encodeRequiredCapabilities } from "./question.ts";
-import { errorText, mcpErrorCode, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
+import { errorText, refusalCode, rpcErrorCode } from "./jsonrpc.ts";
 import type { Timers } from "../lib/time.ts";
 import { nextTurn } from "../lib/turns.ts";
 import { sealRequestState } from "./answers_in_request.ts";
@@ -54,8 +53,7 @@ async function settle<Outcome>(
   pending: Promise<Outcome>,
 ): Promise<McpAnswer> {
   const { runtime, session, request, principal } = call;
-  const { timers } = runtime;
-  const { toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
+  const { timers, toolTimeoutMs, limits: { beginAnswerAfterMs } } = runtime;
   const { promise: timedOut, resolve: onTimeout } = Promise.withResolvers<null>();
   const stopTimeout = timers.after(toolTimeoutMs, () => {
     context.abort(new DOMException("The call took too long", "TimeoutError"));
@@ -137,30 +135,17 @@ async function answerInterruption<Outcome>(
   work: Work<Outcome>,
   interruption: Interruption,
 ): Promise<McpAnswer> {
-  const { runtime, request, revision, principal } = call;
   switch (interruption.kind) {
     case "input_required": {
-      const requestState = await sealRequestState(
-        { ...runtime, ...runtime.limits },
-        request,
-        principal,
-        interruption.answers,
-      );
+      const requestState = await sealRequestState(call, interruption.answers);
       const result = JSON.stringify({ inputRequests: interruption.questions, requestState });
       return answerResult(call, result, "input_required");
     }
     case "missing_capability": {
-      const names = interruption.abilities.join(", ");
-      if (!revision.asksInResults) {
-        return work.fail("missing_capability", `This needs a client that supports: ${names}`);
-      }
-      const data = { requiredCapabilities: encodeRequiredCapabilities(interruption.abilities) };
-      return answerError(
-        call,
-        mcpErrorCode.missingClientCapability,
-        `Missing required client capability: ${names}`,
-        data,
-      );
+      const { abilities } = interruption;
+      return call.revision.asksInResults
+        ? answerMissingCapability(call, abilities)
+        : work.fail("missing_capability", `This needs a client that supports: ${abilities.join(", ")}`);
     }
     case "bad_answers":
       return answerError(call, rpcErrorCode.invalidParams, interruption.message);

@@ -4,6 +4,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
+import { pause } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { FrameReader, McpAnswer } from "./message_stream.ts";
 import type { McpServer } from "./mcp_server.ts";
@@ -282,12 +283,8 @@ function negotiatedVersion(answer: string): string | null {
 
 /** Waits for `done`, but no longer than the time given, nor than until the signal aborts. */
 async function within(milliseconds: number, signal: AbortSignal | null, done: Promise<unknown>): Promise<void> {
-  const { promise: over, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, milliseconds);
-  const onAbort = (): void => resolve();
-  signal?.addEventListener("abort", onAbort, { once: true });
-  if (signal?.aborted) resolve();
-  await Promise.race([done, over]);
-  clearTimeout(timer);
-  signal?.removeEventListener("abort", onAbort);
+  const waiting = new AbortController();
+  const { signal: isDone } = waiting;
+  await Promise.race([done, pause(milliseconds, signal === null ? isDone : AbortSignal.any([signal, isDone]))]);
+  waiting.abort();
 }

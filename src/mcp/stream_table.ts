@@ -4,8 +4,8 @@ import { equalInConstantTime, randomText, type SecretBox } from "../lib/secrets.
 import { parseJson } from "../lib/json.ts";
 import type { RpcId } from "./jsonrpc.ts";
 import type { Session } from "./session.ts";
-import { type Clock, systemTimers, type Timers } from "../lib/time.ts";
-import type { Principal } from "../lib/principal.ts";
+import type { Clock, Timers } from "../lib/time.ts";
+import { callerKey, type Principal } from "../lib/principal.ts";
 import { type MessageStream, openMessageStream } from "./message_stream.ts";
 import type { McpLimits } from "./limits.ts";
 
@@ -94,13 +94,13 @@ interface StreamTableOptions {
   readonly ids: StreamIds;
   /** Calls back when a stream of this principal and session must end, until the returned function is called. */
   readonly watchEnd: (principal: Principal, session: Session | null, onEnd: () => void) => () => void;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
 }
 
 /** Calls `end` when the principal's token ends, unless the returned function is called first. */
 export function endWithToken(
   { expiresAt }: Principal,
-  { clock, timers = systemTimers }: { readonly clock: Clock; readonly timers?: Timers | undefined },
+  { clock, timers }: { readonly clock: Clock; readonly timers: Timers },
   end: () => void,
 ): () => void {
   return timers.after(expiresAt - clock(), end);
@@ -109,7 +109,7 @@ export function endWithToken(
 export type StreamTable = ReturnType<typeof createStreamTable>;
 
 export function createStreamTable(options: StreamTableOptions) {
-  const { limits, ids, watchEnd, timers = systemTimers } = options;
+  const { limits, ids, watchEnd, timers } = options;
   const open = new Set<MessageStream>();
   const perPrincipal = new Map<string, number>();
   const resumable = new Map<
@@ -142,7 +142,7 @@ export function createStreamTable(options: StreamTableOptions) {
     open(
       { principal, session, content, requestId, endsWithConnection, onClosed, onCut }: StreamRequest,
     ): MessageStream | null {
-      const owner = JSON.stringify([principal.subject, principal.clientId]);
+      const owner = callerKey(principal);
       const count = perPrincipal.get(owner) ?? 0;
       if (open.size >= limits.maxStreams || count >= limits.maxStreamsPerPrincipal) return null;
       perPrincipal.set(owner, count + 1);

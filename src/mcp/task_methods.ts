@@ -1,9 +1,8 @@
 /** `tasks/get`, `tasks/update` and `tasks/cancel` (SEP-2663). */
 import type { McpAnswer } from "./message_stream.ts";
-import { answerError, answerResult, type Call } from "./call.ts";
-import { encodeRequiredCapabilities } from "./question.ts";
+import { answerError, answerMissingCapability, answerResult, type Call } from "./call.ts";
 import { isObject } from "../lib/json.ts";
-import { mcpErrorCode, rpcErrorCode } from "./jsonrpc.ts";
+import { rpcErrorCode } from "./jsonrpc.ts";
 
 /** Answers to a task of another instance are left in one stored value. */
 const maxResponseCharacters = 50_000;
@@ -66,8 +65,7 @@ async function withTask(
 /** Refuses a client that did not declare the extension on this request. */
 export function requireTasks(call: Call): McpAnswer | null {
   if (call.revision.capabilitiesOf(call.request, call.session).has("tasks")) return null;
-  const data = { requiredCapabilities: encodeRequiredCapabilities(["tasks"]) };
-  return answerError(call, mcpErrorCode.missingClientCapability, "Missing required client capability: tasks", data);
+  return answerMissingCapability(call, ["tasks"]);
 }
 
 function unknownTask(call: Call): McpAnswer {

@@ -4,7 +4,7 @@
  */
 import type { Log } from "../lib/log.ts";
 import { watchEntries } from "../lib/stored_entries.ts";
-import { type Clock, createPause, type Pause, systemTimers, type Timers } from "../lib/time.ts";
+import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage } from "../storage/mod.ts";
 import {
   createTaskStore,
@@ -30,8 +30,7 @@ const lastWordsMs = 1_000;
 interface TasksOptions {
   readonly storage: Storage;
   readonly clock: Clock;
-  readonly pause?: Pause;
-  readonly timers?: Timers | undefined;
+  readonly timers: Timers;
   readonly log: Log;
   readonly changes: ChangeHub;
   readonly limits: Pick<
@@ -49,8 +48,8 @@ type UpdateOutcome =
   | { readonly kind: "wrong_shape"; readonly key: string };
 
 export function createTasks(options: TasksOptions) {
-  const { storage, clock, timers = systemTimers, log, changes, limits } = options;
-  const { pause = createPause(timers) } = options;
+  const { storage, clock, timers, log, changes, limits } = options;
+  const pause = createPause(timers);
   const closing = new AbortController();
   const store = createTaskStore(storage, clock, timers);
   const live = new Map<string, LiveTask>();

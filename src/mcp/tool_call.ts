@@ -117,7 +117,9 @@ function answerCrash(call: Call, registered: RegisteredTool, error: unknown, wor
   return answerOutcome(
     call,
     registered,
-    words === null ? internalToolFailure(name) : { ok: false, code: "machine_fault", message: words },
+    words === null
+      ? { ok: false, code: "internal_error", message: `Internal error in tool ${name}` }
+      : { ok: false, code: "machine_fault", message: words },
   );
 }
 
@@ -150,11 +152,6 @@ function wordsInName(name: string): string {
   return words.filter((word) => !/^(?:files?|)$/.test(word)).sort().join("_");
 }
 
-/** The failure of a tool that broke its promise to match its output schema, or that threw. */
-function internalToolFailure(name: string): ToolOutcome {
-  return { ok: false, code: "internal_error", message: `Internal error in tool ${name}` };
-}
-
 /** Whether an outcome keeps what the tool's output schema promises. A failure without structured content always does. */
 function conformsToOutput({ tool }: RegisteredTool, outcome: ToolOutcome): boolean {
   if (outcome.ok && outcome.encoded !== undefined && outcome.encoded.size > 0) return true; // as it was the last time
@@ -180,8 +177,8 @@ function toToolResultText(registered: RegisteredTool, outcome: ToolOutcome, read
 }
 
 /**
- * `isError` is always there, `content` is never empty. An error of a tool with a schema but
- * no part of an answer has no `structuredContent`, because clients would check it against the schema.
+ * `isError` is always there, `content` is never empty. An error of a tool with a schema but no part of an answer has no
+ * `structuredContent`, because clients would check it against the schema.
  */
 function encodeResult(
   { outputSchema }: RegisteredTool,

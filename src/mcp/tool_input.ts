@@ -101,9 +101,8 @@ function sizeVerb(origin: string): string {
 }
 
 // Arguments as models and their hosts send them, read as the tool's schema has them: other names, JSON in the other
-// form,
-// `null` and empty texts for what is left out. Only what can mean nothing else is taken; the rest stays for the schema
-// to refuse.
+// form, `null` and empty texts for what is left out. Only what can mean nothing else is taken; the rest stays for the
+// schema to refuse.
 
 /** Faults that one refusal names. */
 const maxFaults = 20;
