@@ -1,5 +1,6 @@
 /** The tool `servicenow_attach`: a workspace file onto a record. */
 import * as z from "zod";
+import { createParallelShare } from "../lib/parallel_share.ts";
 import type { Principal } from "../lib/principal.ts";
 import { defineTool, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -174,38 +175,28 @@ const maxSending = 2;
 /** A call that waits longer for its turn would not end in time for ServiceNow's own agents. */
 const sendingWaitMs = 10_000;
 
-/** Turns to hold a file in memory; `false` for a caller who was not given one in time. */
-function createSendingTurns() {
-  const sending = new Set<string>();
-  let left = Promise.withResolvers<void>();
-  return {
-    async take(subject: string, signal: AbortSignal): Promise<boolean> {
-      const ended = AbortSignal.any([signal, AbortSignal.timeout(sendingWaitMs)]);
-      const { promise: gaveUp, resolve } = Promise.withResolvers<void>();
-      ended.addEventListener("abort", () => resolve(), { once: true });
-      while (sending.has(subject) || sending.size >= maxSending) {
-        await Promise.race([left.promise, gaveUp]);
-        if (ended.aborted) return false;
-      }
-      sending.add(subject);
-      return true;
-    },
-    leave(subject: string): void {
-      sending.delete(subject);
-      left.resolve();
-      left = Promise.withResolvers();
-    },
-  };
-}
-
 const notSent: ToolOutcome = {
   ok: false,
   code: "servicenow_busy",
   message: "Nothing was sent: other files are on their way to ServiceNow. Call again in a minute.",
 };
 
+/** Runs what holds a file in memory in its caller's turn, or not at all where that does not come in time. */
+function createSendingTurns() {
+  const [ofPerson, ofAll] = [createParallelShare(1), createParallelShare(maxSending)];
+  return async (subject: string, signal: AbortSignal, send: () => Promise<ToolOutcome>): Promise<ToolOutcome> => {
+    const ended = AbortSignal.any([signal, AbortSignal.timeout(sendingWaitMs)]);
+    try {
+      return await ofPerson(subject, () => ofAll("everyone", send, () => ended), () => ended);
+    } catch (error) {
+      if (error === ended.reason) return notSent;
+      throw error;
+    }
+  };
+}
+
 export function servicenowAttachTool(servicenow: ServicenowRecords, files: AttachmentFiles): Tool {
-  const turns = createSendingTurns();
+  const inTurn = createSendingTurns();
   return defineWritingTool({
     name: "servicenow_attach",
     title: "Attach a file to a ServiceNow record",
@@ -236,8 +227,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
         reader === "person" ? `Attach ${what} to ${about}` : `Dry run, nothing sent. ${record} would get ${what}`,
       ]);
     }
-    if (!await turns.take(principal.subject, context.signal)) return notSent;
-    try {
+    return await inTurn(principal.subject, context.signal, async () => {
       const bytes = await files.read(filename, principal);
       if (!bytes.ok) return { ok: false, ...bytes.error };
       const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
@@ -251,9 +241,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
           counted(added?.sizeBytes ?? size.value, "byte")
         }) to ${record}`,
       ]);
-    } finally {
-      turns.leave(principal.subject);
-    }
+    });
   });
 }
 
