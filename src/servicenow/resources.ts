@@ -11,45 +11,24 @@ import { failure, success } from "../lib/result.ts";
 import { personFields } from "./table_access.ts";
 import { askJson, type CallAs, type Caller } from "./calls.ts";
 import { maxReplyBytes, parseResult, type ServicenowInstance } from "./transport.ts";
+import { linkTo } from "./search.ts";
 import { createTableApi, readableForm } from "./table_api.ts";
+import { knownTable } from "./tables.ts";
 
 /** A kind of record, by the name that URIs use. */
 type RecordKind = "incident" | "change_request" | "kb_knowledge" | "catalog";
 
-interface TableDefinition {
-  readonly table: string;
-  /** What a record number starts with; `null` when records of this kind have none. */
-  readonly numberPrefix: string | null;
-  /** The page of a record for users, below the instance's origin. */
-  readonly pagePath: (sysId: string) => string;
+/** The table of a kind's records. */
+function tableOf(kind: RecordKind): string {
+  return kind === "catalog" ? "sc_cat_item" : kind;
 }
 
-const formPath = (table: string) => (sysId: string): string =>
-  `/nav_to.do?uri=${encodeURIComponent(`${table}.do?sys_id=${sysId}`)}`;
-
-/** Every kind by its name: where its records are, and what they are called. */
-const tables: Readonly<Record<RecordKind, TableDefinition>> = {
-  incident: { table: "incident", numberPrefix: "INC", pagePath: formPath("incident") },
-  change_request: { table: "change_request", numberPrefix: "CHG", pagePath: formPath("change_request") },
-  kb_knowledge: {
-    table: "kb_knowledge",
-    numberPrefix: "KB",
-    pagePath: (sysId) => `/kb_view.do?sys_kb_id=${sysId}`,
-  },
-  catalog: {
-    table: "sc_cat_item",
-    numberPrefix: null,
-    pagePath: (sysId) => `/sp?id=sc_cat_item&sys_id=${sysId}`,
-  },
-};
-
-/** The names of all kinds. */
-const recordKinds: readonly [RecordKind, ...RecordKind[]] = [
-  "incident",
-  "change_request",
-  "kb_knowledge",
-  "catalog",
-];
+/** The page of a record for users: a form inside the instance's own frame. */
+function pageOf(origin: string, table: string, sysId: string): string {
+  return table === "kb_knowledge" || table === "sc_cat_item"
+    ? linkTo(origin, table, sysId)
+    : `${origin}/nav_to.do?uri=${encodeURIComponent(`${table}.do?sys_id=${sysId}`)}`;
+}
 
 /** A record and the page where a user finds it. */
 interface FoundRecord {
@@ -74,6 +53,7 @@ const described: Readonly<Record<RecordKind, { readonly title: string; readonly 
   kb_knowledge: { title: "Knowledge article", description: "Knowledge base article by sys_id" },
   catalog: { title: "Catalog item", description: "Service catalog item by sys_id" },
 };
+const recordKinds = Object.keys(described) as RecordKind[];
 
 export function servicenowResources(servicenow: RecordsToRead): ResourceFamily {
   const { reader, describe } = servicenow;
@@ -163,13 +143,13 @@ export function createRecordReader(
   return {
     /** `text` is a sys_id or a number, checked before any call. */
     async read(kind: RecordKind, text: string, caller: Caller): Answer<FoundRecord> {
-      const id = parseRecordId(tables[kind], text);
+      const table = tableOf(kind);
+      const id = parseRecordId(table, text);
       if (!id.ok) return id;
-      const { table, pagePath } = tables[kind];
       const found =
         await (kind === "catalog" ? readCatalogItem(id.value.value, caller) : readTable(table, id.value, caller));
       if (!found.ok) return found;
-      return success({ ...found.value, selfLink: instance.origin + pagePath(found.value.sysId) });
+      return success({ ...found.value, selfLink: pageOf(instance.origin, table, found.value.sysId) });
     },
     async me(caller: Caller): Answer<FoundRecord> {
       const form = { ...readableForm, sysparm_fields: personFields.join(",") };
@@ -184,8 +164,11 @@ export function createRecordReader(
       if (!parsed.ok) return parsed;
       // An instance that ignores `sysparm_fields` must not make this more than the profile.
       const shown = Object.entries(parsed.value).filter(([name]) => personFields.includes(name));
-      const selfLink = `${instance.origin}/nav_to.do?uri=${encodeURIComponent(`sys_user.do?sys_id=${sysId}`)}`;
-      return success({ sysId, fields: Object.fromEntries(shown), selfLink });
+      return success({
+        sysId,
+        fields: Object.fromEntries(shown),
+        selfLink: pageOf(instance.origin, "sys_user", sysId),
+      });
     },
   };
 }
@@ -283,10 +266,11 @@ type RecordId =
   | { readonly by: "number"; readonly value: string };
 
 /** A sys_id, or a number with the prefix of its table such as `INC0010001`. */
-function parseRecordId({ numberPrefix }: TableDefinition, text: string): Outcome<RecordId> {
+function parseRecordId(table: string, text: string): Outcome<RecordId> {
+  const { numberPrefix } = knownTable(table) ?? {};
   const sysId = parseSysId(text);
   if (sysId.ok) return success({ by: "sys_id", value: sysId.value });
-  if (numberPrefix === null) return sysId;
+  if (numberPrefix === undefined) return sysId;
   const number = text.toUpperCase();
   if (number.startsWith(numberPrefix) && /^\d{4,12}$/.test(number.slice(numberPrefix.length))) {
     return success({ by: "number", value: number });
