@@ -16,6 +16,15 @@ export const dryRunParameter = (): z.ZodDefault<z.ZodBoolean> =>
   z.boolean().default(false)
     .describe("Show what would be sent, send nothing");
 
+/** A parameter that is understood and not listed. */
+export const unlistedText = (): z.ZodOptional<z.ZodString> =>
+  z.string().optional().meta({ unlisted: true, written: "text" });
+
+/** A value in one line of an answer: its further lines cannot pass for others. */
+export function indented(text: string): string {
+  return text.replaceAll("\n", "\n  ");
+}
+
 /** What callers write for the parameters that name a record. */
 export const recordNames = { id: "number sys_id record_id record_number ticket", table: "table_name" };
 

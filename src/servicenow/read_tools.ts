@@ -23,6 +23,7 @@ import {
   contentWarning,
   given,
   idParameter,
+  indented,
   joinOutcomes,
   listedIds,
   listOf,
@@ -32,6 +33,7 @@ import {
   toFailureOutcome,
   tooManyRecords,
   toTextOutcome,
+  unlistedText,
 } from "./outcome_tool.ts";
 
 // Records as lines of text. No value can pass for a line of ours: further lines of a value are indented.
@@ -43,10 +45,6 @@ const maxValueCharacters = 4_000;
 const maxEntryCharacters = 4_000;
 const journals = /^(comments|work_notes|comments_and_work_notes)$/;
 const titles = /^(.*\.)?short_description$|^name$|^title$/;
-
-function indented(text: string): string {
-  return text.replaceAll("\n", "\n  ");
-}
 
 /** Two lines: its name, and what distinguishes it. */
 function listLines(records: readonly ShownRecord[]): readonly string[] {
@@ -121,14 +119,18 @@ function relatedLines({ kind, records, isCut, note }: RelatedRecords): readonly 
 const maxChosenCharacters = 20_000;
 const fewFields = 5;
 
+const reading = {
+  scopes: ["servicenow:read"],
+  annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+};
+
 /** `servicenow_get_record`: one record, its journal and related work. */
 function servicenowGetRecordTool(servicenow: ServicenowRecords): Tool {
   return defineTool({
     name: "servicenow_get_record",
     title: "Read a ServiceNow record",
     description: `Reads a record, or several by their numbers; ${contentWarning}.`,
-    scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    ...reading,
     aliases: otherNames({ ...recordNames, fields: "columns field_names sysparm_fields", include: "with expand" }),
     knownAs: "servicenow_my_profile servicenow_list_attachments",
     input: z.object({
@@ -190,21 +192,19 @@ const whereParameter: z.ZodOptional<z.ZodString> = z.string().optional().describ
     "opened_at>=last week\ncmdb_ci is empty\nshort_description contains vpn",
 ).meta({ written: "lines" });
 
-const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
-
 /** Understood and not listed; each stands for a line of `where`. */
 const conditionParameters = {
-  number: unlisted(),
-  state: unlisted(),
-  priority: unlisted(),
-  category: unlisted(),
+  number: unlistedText(),
+  state: unlistedText(),
+  priority: unlistedText(),
+  category: unlistedText(),
   active: z.boolean().optional().meta({ unlisted: true }),
-  assigned_to: unlisted(),
-  assignment_group: unlisted(),
-  caller: unlisted(),
-  cmdb_ci: unlisted(),
-  updated_after: unlisted(),
-  updated_before: unlisted(),
+  assigned_to: unlistedText(),
+  assignment_group: unlistedText(),
+  caller: unlistedText(),
+  cmdb_ci: unlistedText(),
+  updated_after: unlistedText(),
+  updated_before: unlistedText(),
 };
 
 type Conditions =
@@ -246,8 +246,7 @@ function servicenowSearchTool(servicenow: ServicenowRecords): Tool {
       "Finds records with the user's own rights: incident, problem, change_request, change_task, sc_request, " +
       "sc_req_item, sc_task, task (all of these), sysapproval_approver, kb_knowledge, sc_cat_item, cmdb_ci, task_sla, " +
       "sys_user, sys_user_group…",
-    scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    ...reading,
     aliases: otherNames({
       ...foundNames,
       fields: "columns field_names sysparm_fields",
@@ -308,8 +307,7 @@ function servicenowCountTool(servicenow: ServicenowRecords): Tool {
     name: "servicenow_count",
     title: "Count ServiceNow records",
     description: "Counts records that the user may see, all or by a field. words and where as in servicenow_search.",
-    scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    ...reading,
     aliases: otherNames({ ...foundNames, group_by: "by group sysparm_group_by" }),
     input: z.object({
       table: z.string(),
@@ -364,8 +362,7 @@ function servicenowDescribeTool(servicenow: ServicenowRecords): Tool {
     title: "Describe a ServiceNow table",
     description:
       "Fields of a table: true names, types, choices, mandatory ones. Without table: which tables there are.",
-    scopes: ["servicenow:read"],
-    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    ...reading,
     aliases: otherNames({ table: "table_name", field: "column" }),
     input: z.object({
       table: z.string().optional(),

@@ -13,6 +13,7 @@ import {
   dryRunParameter,
   given,
   idParameter,
+  indented,
   joinOutcomes,
   listedIds,
   maxListedRecords,
@@ -22,13 +23,14 @@ import {
   toFailureOutcome,
   tooManyRecords,
   toTextOutcome,
+  unlistedText,
 } from "./outcome_tool.ts";
 import { knownTable } from "./tables.ts";
 
 function changeLine({ name, before, after }: Pick<FieldChange, "name" | "before" | "after">): string {
   const now = after === "" ? "(empty)" : after;
-  if (before === after && before !== "") return `${name}: ${now} (unchanged)`.replaceAll("\n", "\n  ");
-  return `${name}: ${before === "" ? "" : `${before} → `}${now}`.replaceAll("\n", "\n  ");
+  if (before === after && before !== "") return indented(`${name}: ${now} (unchanged)`);
+  return indented(`${name}: ${before === "" ? "" : `${before} → `}${now}`);
 }
 
 function notTakenLine({ name, wanted, now, isUnknown }: ChangeReport["notTaken"][number]): string {
@@ -63,7 +65,7 @@ function reportLines(report: ChangeReport): readonly string[] {
     heading,
     ...(link === null || dryRun ? [] : [link]),
     ...changes.map(shortened).map(changeLine),
-    ...notTaken.map((each) => notTakenLine(each).replaceAll("\n", "\n  ")),
+    ...notTaken.map((each) => indented(notTakenLine(each))),
     ...(isUnknown ? [] : ["The user's rights or a rule of the instance decided so."]),
     ...(alsoChanged.length === 0 ? [] : [`ServiceNow ${changes.length + notTaken.length > 0 ? "also " : ""}set:`]),
     ...alsoChanged.map(shortened).map(changeLine),
@@ -92,21 +94,19 @@ const valuesParameter: z.ZodOptional<z.ZodString> = z.string().optional().descri
   'JSON object, in labels: {"state": "Resolved", "assigned_to": "ada"}; or name=value lines, a text last',
 ).meta({ written: "values" });
 
-const unlisted = (): z.ZodOptional<z.ZodString> => z.string().optional().meta({ unlisted: true, written: "text" });
-
 /** Understood and not listed; each stands for one of `values`. */
 const valueParameters = {
-  short_description: unlisted(),
-  description: unlisted(),
-  urgency: unlisted(),
-  impact: unlisted(),
-  category: unlisted(),
-  state: unlisted(),
-  priority: unlisted(),
-  assigned_to: unlisted(),
-  assignment_group: unlisted(),
-  close_code: unlisted(),
-  close_notes: unlisted(),
+  short_description: unlistedText(),
+  description: unlistedText(),
+  urgency: unlistedText(),
+  impact: unlistedText(),
+  category: unlistedText(),
+  state: unlistedText(),
+  priority: unlistedText(),
+  assigned_to: unlistedText(),
+  assignment_group: unlistedText(),
+  close_code: unlistedText(),
+  close_notes: unlistedText(),
 };
 
 type Values =
@@ -265,7 +265,7 @@ function orderLines(report: OrderReport, reader: Reader): readonly string[] {
     ...items.map(oneLine),
     ...(total === "" ? [] : [`total ${oneLine(total)}`]),
     ...(approvers.length === 0 ? [] : [`waits for the approval of ${oneLine(approvers.join(", "))}`]),
-    ...answers.map(({ label, value }) => `${oneLine(label)}: ${value.replaceAll("\n", "\n  ")}`),
+    ...answers.map(({ label, value }) => `${oneLine(label)}: ${indented(value)}`),
     ...(requestedFor === null || made === null ? [] : [`requested for ${requestedFor}`]),
     ...(cart === null ? [] : cartLines(cart, item === null)),
   ];
