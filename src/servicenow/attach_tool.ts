@@ -3,7 +3,7 @@ import * as z from "zod";
 import { createParallelShare } from "../lib/parallel_share.ts";
 import type { Principal } from "../lib/principal.ts";
 import { defineTool, otherNames, type Tool, type ToolContext, type ToolOutcome } from "../mcp/mod.ts";
-import { failure, type Result, success } from "../lib/result.ts";
+import { failure, success } from "../lib/result.ts";
 import {
   type ArrivingContent,
   beginChange,
@@ -39,11 +39,8 @@ import {
   toTextOutcome,
 } from "./outcome_tool.ts";
 
-/** A refusal, as a tool's failure. */
-interface FileFailure {
-  readonly code: string;
-  readonly message: string;
-}
+/** What came of a file, or the tool's failure. */
+type Done<T> = Promise<{ readonly ok: true; readonly value: T } | Extract<ToolOutcome, { readonly ok: false }>>;
 
 /** Who changes files, and where the change is noted. */
 type Caller = Pick<ToolContext, "principal" | "noteChange">;
@@ -68,27 +65,27 @@ const maxSuggestionBytes = 120;
 export function workspaceFiles(source: WorkspaceSource) {
   const reading =
     <T>(take: (workspace: Workspace, path: WorkspacePath) => Promise<Outcome<T>>) =>
-    async (filename: string, principal: Principal): Promise<Result<T, FileFailure>> => {
+    async (filename: string, principal: Principal): Done<T> => {
       const path = parseFilePath(filename);
-      if (!path.ok) return failure(toPathFailure("filename", path.error));
+      if (!path.ok) return toPathFailure("filename", path.error);
       const taken = await take(workspaceOf(source, principal), path.value);
-      return taken.ok ? taken : failure(toFailure("read file", path.value, taken.error));
+      return taken.ok ? taken : toFailure("read file", path.value, taken.error);
     };
   return {
     /** How many bytes the file has: {@link maxSentBytes} at most. */
     size: reading(sizeOf),
     read: reading(readWhole),
     /** Creates or replaces the file that the caller names. Throws what `pieces` throws, and has written nothing then. */
-    async write(filename: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>> {
+    async write(filename: string, pieces: ArrivingContent, caller: Caller): Done<SavedFile> {
       const path = parseFilePath(filename);
-      if (!path.ok) return failure(toPathFailure("filename", path.error));
+      if (!path.ok) return toPathFailure("filename", path.error);
       const written = await beginChange(source, caller, savingTool).workspace.receive(path.value, pieces);
       return written.ok
         ? success({ name: path.value.text, sizeBytes: written.value.sizeBytes })
-        : failure(toFailure("write file", path.value, written.error));
+        : toFailure("write file", path.value, written.error);
     },
     /** Creates a file in the root by a name that the caller did not choose, or one like it; replaces nothing. */
-    async create(suggestion: string, pieces: ArrivingContent, caller: Caller): Promise<Result<SavedFile, FileFailure>> {
+    async create(suggestion: string, pieces: ArrivingContent, caller: Caller): Done<SavedFile> {
       const { workspace } = beginChange(source, caller, savingTool);
       const name = plainName(suggestion);
       for (let number = 1;; number++) {
@@ -99,7 +96,7 @@ export function workspaceFiles(source: WorkspaceSource) {
         const written = await workspace.receive(path, pieces, { mode: "create" });
         return written.ok
           ? success({ name: path.text, sizeBytes: written.value.sizeBytes })
-          : failure(toFailure("write file", path, written.error));
+          : toFailure("write file", path, written.error);
       }
     },
   };
@@ -214,7 +211,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
   }, async ({ id, table, filename, dry_run: dryRun }, context, reader) => {
     const { principal } = context;
     const size = await files.size(filename, principal);
-    if (!size.ok) return { ok: false, ...size.error };
+    if (!size.ok) return size;
     const fileName = filename.slice(filename.lastIndexOf("/") + 1);
     const request = { id, table: given(table) };
     if (dryRun) {
@@ -229,7 +226,7 @@ export function servicenowAttachTool(servicenow: ServicenowRecords, files: Attac
     }
     return await inTurn(principal.subject, context.signal, async () => {
       const bytes = await files.read(filename, principal);
-      if (!bytes.ok) return { ok: false, ...bytes.error };
+      if (!bytes.ok) return bytes;
       const extension = /\.([^.]+)$/.exec(fileName)?.[1]?.toLowerCase() ?? "";
       const contentType = contentTypes.get(extension) ?? "application/octet-stream";
       const file = { fileName, contentType, bytes: bytes.value };
@@ -285,7 +282,7 @@ async function saveAttachment(
       : await files.write(chosen, pieces, context);
     return saved.ok
       ? toTextOutcome([`Saved ${showName(saved.value.name)} (${counted(saved.value.sizeBytes, "byte")})`])
-      : { ok: false, ...saved.error };
+      : saved;
   } catch (error) {
     const failure = failureOf(error);
     if (failure === null) throw error;

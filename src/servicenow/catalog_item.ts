@@ -67,15 +67,13 @@ const kinds: Readonly<Record<number, ItemQuestion["kind"]>> = {
 };
 /** Variables that ask nothing: labels, breaks, macros, containers with their ends and splits. */
 const silent: ReadonlySet<number> = new Set([11, 12, 14, 15, 17, 19, 20, 24, 32]);
+/** In place of an answer that is masked. */
+const masked = "•••";
 const maxQuestions = 100;
 const maxDepth = 4;
 
 function kindOf(type: number): ItemQuestion["kind"] {
   return kinds[type] ?? "text";
-}
-
-function asksNothing(type: number): boolean {
-  return silent.has(type);
 }
 
 /** Finds it by name, sys_id or link. */
@@ -117,7 +115,7 @@ function toQuestions(variables: readonly unknown[], depth: number): readonly Ite
     if (!parsed.success) return [];
     const { id, name, label, type, mandatory, reference, value, choices, children } = parsed.data;
     const inner = toQuestions(children, depth + 1);
-    if (asksNothing(type) || name === "") return inner;
+    if (silent.has(type) || name === "") return inner;
     const question: ItemQuestion = {
       id: isStoredSysId(id) ? id : "",
       name: plainText(name),
@@ -157,7 +155,7 @@ export async function resolveAnswers(
     const isText = question.kind === "text" || question.kind === "masked";
     if (isText && next !== undefined) return invalidInput(linesAfterText(question.name, next, "answers"));
     variables[question.name] = answer.value.stored;
-    shown.push({ label: question.label, value: question.kind === "masked" ? "•••" : answer.value.shown });
+    shown.push({ label: question.label, value: question.kind === "masked" ? masked : answer.value.shown });
   }
   const missing = questions.filter(({ name, mandatory, kind, initial }) =>
     mandatory && (kind === "checkbox" ? (variables[name] ?? initial) !== "true" : (variables[name] ?? initial) === "")
@@ -247,7 +245,6 @@ const maxChoices = 1_000;
 const maxTables = 6;
 /** Names of one table: their ids go into an address. */
 const maxNames = 100;
-const masked = "•••";
 
 /** Rows with an answer each, and the paths to the answer and to its question. */
 interface Source {
@@ -292,7 +289,7 @@ export async function readAnswers(parts: DeskParts, found: FoundRecord): Answer<
     type: Number(storedValue(row, `${question}.type`)),
     table: storedValue(row, `${question}.reference`) || storedValue(row, `${question}.list_table`),
     value: storedValue(row, `${answer}value`),
-  })).filter(({ value, type }) => value !== "" && !asksNothing(type));
+  })).filter(({ value, type }) => value !== "" && !silent.has(type));
   const choices = await choiceTexts(parts, stored);
   const names = await recordNames(parts, stored);
   const answers = stored.map((each) => ({

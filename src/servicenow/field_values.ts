@@ -75,10 +75,10 @@ export function isStoredSysId(text: string): boolean {
 
 // Text of records as plain text: no markup, nothing that misleads on a terminal or hides from a reader.
 
-// No element holds another's `<`: otherwise text of many `<p` would take the square of its length.
 // What reorders, hides or moves what is read (Trojan Source, CVE-2021-42574; tag characters).
-const plainTextMisleading =
+const misleading =
   /(?![\t\n])[\p{Cc}\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+// No element holds another's `<`: otherwise text of many `<p` would take the square of its length.
 const blocks = /<\/?(?:p|div|br|li|ul|ol|tr|table|h[1-6]|pre|blockquote|section|article)\b[^<>]*>/gi;
 const withContent = /<(script|style|template|iframe|object|noscript)\b[^]*?(?:<\/\1\s*>|$)/gi;
 const activeElement =
@@ -97,7 +97,7 @@ const entities: Readonly<Record<string, string>> = {
 /** Line ends as `\n`; what misleads becomes visible as `\u{202e}`. */
 export function plainText(text: string): string {
   return text.toWellFormed().replaceAll("\r\n", "\n").replaceAll("\r", "\n")
-    .replace(plainTextMisleading, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
+    .replace(misleading, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
 }
 
 /** The words of a field or a journal entry; `[code]` is how journals mark HTML (product documentation "Journal fields"). */

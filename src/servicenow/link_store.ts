@@ -18,7 +18,7 @@ const linkRecordSchema = z.object({
   /** `null` once the instance has refused the refresh token: the tokens are gone, the fact stays. */
   sealed: z.string().nullable(),
   linkedAt: z.number(),
-  /** Absent in links of earlier versions. */
+  /** Absent once the tokens are gone. */
   renewedAt: z.number().optional(),
   /** Why the tokens are gone. */
   refused: z.object({ at: z.number(), said: z.string().nullable(), sealedAccount: z.string() }).optional(),

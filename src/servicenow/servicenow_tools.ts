@@ -44,13 +44,13 @@ export function servicenowTools(
  * them. The call goes on once they have; other clients get the tool's refusal, which names the page.
  */
 function askToLink(tool: Tool, linking: ServicenowRecords["linking"]): Tool {
-  const run: Tool["run"] = async (input, context) => {
-    if (!await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
-    return await tool.run(input, context);
-  };
   return {
     ...tool,
-    run: (input, context) => context.supports("url_elicitation") ? run(input, context) : tool.run(input, context),
+    async run(input, context) {
+      const mayAsk = context.supports("url_elicitation");
+      if (mayAsk && !await linking.isLinked(context.principal.subject)) await waitForLink(linking, context);
+      return await tool.run(input, context);
+    },
   };
 }
 

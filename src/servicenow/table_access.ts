@@ -5,8 +5,8 @@ import { success } from "../lib/result.ts";
 import { excerpt, invalidInput, type Outcome } from "./failure.ts";
 import { isRefusedTable, knownTable, lookupTables, tableNameOf } from "./tables.ts";
 
-/** Tables whose rows belong to tables that extend them: only rows of allowed ones are read through them. */
-const baseTables: ReadonlySet<string> = new Set(["task"]);
+/** Its rows belong to tables that extend it: only rows of allowed ones are read through it. */
+const baseTable = "task";
 /** Tables whose rows are about a task of any kind, by the field that says which. */
 const aboutTasks: ReadonlyMap<string, string> = new Map([["sysapproval_approver", "sysapproval"], [
   "task_sla",
@@ -24,9 +24,9 @@ export function createTableAccess(listed: readonly string[]) {
   const tasks = named.filter((name) => knownTable(name)?.parents?.includes("task"));
   const mayRead = (table: string): boolean =>
     !isRefusedTable(table) &&
-    (isListed(table) || lookupTables.includes(table) || (baseTables.has(table) && tasks.length > 0));
+    (isListed(table) || lookupTables.includes(table) || (table === baseTable && tasks.length > 0));
   const mayWrite = (table: string): boolean =>
-    !isRefusedTable(table) && isListed(table) && !lookupTables.includes(table) && !baseTables.has(table);
+    !isRefusedTable(table) && isListed(table) && !lookupTables.includes(table) && table !== baseTable;
   const names = [...named, ...starts.map((start) => `${start}*`), ...(tasks.length > 0 ? ["task"] : [])];
 
   const choose = (text: string, may: (table: string) => boolean, verb: string): Outcome<string> => {
@@ -44,9 +44,8 @@ export function createTableAccess(listed: readonly string[]) {
     return invalidInput(`the table ${shown} cannot be ${verb} here; ${remedy}`);
   };
 
-  /** The classes to which rows of a base table are narrowed; `null` where the table is its own class. */
-  const classesOf = (table: string): readonly string[] | null =>
-    baseTables.has(table) && !isListed(table) ? tasks : null;
+  /** The classes to which rows of the base table are narrowed; `null` where the table is its own class. */
+  const classesOf = (table: string): readonly string[] | null => table === baseTable && !isListed(table) ? tasks : null;
 
   return {
     /** The term of a query that leaves rows about closed tables out; empty where no row can be. */
@@ -89,6 +88,7 @@ export const personFields: readonly string[] = [
   "active",
 ];
 
+/** The only fields that people and groups show. */
 const safeFields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ["sys_user", new Set([...personFields, "mobile_phone", "vip"])],
   ["sys_user_group", new Set(["sys_id", "name", "description", "manager", "email", "parent", "active", "type"])],
@@ -99,7 +99,7 @@ const secretName =
   /passw|passphrase|secret(?!ary)|token|credential|api_?key|private_key|(^|_)(pin|pwd|otp|hash|salt|cookie|ssn)(_|$)|session_id|failed_attempts/;
 const secretType = /^(password|password2|masked|encrypted)/;
 
-/** Fields that are never shown, searched or written, and the fixed lists of fields that people and groups show. */
+/** Whether a field is never shown, searched or written. */
 export function isSecretField(name: string, type = ""): boolean {
   return secretName.test(name) || secretType.test(type);
 }

@@ -106,11 +106,10 @@ export function createTableApi(
       const sysIds = parsed.value.map((row) => storedValue(row, "sys_id")).filter((sysId) => sysId !== "");
       if (!sysIds.every(isStoredSysId)) return failure({ reason: "unavailable", because: "bad_reply" });
       const link = answer.value.headers.get("link");
-      const count = answer.value.headers.get("x-total-count") ?? "";
       return success({
         rows: parsed.value,
         nextOffset: nextOffset(link, instance, offset),
-        total: /^\d{1,10}$/.test(count) ? Number(count) : null,
+        total: toCount(answer.value.headers.get("x-total-count")),
       });
     },
     row(table: string, sysId: string, fields?: readonly string[]): Answer<RecordFields> {

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { failure, type Result, success } from "../lib/result.ts";
 import { declaredLength, readBounded } from "../lib/request_text.ts";
 import type { Clock, Pause } from "../lib/time.ts";
-import type { Answer, Outcome, ServicenowFailure } from "./failure.ts";
+import type { Answer, Outcome, ServicenowFailure, UnavailableCause } from "./failure.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 
 /** An instance by its origin, such as `https://example.service-now.com`. */
@@ -154,10 +154,7 @@ function isPage({ status, headers }: Response, { accept }: UpstreamRequest): boo
   return /^(text\/html|application\/xhtml)/i.test(headers.get("content-type") ?? "");
 }
 
-function unavailable(
-  because: Extract<ServicenowFailure, { reason: "unavailable" }>["because"],
-  { method }: UpstreamRequest,
-): Outcome<never> {
+function unavailable(because: UnavailableCause, { method }: UpstreamRequest): Outcome<never> {
   return failure({ reason: "unavailable", because, ...(method === "GET" ? {} : { uncertain: true }) });
 }
 
@@ -252,11 +249,7 @@ export function checkStatus(
       });
     default:
       return status >= 500
-        ? failure({
-          reason: "unavailable",
-          because: "server_error",
-          ...(request.method === "GET" ? {} : { uncertain: true }),
-        })
+        ? unavailable("server_error", request)
         : failure({ reason: "rejected", message: quoteError(reply) });
   }
 }
@@ -279,9 +272,7 @@ export function parseJsonBytes(bytes: Uint8Array): unknown {
 
 /** The instance's own words, on one line and not long. They speak of tables and fields, of nothing inside this server. */
 function quoteError(reply: UpstreamReply): string {
-  const parsed = errorEnvelope.safeParse(parseJsonBytes(reply.bytes));
-  if (!parsed.success) return `ServiceNow answered with status ${reply.status}.`;
-  const { message, detail } = parsed.data.error;
+  const { message, detail } = errorEnvelope.safeParse(parseJsonBytes(reply.bytes)).data?.error ?? {};
   const words = [message, detail].filter((text) => text).join(": ").replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ")
     .trim();
   if (words === "") return `ServiceNow answered with status ${reply.status}.`;
