@@ -1,6 +1,7 @@
 /** Counts records that the person may see, all or by group. The instance's own count includes hidden ones. */
 import * as z from "zod";
 import { success } from "../lib/result.ts";
+import { nextTurn } from "../lib/turns.ts";
 import { type DeskParts, readOn } from "./table_api.ts";
 import { type Answer, invalidInput } from "./failure.ts";
 import type { MeanTime, RecordFields } from "./answers.ts";
@@ -84,7 +85,12 @@ async function countSelected(
   const ignored = ignoredCondition(selected, rows);
   if (ignored !== null) return ignored;
   const now = group === null || group.unit === null ? null : await datesOf(parts, "now");
-  const groups = Map.groupBy(group === null ? [] : rows, (row) => groupName(row, group, now?.zone ?? "UTC"));
+  const groups = new Map<string, RecordFields[]>();
+  for (const row of group === null ? [] : rows) {
+    const name = groupName(row, group, now?.zone ?? "UTC");
+    groups.getOrInsert(name, []).push(row);
+    await nextTurn();
+  }
   const isWhole = next === null;
   return success({
     table,

@@ -1,5 +1,6 @@
 /** Dates as people say them, in their own time zone, as spans of UTC. */
 import { type Answer, invalidInput } from "./failure.ts";
+import { boundedMap } from "../lib/bounded_map.ts";
 import { success } from "../lib/result.ts";
 import type { DeskParts } from "./table_api.ts";
 import { displayValue, storedValue } from "./field_values.ts";
@@ -32,19 +33,27 @@ const unitMs: Readonly<Record<string, number>> = { minute: 60_000, hour: hourMs,
 const weekdays = ["sun", "mon", "tues", "wednes", "thurs", "fri", "satur"];
 const maxUnits = 10_000;
 
+const maxZones = 100;
+/** By time zone: to make one takes longer than to read it, and a count by day reads thousands. */
+const clockFaces = boundedMap<string, Intl.DateTimeFormat>(maxZones);
+
+/** Throws for a zone that the platform does not know. */
+function clockFaceOf(timeZone: string): Intl.DateTimeFormat {
+  const numeric = "numeric";
+  const known = clockFaces.get(timeZone);
+  if (known !== undefined) return known;
+  const face = new Intl.DateTimeFormat("en-US", {
+    ...{ timeZone, hourCycle: "h23" },
+    ...{ year: numeric, month: numeric, day: numeric, hour: numeric, minute: numeric, second: numeric },
+  });
+  clockFaces.set(timeZone, face);
+  return face;
+}
+
 /** The offset of a time zone at a moment, in milliseconds; unknown zones count as UTC. */
 function offsetMs(at: number, zone: string): number {
   try {
-    const parts = new Intl.DateTimeFormat("en-US", {
-      timeZone: zone,
-      hourCycle: "h23",
-      year: "numeric",
-      month: "numeric",
-      day: "numeric",
-      hour: "numeric",
-      minute: "numeric",
-      second: "numeric",
-    }).formatToParts(at);
+    const parts = clockFaceOf(zone).formatToParts(at);
     const part = (type: string): number => Number(parts.find((each) => each.type === type)?.value ?? "0");
     const local = Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
     return local - Math.floor(at / 1_000) * 1_000;
@@ -56,7 +65,7 @@ function offsetMs(at: number, zone: string): number {
 /** Whether the platform knows a time zone of this name. */
 function isTimeZone(zone: string): boolean {
   try {
-    new Intl.DateTimeFormat("en-US", { timeZone: zone });
+    clockFaceOf(zone);
     return zone !== "";
   } catch {
     return false;
