@@ -38,7 +38,6 @@ export async function openServicenow(
   }
   return createServicenow({
     instance,
-    allowLoopbackHttp: instance.startsWith("http:"), // the configuration takes plain http on this machine only
     tables,
     client: { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` },
     linkUrl: `${serverUrl}/servicenow/link`,

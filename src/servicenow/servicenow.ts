@@ -3,13 +3,14 @@ import type { Admission } from "../lib/join_next.ts";
 import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
 import type { SecretBox } from "../lib/secrets.ts";
+import { parseInstanceUrl } from "../lib/settings.ts";
 import type { Storage } from "../storage/mod.ts";
 import { createTableAccess } from "./table_access.ts";
 import { defaultTables } from "./tables.ts";
 import { createCallAs } from "./calls.ts";
 import { describeFailure, type ServicenowFailure } from "./failure.ts";
 import { createDesk } from "./desk.ts";
-import { createFetchOnce, createSend, createTransport, type Fetch, parseInstance } from "./transport.ts";
+import { createFetchOnce, createSend, createTransport, type Fetch } from "./transport.ts";
 import type { InstanceSignIn } from "../oauth/mod.ts";
 import { createLinkFlow, createLinking } from "./link_flow.ts";
 import { createLinkStore } from "./link_store.ts";
@@ -19,10 +20,8 @@ import { createInstanceTokenEndpoint, type InstanceClient } from "./token_endpoi
 
 /** What an instance is used with. */
 export interface ServicenowOptions {
-  /** The instance's address: https, without a path. */
+  /** The instance's address, as the setting takes it. */
   readonly instance: string;
-  /** For tests: the instance may be plain http on this machine. */
-  readonly allowLoopbackHttp?: boolean;
   readonly client: InstanceClient;
   /** The tables that the operator opened, each a name, or the start of names and `*`. */
   readonly tables?: readonly string[];
@@ -60,9 +59,9 @@ export type ServicenowRecords = Pick<Servicenow, "reader" | "desk" | "linking" |
 export function createServicenow(options: ServicenowOptions) {
   const { elapsed = systemTimers.elapsed } = options;
   const { client, linkUrl, storage, secrets, clock, random, log, times, admit } = options;
-  const parsed = parseInstance(options.instance, { allowLoopbackHttp: options.allowLoopbackHttp ?? false });
-  if (!parsed.ok) throw new TypeError(`The address of the ServiceNow instance ${parsed.error}`);
-  const instance = parsed.value;
+  const origin = parseInstanceUrl(options.instance);
+  if (!origin.ok) throw new TypeError(`The address of the ServiceNow instance ${origin.error}`);
+  const instance = { origin: origin.value };
   const fetchOnce = createFetchOnce(options.fetch);
   const transport = createTransport({ instance, fetch: options.fetch, fetchOnce: fetchOnce.fetch, ...times });
   const tokenEndpoint = createInstanceTokenEndpoint({ transport, client });

@@ -29,7 +29,6 @@ export async function openSignInPlace(signsPeopleIn: boolean): Promise<SignInPla
   const instance = await startServicenow({ redirectUri: `${issuer}/servicenow/callback`, clock });
   const servicenow = createServicenow({
     instance: instance.origin,
-    allowLoopbackHttp: true,
     client: instance.client,
     linkUrl: `${issuer}/servicenow/link`,
     storage: harness.storage,

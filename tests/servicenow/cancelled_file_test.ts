@@ -1,12 +1,11 @@
 /** Files of the instance that their sender cancels: by HTTP/2 they end like whole ones (RFC 9113 §8.1). */
 import assert from "node:assert/strict";
-import { createTransport, CutFile, parseInstance } from "../../src/servicenow/transport.ts";
+import { createTransport, CutFile } from "../../src/servicenow/transport.ts";
 
 async function fetchFile(headers: HeadersInit): Promise<string> {
-  const instance = parseInstance("https://dev1.service-now.com");
-  assert.ok(instance.ok);
+  const instance = { origin: "https://dev1.service-now.com" };
   const fetch = () => Promise.resolve(new Response("only", { headers }));
-  const transport = createTransport({ instance: instance.value, fetch, fetchOnce: fetch });
+  const transport = createTransport({ instance, fetch, fetchOnce: fetch });
   const { signal } = new AbortController();
   const request = { method: "GET", path: "/file", accept: "stream", maxBytes: 100 } as const;
   const answer = await transport(request, { accessToken: null, signal });

@@ -49,7 +49,6 @@ export async function openPlace(options: Pick<StandInOptions, "data" | "habits" 
   const another = (overrides: Partial<ServicenowOptions> = {}): Servicenow => {
     const servicenow = createServicenow({
       instance: instance.origin,
-      allowLoopbackHttp: true,
       client: instance.client,
       linkUrl,
       storage: overrides.storage ?? open(),
