@@ -1,5 +1,5 @@
 /** `GET /health` and its two narrower kinds: for people, load balancers and containers. */
-import type { Endpoint } from "../lib/endpoint.ts";
+import { type Endpoint, onGet } from "../lib/endpoint.ts";
 import { createPause, systemTimers, type Timers } from "../lib/time.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import { addresseeOf, type KnownNames } from "./router.ts";
@@ -38,13 +38,6 @@ export function createReadinessEndpoint({ isDraining, probeStorage, isWorkspaceT
     const ok = await isWorkspaceThere();
     return respond(ok, { status: ok ? "ready" : "workspace_unreachable" });
   });
-}
-
-function onGet(answer: () => Response | Promise<Response>): Endpoint {
-  return (request) =>
-    request.method === "GET" || request.method === "HEAD"
-      ? answer()
-      : new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
 }
 
 function answers(probe: () => Promise<unknown>): Promise<boolean> {
@@ -106,16 +99,16 @@ export function createMetricsEndpoint(options: {
   readonly expose: () => string;
 }): Endpoint {
   const { names, contentType, expose } = options;
-  return (request) => {
+  const answer = onGet(() =>
+    new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } })
+  );
+  return (request, peer) => {
     const addressee = addresseeOf(request, names);
     if (addressee === "malformed") return new Response("Host and target must make one URL\n", { status: 400 });
     if (addressee === "unknown") {
       return new Response("This Host is not allowed; see ALLOWED_HOSTS\n", { status: 403 });
     }
     if (new URL(request.url).pathname !== "/metrics") return new Response("See /metrics\n", { status: 404 });
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
-    }
-    return new Response(expose(), { headers: { "content-type": contentType, "cache-control": "no-store" } });
+    return answer(request, peer);
   };
 }

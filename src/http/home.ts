@@ -1,6 +1,6 @@
 /** The pages for a person who opens an address of the server in a browser: `/`, `/mcp`, and any that does not exist. */
 import { type Html, html, pageResponse } from "../lib/page.ts";
-import type { Endpoint } from "../lib/endpoint.ts";
+import { type Endpoint, onGet } from "../lib/endpoint.ts";
 import { type Icon, type ServerInfo, supportedVersions, type Tool } from "../mcp/mod.ts";
 import { loadOnce } from "../lib/program.ts";
 import { sha256Of } from "../lib/secrets.ts";
@@ -107,12 +107,9 @@ const pictures: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** By the first word of a tool's name. */
-const pictureOfFamily: ReadonlyMap<string, string> = new Map([
-  ["file", "files"],
-  ["directory", "files"],
-  ["llm", "model"],
-  ["servicenow", "servicenow"],
-]);
+const pictureOfFamily: ReadonlyMap<string, string> = new Map(
+  Object.entries({ file: "files", directory: "files", llm: "model", servicenow: "servicenow" }),
+);
 
 function icon(origin: string, name: string): Icon {
   return { src: `${origin}/icons/${name}.svg`, mimeType: "image/svg+xml", sizes: ["any"] };
@@ -131,21 +128,17 @@ export function withIcons(tool: Tool, origin: string): Tool {
 
 /** `GET /icons/NAME.svg`. */
 export function createIconsEndpoint(): Endpoint {
-  return (request) => {
+  return (request, peer) => {
     const name = /^\/icons\/([a-z]+)\.svg$/.exec(new URL(request.url).pathname)?.[1];
     const picture = name === undefined ? undefined : pictures.get(name);
     if (picture === undefined) return Response.json({ error: "not_found" }, { status: 404 });
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
-    }
-    return new Response(picture, {
-      headers: {
-        "content-type": "image/svg+xml",
-        "cache-control": "public, max-age=86400",
-        "content-security-policy": "default-src 'none'", // an SVG that is opened by itself is a page
-        "x-content-type-options": "nosniff",
-      },
-    });
+    const headers = {
+      "content-type": "image/svg+xml",
+      "cache-control": "public, max-age=86400",
+      "content-security-policy": "default-src 'none'", // an SVG that is opened by itself is a page
+      "x-content-type-options": "nosniff",
+    };
+    return onGet(() => new Response(picture, { headers }))(request, peer);
   };
 }
 
@@ -193,15 +186,12 @@ function reverseDomain(hostname: string): string {
 
 function serve(type: string, document: unknown): Endpoint {
   const text = JSON.stringify(document);
-  return (request) => {
-    if (request.method !== "GET" && request.method !== "HEAD") {
-      return new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
-    }
+  return onGet((request) => {
     const etag = `"${sha256Of(text).toHex().slice(0, 32)}"`;
     const headers = { "content-type": type, "cache-control": "public, max-age=3600", etag };
     const known = request.headers.get("if-none-match")?.split(",").map((each) => each.trim().replace(/^W\//, ""));
     return known?.some((each) => each === etag || each === "*") // RFC 9110 §13.1.2
       ? new Response(null, { status: 304, headers })
       : new Response(text, { headers });
-  };
+  });
 }

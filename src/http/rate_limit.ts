@@ -35,9 +35,17 @@ interface Rate {
 /** Never more debt than this many windows: a flood from a shared address must not shut it out for longer. */
 const maxDebtWindows = 2;
 
-/** How many keys make room together: to look through all of them for each new one would let a flood of keys stop all. */
-function forgottenAtOnce(maxKeys: number): number {
-  return Math.ceil(maxKeys / 16);
+/**
+ * Evicts from a full map: those that are free, then the oldest. A sixteenth at once, since to look through all of them
+ * for each new key would let a flood of keys stop all.
+ */
+function makeRoom<Value>(keys: Map<string, Value>, maxKeys: number, isFree: (value: Value) => boolean): void {
+  if (keys.size < maxKeys) return;
+  for (const [key, value] of keys) if (isFree(value)) keys.delete(key);
+  for (const key of keys.keys()) {
+    if (keys.size <= maxKeys - Math.ceil(maxKeys / 16)) return;
+    keys.delete(key);
+  }
 }
 
 /**
@@ -58,15 +66,8 @@ export function createRateLimiter(
   const fullAfter = (key: string, cost: number, now: number): number =>
     Math.max(fullAt.get(key) ?? 0, now) + interval * cost;
   const remember = (key: string, time: number, now: number): void => {
-    if (fullAt.size >= maxKeys && !fullAt.has(key)) forget(now);
+    if (!fullAt.has(key)) makeRoom(fullAt, maxKeys, (free) => free <= now);
     fullAt.set(key, time);
-  };
-  const forget = (now: number): void => {
-    for (const [key, time] of fullAt) if (time <= now) fullAt.delete(key);
-    for (const key of fullAt.keys()) {
-      if (fullAt.size <= maxKeys - forgottenAtOnce(maxKeys)) return;
-      fullAt.delete(key);
-    }
   };
   return {
     take(key, cost = 1) {
@@ -156,17 +157,11 @@ export function createSharedRateLimiter(options: SharedRateLimitOptions): Shared
   const accountOf = (key: string): Account => {
     const present = accounts.get(key);
     if (present !== undefined) return present;
-    if (accounts.size >= maxKeys) forget(agreedClock.now());
+    const now = agreedClock.now();
+    makeRoom(accounts, maxKeys, ({ fullAt, unsettled }) => unsettled <= 0 && fullAt <= now);
     const account: Account = { key: ["rate_limit", name, hideKey(key)], fullAt: 0, unsettled: 0 };
     accounts.set(key, account);
     return account;
-  };
-  const forget = (now: number): void => {
-    for (const [key, { fullAt, unsettled }] of accounts) if (unsettled <= 0 && fullAt <= now) accounts.delete(key);
-    for (const key of accounts.keys()) {
-      if (accounts.size <= maxKeys - forgottenAtOnce(maxKeys)) return;
-      accounts.delete(key);
-    }
   };
   const spend = (account: Account, debt: number, now: number): void => {
     account.fullAt = Math.min(Math.max(account.fullAt, now) + debt, now + maxDebtWindows * windowMs);
@@ -340,11 +335,9 @@ export function limitBodies(intake: BodyIntake, maxBytes: number, endpoint: Endp
 }
 
 function unavailable(): Response {
-  const description = `The server is busy or stopping; try again in ${intakeRetrySeconds} seconds`;
-  return Response.json({ error: "temporarily_unavailable", error_description: description }, {
-    status: 503,
-    headers: { "retry-after": String(intakeRetrySeconds), "cache-control": "no-store", connection: "close" },
-  });
+  const response = refuseForNow(503, "The server is busy or stopping", intakeRetrySeconds);
+  response.headers.set("connection", "close");
+  return response;
 }
 
 /** What we fail ourselves, as while the database is away, costs the caller nothing. */
@@ -364,9 +357,13 @@ async function orGiveBack(
 
 /** RFC 6585 §4. The body is an OAuth error (RFC 6749 §5.2 allows further codes), since most callers parse one. */
 function tooManyRequests(retryAfterSeconds: number): Response {
-  const description = `Too many requests from this address; try again in ${retryAfterSeconds} seconds`;
-  return Response.json({ error: "temporarily_unavailable", error_description: description }, {
-    status: 429,
+  return refuseForNow(429, "Too many requests from this address", retryAfterSeconds);
+}
+
+function refuseForNow(status: number, problem: string, retryAfterSeconds: number): Response {
+  const error_description = `${problem}; try again in ${retryAfterSeconds} seconds`;
+  return Response.json({ error: "temporarily_unavailable", error_description }, {
+    status,
     headers: { "retry-after": String(retryAfterSeconds), "cache-control": "no-store" },
   });
 }

@@ -31,6 +31,14 @@ export interface Peer {
 /** An endpoint answers at once or by promise; it never throws for anything a client sent. */
 export type Endpoint = (request: Request, peer: Peer) => Response | Promise<Response>;
 
+/** An endpoint of what can only be read. */
+export function onGet(answer: Endpoint): Endpoint {
+  return (request, peer) =>
+    request.method === "GET" || request.method === "HEAD"
+      ? answer(request, peer)
+      : new Response(null, { status: 405, headers: { allow: "GET, HEAD" } });
+}
+
 export interface Route {
   /** The first is its own; others are what older clients look for. */
   readonly paths: readonly [string, ...string[]];
