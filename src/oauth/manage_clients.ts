@@ -44,7 +44,7 @@ export interface ClientProblem {
 }
 
 /** A client as lists show one. */
-export type ClientSummary = Omit<Client, "secretHash">;
+type ClientSummary = Omit<Client, "secretHash">;
 
 const maxSecretLifetimeSeconds = 10 * 31_536_000;
 

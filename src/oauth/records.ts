@@ -118,7 +118,7 @@ const authorizationRequestSchema = z.lazy(() =>
     /** `prompt=login`: a session from before this time does not count. */
     signInAfter: z.number(),
     createdAt: z.number(),
-    /** Allowed, and waiting for the person to link an account first; earlier versions ask for consent again. */
+    /** Allowed, and waiting for the person to link an account first. */
     approved: z.object({ userId: z.string(), credentialHash: z.string(), scopes: z.array(z.string()) }).optional(),
   })
 );
@@ -161,9 +161,9 @@ const clientSchema = z.lazy(() =>
     registeredAt: z.number(),
     /** When a user first approved it; `null` means unused, and unused clients expire. */
     usedAt: z.number().nullable(),
-    /** Registered by a holder of the registration token; earlier versions do without. */
+    /** Registered by a holder of the registration token. */
     isVouchedFor: z.boolean().optional(),
-    /** When the metadata document was last read for its keys; earlier versions do without. */
+    /** When the metadata document was last read for its keys. */
     documentSeenAt: z.number().optional(),
   })
 );
@@ -291,7 +291,7 @@ const operatorTokenSchema = z.lazy(() =>
     scopes: z.array(z.string()),
     createdAt: z.number(),
     expiresAt: z.number(),
-    /** The user's epoch when it was made; absent before set-up, and in tokens of earlier versions. */
+    /** The user's epoch when it was made; absent before set-up. */
     userEpoch: z.string().optional(),
     /** SHA-256 of the whole token. */
     tokenHash: z.string(),
@@ -322,7 +322,7 @@ const userSchema = z.lazy(() =>
     /** Random, new with every change that ends what was allowed before: a new passphrase, disabling. */
     epoch: z.string(),
     disabled: z.boolean(),
-    /** Named by the owner: sees and steers everything in the console. Absent in users of earlier versions. */
+    /** Named by the owner: sees and steers everything in the console. */
     administrator: z.boolean().optional(),
     createdAt: z.number(),
     passwordChangedAt: z.number(),
@@ -337,5 +337,5 @@ export const users = defineRecordFamily("user", userSchema);
 /** The id of the user who set this server up. */
 export const ownerId = "owner";
 
-/** The `passwordHash` of users who sign in at the ServiceNow instance. Earlier versions accept no passphrase for it. */
+/** The `passwordHash` of users who sign in at the ServiceNow instance: no passphrase has this hash. */
 export const noPassphrase = "";

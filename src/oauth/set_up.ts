@@ -46,13 +46,13 @@ import type { Storage } from "../storage/mod.ts";
 const invitationSchema = z.lazy(() =>
   z.object({
     /** The SHA-256 again, for lists. */
-    id: z.string().optional(),
+    id: z.string(),
     /** Milliseconds since the epoch. */
-    expiresAt: z.number().optional(),
+    expiresAt: z.number(),
     userId: z.string(),
     kind: z.enum(["new", "reset"]),
     /** The administrator who made it. */
-    by: z.string().optional(),
+    by: z.string(),
     /** Of the user when a reset was made: any later one, or disabling, ends it. */
     epoch: z.string().optional(),
   })
@@ -329,24 +329,14 @@ export async function invite(
   return success(code);
 }
 
-/** An invitation that waits for its holder. */
-interface PendingInvitation extends Pick<Invitation["value"], "userId" | "kind"> {
-  readonly id: string;
-  readonly by: string;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt: number;
-}
-
 /** Invitations and resets listed at most. */
 const maxListedInvitations = 100;
 
 /** Invitations and resets that can still be used, at most {@link maxListedInvitations}. */
-export async function listInvitations({ storage }: AdministrationOptions): Promise<readonly PendingInvitation[]> {
+export async function listInvitations({ storage }: AdministrationOptions): Promise<readonly Invitation["value"][]> {
   const stored = await invitations.list(storage, { limit: maxListedInvitations });
   const isGood = await Promise.all(stored.map(({ value }) => isInvitationGood(storage, value)));
-  return stored.flatMap(({ value: { id, userId, kind, by = ownerId, expiresAt } }, index) =>
-    isGood[index] && id !== undefined && expiresAt !== undefined ? [{ id, userId, kind, by, expiresAt }] : []
-  );
+  return stored.map(({ value }) => value).filter((_, index) => isGood[index]);
 }
 
 /** `false` when there is none any more. */
@@ -357,12 +347,12 @@ export async function withdrawInvitation({ storage }: AdministrationOptions, id:
 /** Whether its maker is still an administrator and its user is as they were. */
 async function isInvitationGood(
   storage: Storage,
-  { userId, kind, by = ownerId, epoch }: Invitation["value"],
+  { userId, kind, by, epoch }: Invitation["value"],
 ): Promise<boolean> {
   const maker = by === ownerId ? null : await users.read(storage, by);
   if (by !== ownerId && (maker === null || maker.value.disabled || maker.value.administrator !== true)) return false;
   const user = await users.read(storage, userId);
-  return kind === "new" ? user === null : epoch === undefined || user?.value.epoch === epoch;
+  return kind === "new" ? user === null : user?.value.epoch === epoch;
 }
 
 // * A link from the command line that lets one browser past the delays which guessing elsewhere causes. It makes the
