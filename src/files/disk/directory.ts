@@ -1,6 +1,6 @@
 /**
  * What a disk workspace asks of the system, and the port of two ways to get it: by descriptors, where the kernel
- * confines names (kernel/), and by paths that are checked before and after (checked/).
+ * confines names (kernel/), and by paths that are checked before and after (checked_directory.ts).
  */
 import { failure } from "../../lib/result.ts";
 import type { ListedName } from "../kernel/descriptor.ts";

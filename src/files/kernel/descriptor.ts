@@ -113,7 +113,6 @@ export function createKernelRoots(libc: Libc, architecture: Architecture): Kerne
     return bytes.subarray(count);
   };
   let numberOf!: (descriptor: Descriptor) => number;
-  /** Gives the number away, and with it the duty to close it. */
   class OpenDescriptor implements Descriptor {
     #number: number;
     #running = 0; // calls of it on other threads

@@ -82,8 +82,6 @@ export function createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, 
   };
 }
 
-// Watches of workspaces that several listeners share: one begins with its first listener and ends with its last.
-
 /** Is called with a change. */
 type ChangeListener = (change: WorkspaceChange) => void;
 
