@@ -1,5 +1,14 @@
 /** The trash of a disk workspace: records of changes and what they replaced, for a bounded time and size. */
-import { type Change, type ChangeAuthor, type ChangeStep, createChangeIds, timeOfChange } from "../workspace/change.ts";
+import {
+  type Change,
+  type ChangeAuthor,
+  type ChangeStep,
+  createChangeIds,
+  keptBytes,
+  maxChanges,
+  roomShare,
+  timeOfChange,
+} from "../workspace/change.ts";
 import { type DiskAccess, type DiskDirectory, type DiskInfo, errorCode, toRefusal } from "./directory.ts";
 import { itemName, readRecord, recordName, toRecordLine } from "./trash_directory.ts";
 import type { Clock } from "../../lib/time.ts";
@@ -10,11 +19,6 @@ import type { TrashLimits } from "../workspace/port.ts";
 export type DiskTrash = ReturnType<typeof createDiskTrash>;
 /** A change that is being made. All but `next` happens in a turn of the staging directory. */
 export type DiskChange = ReturnType<DiskTrash["begin"]>;
-
-/** Changes that are kept at most, each with a record of some 500 bytes. */
-const maxChanges = 20_000;
-/** How much is dropped at once when there is too much, so that not every change searches for it. */
-const roomShare = 1 / 8;
 
 export function createDiskTrash(
   { access, staging, clock, randomId, ...limits }: TrashLimits & {
@@ -51,7 +55,7 @@ export function createDiskTrash(
       if (change !== null) settleChange(access, staging.trash(), change);
       return { ok: true, value: change };
     });
-    const size = found.ok && found.value !== null ? keptBytes(found.value) : 0;
+    const size = found.ok && found.value !== null ? keptBytes(found.value.steps) : 0;
     sizes.set(id, size);
     return size;
   };
@@ -155,11 +159,6 @@ export function createDiskTrash(
       await work;
     },
   };
-}
-
-/** What a change keeps in files. */
-function keptBytes({ steps }: Change): number {
-  return steps.reduce((sum, { step }) => sum + ("kept" in step ? step.kept?.sizeBytes ?? 0 : 0), 0);
 }
 
 /** In a turn of the staging directory, so that no step is being made. */

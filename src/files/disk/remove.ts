@@ -2,16 +2,13 @@
 import { failure, type Result, success } from "../../lib/result.ts";
 import { numberedName, stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { Outcome, WorkspaceRefusal } from "../workspace/port.ts";
-import { checkBelow } from "../workspace/access_rules.ts";
+import { checkBelow, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import type { Disk } from "./context.ts";
 import { changedMeanwhile, type DiskDirectory, type DiskInfo, identityOf, isSame, toRefusal } from "./directory.ts";
 import { findInside, type Found } from "./resolve.ts";
 import { checkChangeable, keptOf, makeStep } from "./commit.ts";
 import { itemName, trashDirectoryName } from "./trash_directory.ts";
 import { walkTree } from "./tree.ts";
-
-/** How long the entries of a directory are judged, before it is deleted and once more after. */
-const maxJudgeMilliseconds = 20_000;
 
 /** Says whether an entry is the one that is meant. */
 export type Expects = (info: DiskInfo) => boolean;

@@ -1,5 +1,5 @@
 /** The trash of a disk workspace as its port has it. */
-import { isChangeId, type KeptItem, type Left, type PutStep } from "../workspace/change.ts";
+import { beginningOf, isChangeId, type KeptItem, type Left, type PutStep } from "../workspace/change.ts";
 import { stagingDirectoryName, type WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, WrittenFile } from "../workspace/port.ts";
 import type { Disk } from "./context.ts";
@@ -33,15 +33,6 @@ async function cutDiskFile(
       async (file) => await replaceWith(disk, path, beginningOf(readPieces(file), sizeBytes), target, matched.value),
     );
   });
-}
-
-async function* beginningOf(pieces: AsyncIterable<Uint8Array>, sizeBytes: number): AsyncGenerator<Uint8Array> {
-  let rest = sizeBytes;
-  for await (const piece of pieces) {
-    yield piece.subarray(0, rest);
-    rest -= piece.byteLength;
-    if (rest <= 0) return;
-  }
 }
 
 // Puts what a change kept back into the tree. Rules, names and quotas are judged as for any new entry.

@@ -8,10 +8,10 @@ import { failure, success } from "../../lib/result.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
 import type { Batch, Put, StorageKey, StoredEntry, VersionCheck } from "../../storage/mod.ts";
-import type { ChangeStep, Kept } from "../workspace/change.ts";
+import { type ChangeStep, type Kept, keptBytes } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
 import { dropGeneration } from "./content.ts";
-import { type EntryRecord, type FileRecord, parseEntry, type Store, type StorePlace } from "./store.ts";
+import { type EntryRecord, parseEntry, type Store, type StorePlace } from "./store.ts";
 import { announceChange, type ToldChange } from "./watch.ts";
 
 /** A change that is ready to be applied; one without writes has nothing to do. */
@@ -57,7 +57,7 @@ export async function applyChange<T>(
       if (await store.storage.commit(batch.value)) {
         if (recorded !== null && step !== undefined) {
           recorded.isStored = true;
-          recorded.keep(keptBytes(step.step));
+          recorded.keep(keptBytes([step]));
         }
         if (change.gone) await sweepGone(store, ...goneOf(change.gone));
         return success(value);
@@ -129,11 +129,6 @@ function requireBytes({ limits: { maxTotalBytes } }: Store, bytes: number, added
     : success(null);
 }
 
-/** What a step keeps of files. */
-export function keptBytes(step: ChangeStep): number {
-  return "kept" in step ? step.kept?.sizeBytes ?? 0 : 0;
-}
-
 /** What the trash keeps of an entry; `null` where it is too large. `tree`: how large a directory is with all that is in it. */
 export function keptOf(
   { change, trash }: Store,
@@ -185,7 +180,7 @@ const stagedRecord = z.object({ chunkCount: z.int().min(0), since: z.number() })
 type GoneRecord = z.infer<typeof goneRecord>;
 
 /** What to sweep when nothing points to the entry any more, and its id. */
-export function goneOf(entry: EntryRecord | FileRecord): readonly [string, GoneRecord] {
+export function goneOf(entry: EntryRecord): readonly [string, GoneRecord] {
   return entry.kind === "file"
     ? [entry.generation, { kind: "file", chunkCount: entry.chunkCount }]
     : [entry.id, { kind: "directory" }];

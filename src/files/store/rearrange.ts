@@ -1,14 +1,11 @@
 /** Makes, moves and removes entries of the store-backed workspace. */
 import { failure, success } from "../../lib/result.ts";
-import { checkBelow, checkMoved, checkNewNames } from "../workspace/access_rules.ts";
+import { checkBelow, checkMoved, checkNewNames, maxJudgeMilliseconds } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, type PairRefusal, refusedAt } from "../workspace/port.ts";
 import type { StorageKey } from "../../storage/mod.ts";
 import { applyChange, identityOf, keptOf, putBelow, sizeOf, type StoreChange } from "./change.ts";
 import { type EntryRecord, resolveInStore, type Store, type StorePlace, walkStore } from "./store.ts";
-
-/** How long the entries of a directory are judged before it is deleted. */
-const maxJudgeMilliseconds = 20_000;
 
 /** Says whether an entry is the one that is meant. */
 type Expects = (entry: EntryRecord) => boolean;

@@ -10,27 +10,20 @@ import {
   createChangeIds,
   isChangeId,
   type Kept,
+  keptBytes,
   type KeptItem,
   type Left,
+  maxChanges,
   mirrorTime,
   type NumberedStep,
+  roomShare,
   stepRecord,
   timeOfChange,
 } from "../workspace/change.ts";
 import { checkBelow, checkNewNames } from "../workspace/access_rules.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { ByteRange, Outcome, Trash, TrashLimits } from "../workspace/port.ts";
-import {
-  applyChange,
-  goneOf,
-  identityOf,
-  keptBytes,
-  keptOf,
-  putBelow,
-  sizeOf,
-  type StoreChange,
-  sweepGone,
-} from "./change.ts";
+import { applyChange, goneOf, identityOf, keptOf, putBelow, sizeOf, type StoreChange, sweepGone } from "./change.ts";
 import {
   type EntryRecord,
   entryRecord,
@@ -132,11 +125,6 @@ function changeOfKey(key: StorageKey): string {
   return mirrorTime(key[3] ?? "");
 }
 
-/** Changes that are kept at most. */
-const maxChanges = 20_000;
-/** How much is dropped at once when there is too much, so that not every change searches for it. */
-const roomShare = 1 / 8;
-
 export type StoreTrash = ReturnType<typeof createStoreTrash>;
 
 /** Begins changes, and drops what is too much. */
@@ -164,7 +152,7 @@ export function createStoreTrash(
     async tidy(store: Store, now = -Infinity): Promise<void> {
       const kept: { readonly id: string; readonly bytes: number }[] = [];
       for await (const change of changesOf(store)) {
-        const bytes = change.steps.reduce((sum, { step }) => sum + keptBytes(step), 0);
+        const bytes = keptBytes(change.steps);
         if (timeOfChange(change.id) + keepMs <= now) await dropChange(store, change.id);
         else kept.push({ id: change.id, bytes });
       }

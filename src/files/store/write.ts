@@ -5,6 +5,7 @@ import type { WorkspacePath } from "../workspace/path.ts";
 import { type Outcome, type PairOutcome, refusedAt, type WriteOptions, type WrittenFile } from "../workspace/port.ts";
 import {
   type ArrivingContent,
+  beginningOf,
   type Left,
   maxArriving,
   type Passage,
@@ -136,18 +137,10 @@ export async function cutStoreFile(
   if (!found.ok) return found;
   const file = found.value;
   if (file.kind !== "file" || file.sha256 !== sha256) return failure({ reason: "conflict" });
-  const beginning = async function* (): AsyncGenerator<Uint8Array> {
-    let rest = sizeBytes;
-    for await (const piece of readStorePieces(store, file)) {
-      yield piece.subarray(0, rest);
-      rest -= piece.byteLength;
-      if (rest <= 0) return;
-    }
-  };
   const cut = await putContent(
     store,
     path,
-    { pieces: beginning(), sizeBytes },
+    { pieces: beginningOf(readStorePieces(store, file), sizeBytes), sizeBytes },
     (current) => current?.generation === file.generation ? success(null) : failure({ reason: "conflict" }),
   );
   return cut.ok ? success(null) : cut;

@@ -84,6 +84,9 @@ export function checkNewNames(
   return rules.isProtected(segments) ? failure({ reason: "denied", because: "protected_name" }) : success(null);
 }
 
+/** How long the entries of a directory are judged before it is deleted; on a disk once more after. */
+export const maxJudgeMilliseconds = 20_000;
+
 /** Refuses an entry of a tree that is to be deleted or to come back. */
 export function checkBelow(rules: AccessRules, segments: readonly string[]): Outcome<null> {
   if (rules.isDenied(segments)) return failure({ reason: "denied", because: "denied_name" });

@@ -117,6 +117,16 @@ export interface KeptItem {
   readonly number: number;
 }
 
+/** Changes that are kept at most, each with a record of some 500 bytes. */
+export const maxChanges = 20_000;
+/** How much is dropped at once when there is too much, so that not every change searches for it. */
+export const roomShare = 1 / 8;
+
+/** What steps keep of files. */
+export function keptBytes(steps: readonly Pick<NumberedStep, "step">[]): number {
+  return steps.reduce((sum, { step }) => sum + ("kept" in step ? step.kept?.sizeBytes ?? 0 : 0), 0);
+}
+
 /** Makes ids of changes: they sort by time, those of one process by their order, and hold neither a dash nor a dot. */
 export function createChangeIds(clock: Clock, randomId: () => string): () => string {
   let last = 0;
@@ -150,6 +160,16 @@ export function timeOfChange(id: string): number {
  * nothing is written and the write throws the same.
  */
 export type ArrivingContent = AsyncIterable<Uint8Array>;
+
+/** Of a content in pieces so many bytes. */
+export async function* beginningOf(pieces: AsyncIterable<Uint8Array>, sizeBytes: number): AsyncGenerator<Uint8Array> {
+  let rest = sizeBytes;
+  for await (const piece of pieces) {
+    yield piece.subarray(0, rest);
+    rest -= piece.byteLength;
+    if (rest <= 0) return;
+  }
+}
 
 /** How to write it. */
 export interface ReceiveOptions {
