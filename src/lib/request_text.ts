@@ -89,7 +89,7 @@ export interface BodyOptions {
 }
 
 /** Whether the body is compressed or the like, which no reader here undoes (RFC 9110 §15.5.16). */
-function isEncoded(request: HeaderHolder): boolean {
+export function isEncoded(request: HeaderHolder): boolean {
   const coding = headerOf(request, "content-encoding");
   return coding !== null && !/^\s*(?:identity)?\s*$/i.test(coding);
 }
@@ -107,7 +107,12 @@ export function declaredLength(request: HeaderHolder): number | null {
 const piecesOfAnySize = 1_000;
 const leastAveragePieceBytes = 64;
 /** So many pieces are taken before others get their turn: what has already arrived comes without a pause. */
-const piecesATurn = 64;
+export const piecesATurn = 64;
+
+/** Whether a body, as far as it is there, came in too many pieces for its size. */
+export function isTooFragmented(pieces: number, bytes: number): boolean {
+  return pieces > piecesOfAnySize + bytes / leastAveragePieceBytes;
+}
 
 /** Bodies up to this size are read at once; more has to be taken piece by piece, to be let go of when time is up. */
 const readAtOnceBytes = 65_536;
@@ -175,7 +180,7 @@ function readPieces(
   const refusalOf = (piece: Uint8Array, pieces: number): PieceRefusal | null => {
     if (options.admitMore?.(piece.byteLength) === false) return "over_share";
     if (!collected.add(piece)) return "too_large";
-    return pieces > piecesOfAnySize + collected.size / leastAveragePieceBytes ? "too_fragmented" : null;
+    return isTooFragmented(pieces, collected.size) ? "too_fragmented" : null;
   };
   const read = async (): Promise<Uint8Array | PieceRefusal> => {
     for (let pieces = 1;; pieces++) {

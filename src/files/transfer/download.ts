@@ -199,13 +199,13 @@ export function sendPart(
       running.end(end, sentTo - from); // the storage is lost: the link ends by its time
     }
   };
+  const fail = (controller: ReadableStreamDefaultController<Uint8Array>, end: TransferEnd): void => {
+    if (isOver) return;
+    controller.error(new CutTransfer(end)); // the answer ends short of its Content-Length: no client takes it for whole
+    void finish(end, offset);
+  };
   const body = new ReadableStream<Uint8Array>({
-    start(controller) {
-      running.onCut((end) => {
-        controller.error(new CutTransfer(end)); // the answer ends short of its Content-Length: no client takes it for whole
-        void finish(end, offset);
-      });
-    },
+    start: (controller) => running.onCut((end) => fail(controller, end)),
     async pull(controller) {
       stopTimer();
       if (isOver) return;
@@ -228,11 +228,6 @@ export function sendPart(
     cancel: () => finish(offset === to ? "whole" : "hung_up", offset),
   }, { highWaterMark: 0 });
 
-  const fail = (controller: ReadableStreamDefaultController<Uint8Array>, end: TransferEnd): void => {
-    if (isOver) return;
-    controller.error(new CutTransfer(end));
-    void finish(end, offset);
-  };
   return answer(status, body, headers);
 }
 

@@ -13,7 +13,7 @@ import {
   type TransferParts,
   type UploadRecord,
 } from "./links.ts";
-import { declaredLength } from "../../lib/request_text.ts";
+import { declaredLength, isEncoded, isTooFragmented, piecesATurn } from "../../lib/request_text.ts";
 import { pause, type Timers } from "../../lib/time.ts";
 import { maxArriving } from "../workspace/change.ts";
 import type { Workspace } from "../workspace/port.ts";
@@ -36,7 +36,7 @@ export function maxUploadBytes({ limits }: Pick<Workspace, "limits">): number {
 /** What the head of a request announces, or the refusal of what cannot be taken. */
 export function planUpload(workspace: Workspace, request: Request): Announced | Response {
   const { headers, method } = request;
-  if ((headers.get("content-encoding") ?? "identity").toLowerCase() !== "identity") {
+  if (isEncoded(request)) {
     return refuseTransfer(415, "Send the file as it is, without Content-Encoding.", {
       "accept-encoding": "identity",
     });
@@ -155,11 +155,6 @@ class CutUpload extends Error {
   }
 }
 
-/** See `lib/request_text.ts`: each chunk costs the thread the same, however small it is. */
-const chunksOfAnySize = 1_000;
-const leastAverageChunkBytes = 64;
-const chunksATurn = 64;
-
 /** The body of an upload, in pieces of one size, for as long as it arrives in time and the transfer may go on. */
 function readBody(
   body: ReadableStream<Uint8Array> | null,
@@ -191,8 +186,8 @@ function readBody(
     if (read === undefined || read.done) return null;
     bytes += read.value.byteLength;
     chunks += 1;
-    if (chunks > chunksOfAnySize + bytes / leastAverageChunkBytes) throw new CutUpload("too_fragmented");
-    if (chunks % chunksATurn === 0) await pause(0);
+    if (isTooFragmented(chunks, bytes)) throw new CutUpload("too_fragmented");
+    if (chunks % piecesATurn === 0) await pause(0);
     return read.value;
   }
   async function requireAccess(): Promise<void> {
