@@ -43,10 +43,8 @@ export async function writeStoreFile(
     const sizeBytes = sizeOf(before) + bytes.byteLength;
     if (sizeBytes > maxFileBytes) return failure({ reason: "too_large", sizeBytes, limitBytes: maxFileBytes });
     const check = (current: FileRecord | null): Outcome<null> => {
-      if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
-      if (ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase()) return failure({ reason: "conflict" });
       const isOther = mode === "append" && current?.generation !== before?.generation;
-      return isOther ? failure({ reason: "conflict" }) : success(null);
+      return isOther ? failure({ reason: "conflict" }) : checkCurrent(current, mode, ifMatch);
     };
     const checked = check(place.value.entry);
     if (!checked.ok) return checked;
@@ -61,6 +59,13 @@ export async function writeStoreFile(
   }
 }
 
+/** What `create` and `ifMatch` refuse of what is there. */
+function checkCurrent(current: FileRecord | null, mode: WriteOptions["mode"], ifMatch?: string): Outcome<null> {
+  if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
+  const isOther = ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase();
+  return isOther ? failure({ reason: "conflict" }) : success(null);
+}
+
 /** Copies the file at `from` to `to`. */
 export async function copyStoreFile(
   store: Store,
@@ -69,8 +74,7 @@ export async function copyStoreFile(
   { overwrite = false }: { readonly overwrite?: boolean } = {},
 ): Promise<PairOutcome<WrittenFile>> {
   const { maxFileBytes } = store.limits;
-  const check = (current: FileRecord | null): Outcome<null> =>
-    current !== null && !overwrite ? failure({ reason: "already_exists" }) : success(null);
+  const check = (current: FileRecord | null) => checkCurrent(current, overwrite ? "overwrite" : "create");
   const target = await findWritable(store, to);
   if (!target.ok) return refusedAt("to", target);
   const checked = check(target.value.entry);
@@ -228,11 +232,7 @@ export async function receiveStoreFile(
   content: ArrivingContent,
   { mode, ifMatch }: ReceiveOptions = {},
 ): Promise<Outcome<WrittenFile>> {
-  const check = (current: FileRecord | null): Outcome<null> => {
-    if (mode === "create" && current !== null) return failure({ reason: "already_exists" });
-    const isOther = ifMatch !== undefined && current?.sha256 !== ifMatch.toLowerCase();
-    return isOther ? failure({ reason: "conflict" }) : success(null);
-  };
+  const check = (current: FileRecord | null) => checkCurrent(current, mode, ifMatch);
   const place = await findWritable(store, path);
   if (!place.ok) return place;
   const { entry } = place.value;
