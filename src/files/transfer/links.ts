@@ -6,7 +6,7 @@ import { parseStored } from "../../lib/system_fault.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 import type { Peer } from "../../lib/endpoint.ts";
 import type { Log, LogFields } from "../../lib/log.ts";
-import type { Clock, Timers } from "../../lib/time.ts";
+import { type Clock, createPause, type Timers } from "../../lib/time.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { Workspace, WorkspaceRefusal } from "../workspace/port.ts";
 
@@ -222,6 +222,7 @@ export function createRunningTransfers(
   const running = new Map<string, RunningTransfer>();
   const persons = new Map<string, number>();
   const uploads = new Set<Promise<void>>();
+  const pause = createPause(timers);
   let isStopping = false;
   let total = 0;
 
@@ -253,17 +254,14 @@ export function createRunningTransfers(
       }
       if (!claimed) return "used_up";
       // what was sent before is known only when the first has ended
-      const patience = Promise.withResolvers<void>();
+      const waited = new AbortController();
       let isPatient = true;
-      const stopWaiting = timers.after(limits.stallMs, () => {
-        isPatient = false;
-        patience.resolve();
-      });
+      const patience = pause(limits.stallMs, waited.signal).then(() => void (isPatient = false));
       for (let first; isPatient && (first = running.get(id)) !== undefined;) {
         first.cut("taken_over");
-        await Promise.race([first.ended, patience.promise]);
+        await Promise.race([first.ended, patience]);
       }
-      stopWaiting();
+      waited.abort();
 
       const started = timers.elapsed();
       const over = Promise.withResolvers<void>();
@@ -324,11 +322,9 @@ export function createRunningTransfers(
     async finish(milliseconds: number): Promise<void> {
       isStopping = true;
       if (uploads.size === 0) return;
-      const finished = Promise.withResolvers<void>();
-      const stopTimer = timers.after(milliseconds, finished.resolve);
-      void Promise.all(uploads).then(() => finished.resolve());
-      await finished.promise;
-      stopTimer();
+      const finished = new AbortController();
+      await Promise.race([Promise.all(uploads), pause(milliseconds, finished.signal)]);
+      finished.abort();
     },
     close(): void {
       for (const { cut } of [...running.values()]) cut("stopped");
