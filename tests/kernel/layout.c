@@ -16,7 +16,7 @@
 #define I(member) printf("%s %ld\n", #member, (long)offsetof(struct inotify_event, member));
 #define D(member) printf("%s %ld\n", #member, (long)offsetof(struct dirent64, member));
 int main(void) {
-  N(O_WRONLY) N(O_RDWR) N(O_CREAT) N(O_EXCL) N(O_APPEND) N(O_NOCTTY) N(O_NONBLOCK) N(O_DIRECTORY) N(O_NOFOLLOW) N(O_CLOEXEC) N(O_PATH)
+  N(O_WRONLY) N(O_CREAT) N(O_EXCL) N(O_APPEND) N(O_NOCTTY) N(O_NONBLOCK) N(O_DIRECTORY) N(O_NOFOLLOW) N(O_CLOEXEC) N(O_PATH)
   N(SYS_openat2) N(RESOLVE_NO_XDEV) N(RESOLVE_NO_MAGICLINKS) N(RESOLVE_NO_SYMLINKS) N(RESOLVE_BENEATH)
   printf("openHowBytes %ld\n", (long)sizeof(struct open_how));
   printf("bytes %ld\n", (long)sizeof(struct inotify_event));

@@ -10,7 +10,6 @@ const { freeze } = Object; // other code of the isolate can import these
 
 const sharedFlags = {
   O_WRONLY: 0o1,
-  O_RDWR: 0o2,
   O_CREAT: 0o100,
   O_EXCL: 0o200,
   O_APPEND: 0o2000,
