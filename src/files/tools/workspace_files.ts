@@ -19,9 +19,9 @@ import {
   type WorkspaceRefusal,
   type WorkspaceSource,
 } from "../workspace/port.ts";
-import { isTypable, mediaTypeOf, showName } from "../workspace/file_display.ts";
+import { isTypable, mediaTypeOf, showName, unknownMediaType } from "../workspace/file_display.ts";
 import type { ResourceFamily, ResourceOutcome, ResourcePage } from "../../mcp/mod.ts";
-import { toResourceContents, unknownMediaType } from "../workspace/encoding.ts";
+import { toResourceContents } from "../workspace/encoding.ts";
 import { FileSystemFault, fileSystemFaultWords } from "../../lib/system_fault.ts";
 import { maxWalkDepth, walk, type WalkPosition } from "../workspace/walk.ts";
 import type { WorkspaceChange, WorkspaceWatches } from "../workspace/watch.ts";

@@ -1,6 +1,6 @@
 /** Encodings of text files: their bytes as text, and written back as they were. */
 import { toFileUri, type WorkspacePath } from "./path.ts";
-import { escapeText, mediaTypeOf, sniffMedia } from "./file_display.ts";
+import { escapeText, mediaTypeOf, sniffMedia, unknownMediaType } from "./file_display.ts";
 
 /** Encodings of one or two bytes a character, by the runtime's own tables (WHATWG Encoding §9 to §14). */
 const singleByte = [
@@ -139,9 +139,6 @@ export function looksLikeText(bytes: Uint8Array): boolean {
 type FileContents =
   & { readonly uri: string; readonly mimeType: string }
   & ({ readonly text: string } | { readonly blob: string });
-
-/** The media type of what shows no other (RFC 2046 §4.5.1). */
-export const unknownMediaType = "application/octet-stream";
 
 /** What the bytes show outweighs what the name promises. */
 export function toResourceContents(path: WorkspacePath, bytes: Uint8Array): FileContents {

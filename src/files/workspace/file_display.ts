@@ -192,8 +192,11 @@ function isAt(bytes: Uint8Array, start: number, signature: string): boolean {
   return true;
 }
 
-/** The media type that a file's name promises; `application/octet-stream` when it promises none. */
+/** The media type of what shows no other (RFC 2046 §4.5.1). */
+export const unknownMediaType = "application/octet-stream";
+
+/** The media type that a file's name promises; {@link unknownMediaType} when it promises none. */
 export function mediaTypeOf(name: string): string {
   const extension = /\.([^./]+)$/.exec(name)?.[1]?.toLowerCase();
-  return (extension === undefined ? undefined : typesByExtension.get(extension)) ?? "application/octet-stream";
+  return (extension === undefined ? undefined : typesByExtension.get(extension)) ?? unknownMediaType;
 }
