@@ -25,7 +25,7 @@ const changes: Readonly<Record<string, Change>> = {
   "a directory moved": (workspace) => workspace.move(at("d"), at("e")),
   "a file deleted": (workspace) => workspace.remove(at("f")),
   "a directory deleted": (workspace) => workspace.remove(at("d"), { recursive: true }),
-  "a version brought back": ({ trash }, { f: [item, left] }) => trash.restore(item, at("f"), { left }),
+  "a version brought back": ({ trash }, { f: [item, left] }) => trash.restore(item, at("f"), left),
   "a deleted file brought back": ({ trash }, { gone: [item] }) => trash.restore(item, at("gone")),
 };
 

@@ -60,12 +60,12 @@ async function restoreItem(
   disk: Disk,
   item: KeptItem,
   path: WorkspacePath,
-  left: Left | null,
+  left?: Left,
 ): Promise<Outcome<null>> {
   if (!isChangeId(item.change)) return failure({ reason: "not_found" });
   const kept = itemName(item.change, item.number);
   try {
-    const expects = left === null ? null : await expectationOf(disk, path, left);
+    const expects = left === undefined ? null : await expectationOf(disk, path, left);
     if (expects !== null && !expects.ok) return expects;
     const judged = await judgeKept(disk, kept, path);
     if (!judged.ok) return judged;
@@ -211,20 +211,20 @@ export function createWorkspaceTrash(disk: Disk, trash: DiskTrash, changing: () 
     holds: (item) => Promise.resolve(itemStatus(item) !== null),
     read: (item, range) => readItem(disk, item, range),
     isAsLeft: (path, left) => isAsLeft(disk, path, left),
-    restore: (item, path, expecting) => restoreItem(changing(), item, path, expecting?.left ?? null),
-    async takeAway(path, { left }) {
+    restore: (item, path, left) => restoreItem(changing(), item, path, left),
+    async takeAway(path, left) {
       const expects = await expectationOf(disk, path, left);
       if (!expects.ok) return expects;
       const removed = await removeDiskEntry(changing(), path, { recursive: true, expects: expects.value });
       return removed.ok ? success(null) : removed;
     },
-    async moveBack(from, to, { left }) {
+    async moveBack(from, to, left) {
       const expects = await expectationOf(disk, from, left);
       if (!expects.ok) return expects;
       return await moveDiskEntry(changing(), from, to, { expects: expects.value, isReturning: true });
     },
     makeAgain: (path) => makeDiskDirectory(changing(), path, true),
-    async cutBack(path, sizeBytes, { left }) {
+    async cutBack(path, sizeBytes, left) {
       const cut = await cutDiskFile(changing(), path, sizeBytes, left);
       return cut.ok ? success(null) : cut;
     },

@@ -51,7 +51,7 @@ async function restoreStoreEntry(
   store: Store,
   item: KeptItem,
   path: WorkspacePath,
-  left: Left | undefined,
+  left?: Left,
 ): Promise<Outcome<null>> {
   return await applyChange(store, async (): Promise<Outcome<StoreChange<null>>> => {
     const stepKey = store.keys.step(item.change, item.number);
@@ -189,16 +189,16 @@ export function createStoredTrash(
       if (!found.ok) return found.error.reason === "not_found" ? success(false) : found;
       return success(isLeft(found.value, left));
     },
-    restore: async (item, path, expecting) => await restoreStoreEntry(await changing(), item, path, expecting?.left),
-    async takeAway(path, { left }) {
+    restore: async (item, path, left) => await restoreStoreEntry(await changing(), item, path, left),
+    async takeAway(path, left) {
       const expects = (entry: EntryRecord): boolean => isLeft(entry, left);
       const removed = await removeStoreEntry(await changing(), path, { recursive: true, expects });
       return removed.ok ? success(null) : removed;
     },
-    moveBack: async (from, to, { left }) =>
+    moveBack: async (from, to, left) =>
       await moveStoreEntry(await changing(), from, to, { expects: (entry) => isLeft(entry, left), isReturning: true }),
     makeAgain: async (path) => await makeStoreDirectory(await changing(), path, true),
-    cutBack: async (path, sizeBytes, { left }) => await cutStoreFile(await changing(), path, sizeBytes, left),
+    cutBack: async (path, sizeBytes, left) => await cutStoreFile(await changing(), path, sizeBytes, left),
     async noteUndone(id, by) {
       const { storage, keys } = await open();
       const stored = isChangeId(id) ? await storage.get(keys.change(id)) : null;

@@ -108,7 +108,7 @@ async function wayBack(
       const free = await requireFree(workspace, from, freed);
       if (!free.ok) return free;
       return success(async () => {
-        const moved = await trash.moveBack(path, from, { left });
+        const moved = await trash.moveBack(path, from, left);
         if (!moved.ok) return moved;
         if (step.kept !== null) return await trash.restore(item, path);
         await removeEmpty(workspace, path, step.made);
@@ -148,17 +148,17 @@ async function undoOfPut(
   if (!isLeft.value) return await undoOfPassages(workspace, step, path);
   if (step.created) {
     return success(async () => {
-      const taken = await trash.takeAway(path, { left });
+      const taken = await trash.takeAway(path, left);
       if (taken.ok) await removeEmpty(workspace, path, step.made);
       return taken;
     });
   }
   if (step.sizeBefore !== undefined) {
     const { sizeBefore } = step;
-    return success(() => trash.cutBack(path, sizeBefore, { left }));
+    return success(() => trash.cutBack(path, sizeBefore, left));
   }
   if (step.kept === null) return failure({ reason: "not_kept", path: step.path });
-  return success(() => trash.restore({ change: id, number }, path, { left }));
+  return success(() => trash.restore({ change: id, number }, path, left));
 }
 
 /** An edit is undone in a file that was changed elsewhere since. */

@@ -248,14 +248,9 @@ export interface Workspace {
   close(): Promise<void>;
 }
 
-/** What an operation that others may forestall expects: it refuses as a conflict unless this is there. */
-interface Expecting {
-  readonly left: Left;
-}
-
 /**
  * What changes have replaced and deleted, for a bounded time and size, where no path leads. The operations that change
- * something are steps of a change, too.
+ * something are steps of a change, too; with `left` they refuse as a conflict what is not as it was left.
  */
 export interface Trash {
   /** How long a change is kept, in milliseconds. */
@@ -273,15 +268,15 @@ export interface Trash {
    * Puts what a step kept to a path where nothing is, or in the place of a file that is as it was left. Where it was
    * before, it may be again, whatever new names may not hold; so it is with the next operations.
    */
-  restore(item: KeptItem, path: WorkspacePath, expecting?: Expecting): Promise<Outcome<null>>;
+  restore(item: KeptItem, path: WorkspacePath, left?: Left): Promise<Outcome<null>>;
   /** Takes away what is as it was left. */
-  takeAway(path: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  takeAway(path: WorkspacePath, left: Left): Promise<Outcome<null>>;
   /** Moves what is as it was left to a path where nothing is. */
-  moveBack(from: WorkspacePath, to: WorkspacePath, expecting: Expecting): Promise<Outcome<null>>;
+  moveBack(from: WorkspacePath, to: WorkspacePath, left: Left): Promise<Outcome<null>>;
   /** Makes a directory that a step has removed, and its missing parents. */
   makeAgain(path: WorkspacePath): Promise<Outcome<unknown>>;
   /** Leaves only the beginning of a file that is as it was left. */
-  cutBack(path: WorkspacePath, sizeBytes: number, expecting: Expecting): Promise<Outcome<null>>;
+  cutBack(path: WorkspacePath, sizeBytes: number, left: Left): Promise<Outcome<null>>;
   noteUndone(id: string, by: string): Promise<void>;
   /** Drops what at `now` is kept for too long, and what is too much. */
   tidy(now: number): Promise<void>;
