@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { Disk } from "./context.ts";
 import { readingOf } from "./read.ts";
 import { type Result, UnusableError } from "../../lib/result.ts";
-import { type Clock, systemClock, systemTimers } from "../../lib/time.ts";
+import { type Clock, systemClock } from "../../lib/time.ts";
 import { pathRemedy, systemFaultWords } from "../../lib/system_fault.ts";
 import { exists } from "../../lib/system_path.ts";
 import { type AccessPatterns, type AccessRules, createAccessRules } from "../workspace/access_rules.ts";
@@ -67,11 +67,11 @@ export function openDiskWorkspace(options: DiskWorkspaceOptions): Workspace {
     access,
     limits,
     rules,
-    innerLinks: createInnerLinks(access, limits, systemTimers.elapsed, options.recountLinksAfter),
+    innerLinks: createInnerLinks(access, limits, options.recountLinksAfter),
     scans: createDirectoryScans(clock),
     names: createDirectoryNames(clock),
     staging,
-    quota: createDiskQuota(access, limits, systemTimers.elapsed),
+    quota: createDiskQuota(access, limits),
     trash,
     change: null,
     writers: createKeyedMutex(),

@@ -1,6 +1,7 @@
 /** Walks the tree of a disk workspace, and what is counted by it: how much is there, and the names of files with several. */
+import { whenReady } from "../../lib/join_next.ts";
 import { failure, success } from "../../lib/result.ts";
-import type { Timers } from "../../lib/time.ts";
+import { systemTimers } from "../../lib/time.ts";
 import { nextTurn } from "../../lib/turns.ts";
 import { isReserved, stagingDirectoryName } from "../workspace/path.ts";
 import type { Eventually, Outcome, WorkspaceLimits } from "../workspace/port.ts";
@@ -70,20 +71,17 @@ function openListing(access: DiskAccess, path: string): DiskListing | null {
   }
 }
 
+const { elapsed } = systemTimers;
 const measurementLifetimeMilliseconds = 60_000;
 
 /**
  * Holds a workspace to its quotas. The tree is measured before the first write and again from time to time, since other
  * programs write there too; in between, what this process writes is added up.
  */
-export function createDiskQuota(
-  access: DiskAccess,
-  { maxTotalBytes, maxFiles }: WorkspaceLimits,
-  elapsed: Timers["elapsed"],
-) {
+export function createDiskQuota(access: DiskAccess, { maxTotalBytes, maxFiles }: WorkspaceLimits) {
   const hasQuota = maxTotalBytes !== null || maxFiles !== null;
   let used = { bytes: 0, entries: 0 };
-  let measuredAt: number | null = null;
+  let measuredAt = -Infinity;
   let measuring: Promise<void> | null = null;
   const held = new Map<string, number>();
   let heldBytes = 0;
@@ -110,7 +108,7 @@ export function createDiskQuota(
   return {
     /** Makes sure that `check` knows what is used. Costs nothing without quotas. */
     async measure(): Promise<void> {
-      if (!hasQuota || (measuredAt !== null && elapsed() - measuredAt < measurementLifetimeMilliseconds)) return;
+      if (!hasQuota || elapsed() - measuredAt < measurementLifetimeMilliseconds) return;
       measuring ??= measureNow().finally(() => measuring = null);
       await measuring;
     },
@@ -131,7 +129,7 @@ export function createDiskQuota(
     },
     /** Forgets the measurement, after a change whose extent is not known. */
     forget(): void {
-      measuredAt = null;
+      measuredAt = -Infinity;
     },
   };
 }
@@ -148,7 +146,6 @@ const maxFiles = 100_000;
 export function createInnerLinks(
   access: DiskAccess,
   { maxTreeEntries }: WorkspaceLimits,
-  elapsed: Timers["elapsed"],
   recountAfter = recountMilliseconds,
 ) {
   let found = new Map<string, number>();
@@ -189,8 +186,7 @@ export function createInnerLinks(
         counting ??= count().finally(() => counting = null);
         return counting.then((isNew) => isNew ? operate() : outcome);
       };
-      const first = operate();
-      return first instanceof Promise ? first.then(settled) : settled(first);
+      return whenReady(operate(), settled);
     },
   };
 }

@@ -26,8 +26,6 @@ interface DiskWatchOptions {
   readonly coalesceMilliseconds?: number;
   /** Default {@link maxChangedPaths}. */
   readonly maxPaths?: number;
-  /** Default {@link maxWatchedDirectories}. */
-  readonly maxDirectories?: number;
   /** Default {@link maxRememberedFiles}. */
   readonly maxFiles?: number;
   /** Names that are hidden from callers: their changes are not reported. */
@@ -46,7 +44,7 @@ const maxRememberedFiles = 100_000;
 /** A way to watch the disk workspace at `root`. It costs nothing until it is used. */
 export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
   const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths, onFailure, kernel } = options;
-  const { maxDirectories = maxWatchedDirectories, maxFiles = maxRememberedFiles } = options;
+  const { maxFiles = maxRememberedFiles } = options;
   const rules = createAccessRules(options.access);
   const { isDenied } = rules;
   return (onChange) => {
@@ -58,7 +56,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
       const segments = toSegments(root, path);
       return segments === null || isReserved(segments) || isDenied(segments);
     };
-    const readTree = (): WatchedTree => readWatchedTree(look, root, { maxDirectories, maxFiles, isHidden });
+    const readTree = (): WatchedTree => readWatchedTree(look, root, { maxFiles, isHidden });
     let end: () => void = () => {};
     const closed = new AbortController();
     let known = readTree();
@@ -92,7 +90,7 @@ export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
         if (!isFirst && !known.has(directory)) notices.addAll(namesBelow(look, root, directory));
       }
       // changes between two watches, and beyond the limit, went unseen
-      if (!isFirst || now.size === maxDirectories) notices.addUnknown();
+      if (!isFirst || now.size === maxWatchedDirectories) notices.addUnknown();
       if (!haveSameFiles(known, now)) notices.addListChange();
       known = now;
       for await (const { kind, paths } of watcher.events()) {
@@ -139,7 +137,6 @@ type WatchedTree = Map<string, Set<string> | null>;
 
 /** How far to look. */
 interface WatchedTreeLimits {
-  readonly maxDirectories: number;
   /** More names of files than this are not remembered. */
   readonly maxFiles: number;
   /** Paths that are not reported. */
@@ -150,12 +147,12 @@ interface WatchedTreeLimits {
 function readWatchedTree(
   look: Look,
   root: string,
-  { maxDirectories, maxFiles, isHidden }: WatchedTreeLimits,
+  { maxFiles, isHidden }: WatchedTreeLimits,
 ): WatchedTree {
   const tree: WatchedTree = new Map();
   const pending = [root];
   let fileCount = 0;
-  for (let path = pending.shift(); path !== undefined && tree.size < maxDirectories; path = pending.shift()) {
+  for (let path = pending.shift(); path !== undefined && tree.size < maxWatchedDirectories; path = pending.shift()) {
     let entries: ReturnType<Look["entriesOf"]>;
     try {
       entries = look.entriesOf(path);
