@@ -49,6 +49,7 @@ export interface Expectation {
 
 const writeBits = 0o222;
 const setGroupId = 0o2000;
+
 /** Finds where a file would be written, and refuses what may not be written. Changes nothing. */
 export function findTarget(disk: Disk, path: WorkspacePath): Outcome<Target> {
   const resolved = resolveInside(disk, path);

@@ -2,7 +2,7 @@
 import { failure, success } from "../../lib/result.ts";
 import { checkChangeable, makeParents, makeStep, moveKeeping, type Target } from "./commit.ts";
 import type { Disk } from "./context.ts";
-import { errorCode, identityOf, toRefusal } from "./directory.ts";
+import { changedMeanwhile, errorCode, identityOf, toRefusal } from "./directory.ts";
 import { type Expects, findRemovable } from "./remove.ts";
 import { type Found, resolveInside } from "./resolve.ts";
 import { walkTree } from "./tree.ts";
@@ -86,7 +86,7 @@ function placeMoved(
   return success(null);
 }
 
-const changedDestination = refusedAt<null>("to", failure({ reason: "denied", because: "changed_while_opening" }));
+const changedDestination = refusedAt<null>("to", changedMeanwhile);
 
 function findDestination(
   disk: Disk,

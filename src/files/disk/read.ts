@@ -204,7 +204,7 @@ function stat(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
       if (!found.ok) return found;
       const { directory, name, info } = found.value;
       // another process may have swapped a directory for a link while the path was walked
-      if (!directory.isStillInside(name)) return failure({ reason: "denied", because: "changed_while_opening" });
+      if (!directory.isStillInside(name)) return changedMeanwhile;
       return success(toEntryInfo(info));
     });
   } catch (error) {
@@ -214,7 +214,7 @@ function stat(disk: Disk, path: WorkspacePath): Outcome<EntryInfo> {
 
 function toEntryInfo(info: DiskInfo): EntryInfo {
   const kind = info.isDirectory ? "directory" : info.isFile ? "file" : "other";
-  return { kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: info.mtime?.getTime() ?? 0 };
+  return { kind, sizeBytes: info.isFile ? info.size : 0, modifiedAt: modifiedAt(info) };
 }
 
 /** Where a path leads with a link at its end followed, and kept. */
@@ -290,8 +290,8 @@ function openListing(
 function withDetails({ name, kind }: DirectoryEntry, listing: DiskListing): DirectoryEntry {
   const info = kind === "link" ? null : listing.detailsOf(name);
   if (info === null) return { name, kind };
-  const modifiedAt = info.mtime?.getTime() ?? 0;
-  return kind === "file" ? { name, kind, sizeBytes: info.size, modifiedAt } : { name, kind, modifiedAt };
+  const at = modifiedAt(info);
+  return kind === "file" ? { name, kind, sizeBytes: info.size, modifiedAt: at } : { name, kind, modifiedAt: at };
 }
 
 /** Opens the regular file at `path` unless it has more than `maxBytes`. */
@@ -332,7 +332,7 @@ function isPlain({ rules }: Disk, { text, segments }: WorkspacePath): boolean {
   return segments.length > 0 && !mayBeOther.test(text) && !isReserved(segments) && !rules.isDenied(segments);
 }
 
-/** What in ASCII has further spellings (names.ts): 8.3 names, streams, and what Win32 drops of a name. */
+/** What in ASCII has further spellings (scan.ts): 8.3 names, streams, and what Win32 drops of a name. */
 const mayBeOther = /[^\x20-\x7e]|~\d|:|[ .](?:\/|$)/;
 
 function openByNames(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome<DiskFile> {
@@ -343,7 +343,7 @@ function openByNames(disk: Disk, path: WorkspacePath, maxBytes: number): Outcome
   if (!info.isFile) return failure({ reason: "not_a_file" });
   if (info.size > maxBytes) return failure({ reason: "too_large", sizeBytes: info.size, limitBytes: maxBytes });
   const opened = directory.openFile(name, info);
-  if (opened === null) return failure({ reason: "denied", because: "changed_while_opening" });
+  if (opened === null) return changedMeanwhile;
   return judge(disk, opened, maxBytes);
 }
 

@@ -3,6 +3,7 @@
  * what its steps kept (`ID.NUMBER`). A step is recorded before it is made, so that whatever lies here has its record.
  */
 import * as z from "zod";
+import { parseJson } from "../../lib/json.ts";
 import { authorRecord, type Change, type NumberedStep, stepRecord } from "../workspace/change.ts";
 import { stagingDirectoryName } from "../workspace/path.ts";
 import { type DiskAccess, type DiskDirectory, toRefusal } from "./directory.ts";
@@ -64,7 +65,7 @@ export function readRecord(trash: DiskDirectory, id: string): Change | null {
   const withdrawn = new Set<number>();
   let undoneBy: string | null = null;
   for (const each of text.split("\n")) {
-    const parsed = each === "" ? null : line.safeParse(parseOrNull(each));
+    const parsed = each === "" ? null : line.safeParse(parseJson(each));
     if (!parsed?.success) continue;
     if ("at" in parsed.data) first ??= parsed.data;
     else if ("step" in parsed.data) steps.push(parsed.data);
@@ -113,13 +114,5 @@ function readText(directory: DiskDirectory, name: string): string | null {
     return text + decoder.decode();
   } finally {
     file.close();
-  }
-}
-
-function parseOrNull(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

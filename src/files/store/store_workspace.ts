@@ -1,6 +1,6 @@
 /** The workspace in a key-value store, for hosts without a disk. It has no links and no special files. */
 import { type Clock, systemClock } from "../../lib/time.ts";
-import { failure, success } from "../../lib/result.ts";
+import { success } from "../../lib/result.ts";
 import type { Storage } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import { createKeyedMutex } from "../workspace/change.ts";
@@ -14,7 +14,7 @@ import {
   type WorkspaceLimits,
 } from "../workspace/port.ts";
 import { copyStoreFile, receiveStoreFile, writeStoreFile } from "./write.ts";
-import { sweepStore } from "./change.ts";
+import { sizeOf, sweepStore } from "./change.ts";
 import { readStoreFile, readStoreFileInto } from "./content.ts";
 import { createStoreKeys, findInStore, listStoreDirectory, type RecordedChange, type Store } from "./store.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
@@ -101,7 +101,7 @@ function workspaceWith(
 
 async function statStoreEntry(store: Store, path: WorkspacePath): Promise<Outcome<EntryInfo>> {
   const found = await findInStore(store, path);
-  if (!found.ok) return failure(found.error);
+  if (!found.ok) return found;
   const { kind, modifiedAt } = found.value;
-  return success({ kind, sizeBytes: found.value.kind === "file" ? found.value.sizeBytes : 0, modifiedAt });
+  return success({ kind, sizeBytes: sizeOf(found.value), modifiedAt });
 }
