@@ -29,9 +29,8 @@ export { type LineRequest, parseNamedParts, readTextPart, selectText, type TextP
 export { refusalWords, toFailure, toPathFailure } from "./tools/refusal.ts";
 export { researchTools } from "./tools/research_tools.ts";
 export { workspaceFilesResource } from "./tools/workspace_files.ts";
-export type { TransferLimits } from "./transfer/links.ts";
 export { type TransferLinks, transferPath } from "./transfer/port.ts";
-export type { Access } from "./transfer/links.ts";
+export type { Access, TransferLimits } from "./transfer/links.ts";
 export type { TransfersOptions } from "./transfer/transfers.ts";
 export type { ArrivingContent, Change, Kept, KeptItem, NumberedStep, PutStep } from "./workspace/change.ts";
 export { type EntryState, stateOf } from "./workspace/entry_state.ts";

@@ -4,6 +4,7 @@ import {
   type ChangeAuthor,
   type ChangeStep,
   createChangeIds,
+  createKeyedMutex,
   keptBytes,
   maxChanges,
   roomShare,
@@ -33,19 +34,14 @@ export function createDiskTrash(
   /** What each change keeps, of those examined so far. */
   const sizes = new Map<string, number>();
   let used = 0;
-  let work: Promise<unknown> = Promise.resolve();
+  const turns = createKeyedMutex();
 
   const namesByChange = (): Map<string, string[]> =>
     access.step(() => {
       using listing = staging.trash().list(".");
-      const names = new Map<string, string[]>();
-      for (const { name } of listing.entries()) {
-        const id = name.split(".", 1)[0] ?? "";
-        const known = names.get(id);
-        if (known === undefined) names.set(id, [name]);
-        else known.push(name);
-      }
-      return new Map([...names].sort(([a], [b]) => a < b ? -1 : 1));
+      const names = Array.from(listing.entries(), ({ name }) => name);
+      const byChange = Map.groupBy(names, (name) => name.split(".", 1)[0] ?? "");
+      return new Map([...byChange].sort(([a], [b]) => a < b ? -1 : 1));
     });
   const sizeOf = async (id: string): Promise<number> => {
     const known = sizes.get(id);
@@ -93,14 +89,11 @@ export function createDiskTrash(
     }
   };
   /** One at a time; a workspace that cannot be written, or is gone, keeps what it has. */
-  const inTurn = <T>(task: () => Promise<T>, otherwise: T): Promise<T> => {
-    const mine = work.then(task).catch((error: unknown) => {
+  const inTurn = <T>(task: () => Promise<T>, otherwise: T): Promise<T> =>
+    turns.run("", task).catch((error: unknown) => {
       toRefusal(error);
       return otherwise;
     });
-    work = mine;
-    return mine;
-  };
   return {
     ...limits,
     /** Begins a change, whose id `onChange` gets before its first step. */
@@ -155,9 +148,7 @@ export function createDiskTrash(
     /** Ids, the oldest first. */
     ids: (): readonly string[] => [...namesByChange().keys()],
     find: (id: string): Change | null => access.step(() => readRecord(staging.trash(), id)),
-    async close(): Promise<void> {
-      await work;
-    },
+    close: (): Promise<void> => turns.run("", () => Promise.resolve()),
   };
 }
 

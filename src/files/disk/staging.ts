@@ -230,13 +230,10 @@ export function sweepStaging(access: DiskAccess): void {
     const directory = existingDirectory(access);
     if (directory === null) return;
     using listing = directory.list(".");
-    const filesOf = new Map<string, string[]>();
-    for (const { name } of listing.entries()) {
-      const owner = (stagedName.exec(name) ?? takenName.exec(name))?.[1];
-      if (owner !== undefined) filesOf.set(owner, [...filesOf.get(owner) ?? [], name]);
-    }
-    for (const [owner, names] of filesOf) {
-      const lock = tryTakeLock(directory, `${owner}.lock`);
+    const names = Array.from(listing.entries(), ({ name }) => name);
+    const byOwner = Map.groupBy(names, (name) => (stagedName.exec(name) ?? takenName.exec(name))?.[1]);
+    for (const [owner, names] of byOwner) {
+      const lock = owner === undefined ? "held" : tryTakeLock(directory, `${owner}.lock`);
       if (lock === "held") continue;
       try {
         for (const name of names) removeLeftover(directory, name);
