@@ -7,7 +7,7 @@ import { parseStored } from "../lib/system_fault.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import type { Clock, Timers } from "../lib/time.ts";
 import type { Log } from "../lib/log.ts";
-import { changeEntry, watchEntries } from "../lib/stored_entries.ts";
+import { watchEntries } from "../lib/stored_entries.ts";
 import type { Principal } from "../lib/principal.ts";
 import { randomText, type SecretBox } from "../lib/secrets.ts";
 import type { ClientAbility, ClientCapabilities } from "./question.ts";
@@ -111,19 +111,25 @@ export function createSessions(options: SessionOptions) {
     session.checkedAt = count;
     return session.ended ? null : session;
   };
-  /** Other instances may change the session at the same moment: each change is made to what is stored. */
+  /**
+   * Other instances, or other requests of the client, may change the session at the same moment: each change is made to
+   * what is stored, and is tried until it is: a client may send a hundred at once, more than `changeEntry` tries.
+   */
   const change = async (
     session: Session,
     apply: (stored: z.infer<typeof recordShape>) => z.infer<typeof recordShape>,
   ): Promise<void> => {
     const opened = session as OpenSession;
-    let value = unchanged;
-    await changeEntry(storage, keyOf(session), (stored) => {
-      const before = stored === undefined ? unchanged : parseStored(recordShape, stored, "mcp_session");
-      value = apply(before);
-      return value === before ? null : value;
-    }, { expiresAt: opened.expiresAt });
-    take(opened, value);
+    const key = keyOf(session);
+    for (;;) {
+      const stored = await storage.get(key);
+      const before = stored === null ? unchanged : parseStored(recordShape, stored.value, "mcp_session");
+      const value = apply(before);
+      if (value === before) return take(opened, value);
+      const checks = [{ key, version: stored?.version ?? null }];
+      if (!await storage.commit({ checks, puts: [{ key, value, expiresAt: opened.expiresAt }] })) continue;
+      return take(opened, value);
+    }
   };
 
   return {

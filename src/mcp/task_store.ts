@@ -5,7 +5,6 @@ import { rpcErrorCode } from "./jsonrpc.ts";
 import type { Put, Storage, StorageKey } from "../storage/mod.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
-import { changeEntry } from "../lib/stored_entries.ts";
 import { parseStored } from "../lib/system_fault.ts";
 import type { Questions } from "./question.ts";
 import type { Principal } from "../lib/principal.ts";
@@ -267,11 +266,18 @@ export function createTaskStore(whole: Storage, clock: Clock, timers: Timers = s
     },
     /** Leaves a wish for cancellation, and answers, for the process that runs the task. */
     async leave(record: TaskRecord, { cancel, responses }: TaskInbox) {
-      const expiresAt = record.createdAt + record.ttlMs;
-      await changeEntry(whole, taskInboxKey(record.taskId), (stored) => {
-        const earlier = stored === undefined ? { cancel: false, responses: {} } : parseTaskInbox(stored);
-        return { cancel: cancel || earlier.cancel, responses: { ...earlier.responses, ...responses } };
-      }, { expiresAt });
+      const key = taskInboxKey(record.taskId);
+      for (;;) {
+        const stored = await storage.get(key);
+        const earlier = stored === null ? { cancel: false, responses: {} } : parseTaskInbox(stored.value);
+        const value: TaskInbox = {
+          cancel: cancel || earlier.cancel,
+          responses: { ...earlier.responses, ...responses },
+        };
+        const checks = [{ key, version: stored?.version ?? null }]; // others may leave something too
+        const puts = [{ key, value, expiresAt: record.createdAt + record.ttlMs }];
+        if (await storage.commit({ checks, puts })) return;
+      }
     },
     /** Takes what was left. */
     async collect(taskId: string): Promise<TaskInbox | null> {

@@ -215,21 +215,34 @@ Deno.test("what a session stores counts like a call: its subscriptions, its log 
   await harness.mcp.close();
 });
 
+function anyResource() {
+  return createResourceRegistry([{
+    name: "any",
+    scopes: [],
+    owns: () => true,
+    list: () => [],
+    templates: [],
+    read: () => null,
+    cacheHint: { ttlMs: 0, cacheScope: "private" },
+    watch: () => () => {},
+  }]);
+}
+
+Deno.test("a session takes many subscriptions at once", async () => {
+  const harness = createHarness({ storage: createMemoryStorage(), resources: anyResource() });
+  const session = await harness.openSession();
+  const subscribe = async (index: number): Promise<unknown> =>
+    (await (await harness.post(rpc("resources/subscribe", { uri: `any:${index}` }), session)).json()).result;
+  const answers = await Promise.all(Array.from({ length: 60 }, (_, index) => subscribe(index)));
+  assert.deepEqual(answers, answers.map(() => ({})));
+  await harness.mcp.close();
+});
+
 Deno.test("subscriptions to long addresses are refused before they are more than a stored value holds", async () => {
   const directory = await Deno.makeTempDir();
   const storage = openSqliteStorage({ path: join(directory, "sessions.db"), clock: systemClock });
   try {
-    const resources = createResourceRegistry([{
-      name: "any",
-      scopes: [],
-      owns: () => true,
-      list: () => [],
-      templates: [],
-      read: () => null,
-      cacheHint: { ttlMs: 0, cacheScope: "private" },
-      watch: () => () => {},
-    }]);
-    const harness = createHarness({ storage, resources, maxBodyBytes: 100_000 });
+    const harness = createHarness({ storage, resources: anyResource(), maxBodyBytes: 100_000 });
     const session = await harness.openSession();
     const subscribe = async (index: number): Promise<string | undefined> => {
       const uri = `any:${index}:${"x".repeat(12_000)}`;
