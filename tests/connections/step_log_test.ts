@@ -105,14 +105,22 @@ Deno.test("an entry that cannot be read hides no other", async () => {
   });
 });
 
-Deno.test("nothing that a stranger writes is kept but plain names, hosts and paths", () => {
+function startRecorder() {
   const steps: NewStep[] = [];
   const recorder = createAttemptRecorder({
     note: (each) => steps.push(each),
     isOwnHost: () => true,
     isOpen: true,
     isDiskFull: () => Promise.resolve(false),
+    isDirect: false,
+    isClockSteady: () => true,
+    elapsed: () => 0,
   });
+  return { steps, recorder };
+}
+
+Deno.test("nothing that a stranger writes is kept but plain names, hosts and paths", () => {
+  const { steps, recorder } = startRecorder();
   const seen = (headers: Readonly<Record<string, string>>, path = "/mcp"): NewStep | undefined => {
     const request = new Request(`https://a.example${path}`, { method: "POST", headers });
     if (path === "/mcp") recorder.noteStranger(request, { address: "::1" }, { status: 200, reason: null });
@@ -142,13 +150,7 @@ Deno.test("nothing that a stranger writes is kept but plain names, hosts and pat
 });
 
 Deno.test("of a request neither query, code nor token becomes part of a step", async () => {
-  const steps: NewStep[] = [];
-  const recorder = createAttemptRecorder({
-    note: (each) => steps.push(each),
-    isOwnHost: () => true,
-    isOpen: true,
-    isDiskFull: () => Promise.resolve(false),
-  });
+  const { steps, recorder } = startRecorder();
   const peer = { address: "203.0.113.1" };
   const secret = "S3cret";
   for (
@@ -172,13 +174,7 @@ Deno.test("of a request neither query, code nor token becomes part of a step", a
 });
 
 Deno.test("a client that calls and calls costs no step", () => {
-  const steps: NewStep[] = [];
-  const recorder = createAttemptRecorder({
-    note: (each) => steps.push(each),
-    isOwnHost: () => true,
-    isOpen: true,
-    isDiskFull: () => Promise.resolve(false),
-  });
+  const { steps, recorder } = startRecorder();
   const call = { subject: "owner", clientId: "pcc_1", grantId: "g", outcome: "ok" };
   for (let index = 0; index < 1_000; index += 1) {
     recorder.noteCall({ ...call, method: "tools/list" });

@@ -211,7 +211,7 @@ const usefulStreamMs = 60_000;
 
 /** Turns events into steps and passes each to `note`: kind, outcome, tagged reason and client, never a secret. */
 export function createAttemptRecorder(
-  { note: noteStep, isOpen, isDiskFull, isDirect = false, isClockSteady, elapsed = () => 0, ...server }:
+  { note: noteStep, isOpen, isDiskFull, isDirect, isClockSteady, elapsed, ...server }:
     & NamedServer
     & {
       readonly note: (step: NewStep) => void;
@@ -220,19 +220,17 @@ export function createAttemptRecorder(
       /** Asked where the storage was not available. Never rejects. */
       readonly isDiskFull: () => Promise<boolean>;
       /** Whether clients reach the server without a proxy. */
-      readonly isDirect?: boolean;
+      readonly isDirect: boolean;
       /** Whether the wall clock has not jumped lately. */
-      readonly isClockSteady?: () => boolean;
-      readonly elapsed?: () => number;
+      readonly isClockSteady: () => boolean;
+      readonly elapsed: () => number;
     },
 ): AttemptRecorder {
   const seen = boundedMap<string, number>(maxSeenGrants);
   const cutAnswers = boundedMap<string, number>(maxSeenGrants);
   const givenUp = boundedMap<string, number>(maxSeenGrants);
   const signOf = ({ reason, sign }: NewStep): string | null => {
-    if (isClockSteady !== undefined && reason?.startsWith("expired") === true) {
-      return isClockSteady() ? "clock_steady" : "clock_jumped";
-    }
+    if (reason?.startsWith("expired") === true) return isClockSteady() ? "clock_steady" : "clock_jumped";
     return sign ?? (isDirect ? "direct" : null);
   };
   const note = (given: NewStep): void => {
