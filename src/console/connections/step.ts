@@ -118,13 +118,7 @@ export const browserAgent = "browser";
 // the storage is written at most once in some seconds.
 
 /** The steps of the last day. */
-export interface StepLog {
-  /** Never throws and never waits. */
-  note(step: NewStep): void;
-  /** Those of all instances, oldest first. Without the storage, those of this process. */
-  read(): Promise<readonly Step[]>;
-  close(): Promise<void>;
-}
+export type StepLog = ReturnType<typeof openStepLog>;
 
 const keptMs = 86_400_000;
 const storeIntervalMs = 5_000;
@@ -167,7 +161,7 @@ export function openStepLog(
     readonly log: Log;
     readonly createId: () => string;
   },
-): StepLog {
+) {
   const instance = createId();
   const segments: Segment[] = [];
   const lastOf = boundedMap<string, Step>(maxNetworks);
@@ -230,7 +224,8 @@ export function openStepLog(
     }
   });
   return {
-    note(given) {
+    /** Never throws and never waits. */
+    note(given: NewStep): void {
       const now = clock();
       const step = makeStep(now, given);
       const names = [networkOf(step), step.client].filter((name) => name !== null);
@@ -250,13 +245,14 @@ export function openStepLog(
       unsaved.add(segment);
       storeSoon();
     },
-    async read() {
+    /** Those of all instances, oldest first. Without the storage, those of this process. */
+    async read(): Promise<readonly Step[]> {
       const now = clock();
       const own = segments.flatMap(({ steps }) => steps);
       const others = await readStoredSteps(storage, now, instance).catch(() => []);
       return inOrder([...own, ...others], now);
     },
-    async close() {
+    async close(): Promise<void> {
       isClosed = true;
       await store();
     },

@@ -9,30 +9,8 @@ import { joinNext } from "../../lib/join_next.ts";
 import { changeEntry, watchEntries } from "../../lib/stored_entries.ts";
 import type { Storage, StorageKey } from "../../storage/mod.ts";
 
-/** The calls of all instances that answered. */
-interface LiveView {
-  /** The oldest first. */
-  readonly calls: readonly LiveCall[];
-  /** The newest first. */
-  readonly ended: readonly EndedCall[];
-}
-
 /** The calls that run on every instance, and what stops them. `by` is the person who does it, for the audit. */
-export interface Live {
-  /** For the protocol server. */
-  readonly callWatch: CallWatch;
-  noteEnd(line: AuditLine): void;
-  view(): Promise<LiveView>;
-  /** Cancels a call on the instance where it runs; `false` when it has ended. */
-  cancel(id: string, by: string): Promise<boolean>;
-  readonly switches: SwitchState;
-  /** Stops every client's calls, running ones included; stored until {@link resumeAll}. */
-  stopAll(by: string): Promise<void>;
-  resumeAll(by: string): Promise<void>;
-  pauseClient(client: string, by: string): Promise<void>;
-  resumeClient(client: string, by: string): Promise<void>;
-  close(): void;
-}
+export type Live = Awaited<ReturnType<typeof openLive>>;
 
 interface LiveOptions {
   readonly storage: Storage;
@@ -45,7 +23,7 @@ interface LiveOptions {
 }
 
 /** Reads the switches before the first call can come. */
-export async function openLive(options: LiveOptions): Promise<Live> {
+export async function openLive(options: LiveOptions) {
   const { log, createId, hasOthers } = options;
   const instance = createId();
   const table = createCallTable(instance, options.clock);
@@ -60,8 +38,10 @@ export async function openLive(options: LiveOptions): Promise<Live> {
   const others = hasOthers ? createOtherInstances(options, instance, report) : null;
   await switches.load();
   return {
-    callWatch: { refusal: switches.refusal, enter: table.enter },
+    /** For the protocol server. */
+    callWatch: { refusal: switches.refusal, enter: table.enter } satisfies CallWatch,
     noteEnd: table.noteEnd,
+    /** The calls of all instances that answered: those that run, the oldest first, and those that ended, the newest first. */
     async view() {
       const reports = [report(null), ...await others?.ask(null) ?? []];
       return {
@@ -69,19 +49,21 @@ export async function openLive(options: LiveOptions): Promise<Live> {
         ended: reports.flatMap(({ ended }) => ended).sort((a, b) => b.time - a.time),
       };
     },
-    async cancel(id, by) {
+    /** Cancels a call on the instance where it runs; `false` when it has ended. */
+    async cancel(id: string, by: string): Promise<boolean> {
       const cancelled = table.cancel(id) || (await others?.ask(id) ?? []).some((each) => each.cancelled);
       log.write("audit", "call_cancelled", { user: by, outcome: cancelled ? "cancelled" : "not_found" });
       return cancelled;
     },
-    get switches() {
+    get switches(): SwitchState {
       return switches.state;
     },
+    /** Stops every client's calls, running ones included; stored until `resumeAll`. */
     stopAll: switches.stopAll,
     resumeAll: switches.resumeAll,
     pauseClient: switches.pauseClient,
     resumeClient: switches.resumeClient,
-    close() {
+    close(): void {
       switches.close();
       others?.close();
     },
