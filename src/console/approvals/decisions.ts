@@ -269,10 +269,10 @@ function withPass(
   };
   const same = all.filter((rule) => isSamePass(rule, pass));
   const passes = [...new Set([...same.flatMap((rule) => rule.passes ?? []), ...asking.map(({ id }) => id)])];
-  return all.flatMap((
-    rule,
-    at,
-  ) => [...at === index ? [{ ...pass, passes }] : [], ...same.includes(rule) ? [] : [rule]]);
+  return all.flatMap((rule, at) => {
+    const kept = same.includes(rule) ? [] : [rule];
+    return at === index ? [{ ...pass, passes }, ...kept] : kept;
+  });
 }
 
 function isSamePass(rule: Rule, pass: Rule): boolean {

@@ -44,11 +44,11 @@ export function liveSection({ live, nameOfClient, waiting }: LiveOptions): Secti
   const switching = (
     done: string,
     change: (by: string, form: URLSearchParams) => Promise<void>,
-    confirm?: string,
+    confirm: string | null = null,
   ): Act => ({
     done,
     forAdministrators: true,
-    ...(confirm === undefined ? {} : { confirm: () => confirm }),
+    confirm: () => confirm,
     async run({ visitor, form }) {
       await change(visitor.userId, form);
       return "done";

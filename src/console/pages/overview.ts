@@ -148,12 +148,8 @@ export function connectedPart(
         dataTable({
           caption: "Clients that called a tool in the last five minutes",
           columns: ["Client", personColumn(visit), { number: "Calls" }, "Last"],
-          rows: all.slice(0, clientsShown).map((client) => [
-            nameOfClient(client.clientId),
-            client.person,
-            client.calls,
-            ago(client.lastAt, now),
-          ]),
+          rows: all.slice(0, clientsShown)
+            .map(({ clientId, person, calls, lastAt }) => [nameOfClient(clientId), person, calls, ago(lastAt, now)]),
           whenEmpty: "",
         })
       }${all.length > clientsShown && html`<p><a href="${href("live")}">${all.length - clientsShown} more</a></p>`}`;
@@ -237,10 +233,9 @@ export function refusedPart(search: SearchAudit): OverviewPart {
     title: "Recent refusals",
     async show(visit) {
       const { visitor, now, href } = visit;
-      const person = visitor.isAdministrator ? undefined : visitor.userId;
-      const { lines: found } = await search({ person, outcome: "refused", since: now - hoursShown * hourMs }, {
-        limit: linesShown,
-      });
+      const whose = visitor.isAdministrator ? undefined : visitor.userId;
+      const filter = { person: whose, outcome: "refused", since: now - hoursShown * hourMs };
+      const { lines: found } = await search(filter, { limit: linesShown });
       const lines = found.filter(({ event }) => event !== "set_up"); // the owner's own link, opened again
       if (lines.length === 0) return null;
       return html`${
@@ -248,13 +243,8 @@ export function refusedPart(search: SearchAudit): OverviewPart {
           caption: "In the last 24 hours",
           columns: ["Time", personColumn(visit), "Tool or event", "Reason"],
           rows: lines.map((
-            line,
-          ) => [
-            ago(line.time, now),
-            line.person,
-            line.tool ?? plainName(line.event),
-            plainName(line.code ?? line.outcome ?? ""),
-          ]),
+            { time, person, tool, event, code, outcome },
+          ) => [ago(time, now), person, tool ?? plainName(event), plainName(code ?? outcome ?? "")]),
           whenEmpty: "",
         })
       }<p><a href="${href("audit", { outcome: "refused" })}">All refusals</a></p>`;
