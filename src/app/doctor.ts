@@ -1,7 +1,7 @@
 /** The checks of `doctor`, wired to the parts that they examine. Nothing is created or changed. */
 import type { Config } from "./config/config.ts";
-import { askHealth, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
-import { faultWords, systemCode } from "../lib/system_fault.ts";
+import { askHealth, isHealthBody } from "../lib/endpoint.ts";
+import { faultWords } from "../lib/system_fault.ts";
 import {
   type Check,
   checksOf,
@@ -15,17 +15,18 @@ import { findTelemetry } from "../audit/mod.ts";
 import { mcpLimits } from "../mcp/mod.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
+import { portOf } from "../lib/network.ts";
 import { examineMetadata, examinePublicAddress, systemSurroundings } from "./doctor_address.ts";
 import { examineServicenow } from "./doctor_servicenow.ts";
 import { examineInstallation } from "./installation.ts";
 import { type Clock, systemClock } from "../lib/time.ts";
 import { createOllamaClient } from "../llm/mod.ts";
 import type { Storage } from "../storage/mod.ts";
-import { examineNamedPort, examinePlainPort, examineStoredCertificate, isNamed } from "./doctor_public.ts";
+import { examineNamedPort, examinePlainPort, examineStoredCertificate, isNamed, tryPort } from "./doctor_public.ts";
 import { portRemedy } from "./listeners.ts";
 import { missesTrustProxy, serverUrlFor, servesTls } from "./server_url.ts";
 import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
-import { listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
+import { hostAndPort, listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
 import { permittedLibraries } from "../lib/library_paths.ts";
 
@@ -96,8 +97,8 @@ export async function examineArrival(
   config: Config,
   { serverUrl, clock, storage }: { readonly serverUrl: string; readonly clock: Clock; readonly storage: Storage },
 ): Promise<readonly Check[]> {
-  const { hostname, port, protocol } = new URL(serverUrl);
-  const host = `${hostname}:${port === "" ? (protocol === "https:" ? 443 : 80) : port}`;
+  const url = new URL(serverUrl);
+  const host = hostAndPort(url.hostname, portOf(url));
   const mayAsk = Deno.permissions.querySync({ name: "net", host }).state === "granted";
   const parts = mayAsk
     ? partsOnTheWay
@@ -110,27 +111,14 @@ export async function examineArrival(
 
 const { well, broken } = checksOf("port");
 
-/** Listens for a moment; where that is taken, asks who is there. Says at its end whether it is a server of ours. */
+/** Tries it; where it is taken, asks who is there. Says at its end whether it is a server of ours. */
 async function* examinePort(http: Config["http"]): AsyncGenerator<Check, boolean> {
   const { host, port, publicDomain } = http;
   const another = publicDomain === undefined ? "choose another with --port or --host" : portRemedy("PORT");
   const place = `${host} port ${port}`;
-  try {
-    Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
-    yield well(port === 0 ? `${host}, any port` : `${place} is free: no server runs there`);
-    return false;
-  } catch (error) {
-    if (systemCode(error) !== "EADDRINUSE") {
-      yield broken(`${place} cannot be listened on: ${faultWords(error)}`, another);
-      return false;
-    }
-  }
-  const health = await askHealth({
-    host,
-    port,
-    usesTls: servesTls(http),
-    signal: AbortSignal.timeout(healthTimeoutMs),
-  });
+  const free = port === 0 ? `${host}, any port` : `${place} is free: no server runs there`;
+  if (!(yield* tryPort({ host, port }, free, another))) return false;
+  const health = await askHealth({ host, port, usesTls: servesTls(http) });
   if (typeof health === "string" || !isHealthBody(health.body)) {
     yield broken(`another program listens on ${place}`, "stop it, or choose another address with --port or --host");
     return false;

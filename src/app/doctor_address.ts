@@ -2,6 +2,7 @@
 import { lookup } from "node:dns/promises";
 import { isPublicAddress } from "../lib/client_document_url.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
+import { portOf, withoutBrackets } from "../lib/network.ts";
 import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { doctorAgent } from "../lib/endpoint.ts";
@@ -9,7 +10,6 @@ import { basePathOf } from "../lib/page.ts";
 
 const { well, warning } = checksOf("public address");
 const timeoutMs = 5_000;
-const httpsPort = 443;
 const inTheCloud = "claude.ai, ChatGPT and other clients in the cloud";
 
 /** The world as these checks see it. */
@@ -35,7 +35,7 @@ export async function* examinePublicAddress(
   asksCertificate = true,
 ): AsyncGenerator<Check, boolean> {
   const url = new URL(serverUrl);
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const host = withoutBrackets(url.hostname);
   if (isLoopbackHost(url.hostname)) return true;
   const addresses = await resolve(host).catch((error: unknown) => faultWords(error));
   if (typeof addresses === "string" || addresses.length === 0) {
@@ -49,13 +49,13 @@ export async function* examinePublicAddress(
   yield judgeAddresses(host, addresses);
   if (url.port !== "") {
     yield warning(
-      `${serverUrl} is on port ${url.port}: claude.ai connects to port ${httpsPort} only`,
-      `serve it on port ${httpsPort}, or behind a proxy or tunnel that does; clients on your own machines connect`,
+      `${serverUrl} is on port ${url.port}: claude.ai connects to port 443 only`,
+      `serve it on port 443, or behind a proxy or tunnel that does; clients on your own machines connect`,
     );
   }
   if (url.protocol !== "https:") return true;
   if (!asksCertificate) return false;
-  const certificate = await judgeCertificate(host, Number(url.port || httpsPort), shakeHands);
+  const certificate = await judgeCertificate(host, portOf(url), shakeHands);
   yield certificate;
   return certificate.state === "well";
 }
@@ -127,11 +127,9 @@ async function shakeHands(hostname: string, port: number): Promise<void> {
 }
 
 const { well: documentsWell, warning: documentsWarning, broken } = checksOf("metadata");
-const documentTimeoutMs = 5_000;
 
 /** How Claude's cloud names itself: some edges refuse it, and nothing but it. */
 const cloudAgent = "Claude-User";
-const headers = { "user-agent": doctorAgent };
 
 /** RFC 8414 §3.3 and RFC 9728 §3.3: what the documents say has to equal the address they were fetched from. */
 export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check> {
@@ -164,9 +162,9 @@ export async function* examineMetadata(serverUrl: string): AsyncGenerator<Check>
 async function fetchDocument(url: string): Promise<Readonly<Record<string, unknown>> | string> {
   try {
     const response = await fetch(url, {
-      headers,
+      headers: { "user-agent": doctorAgent },
       redirect: "manual",
-      signal: AbortSignal.timeout(documentTimeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     if (!response.ok) {
       await response.body?.cancel();
@@ -191,7 +189,7 @@ async function* examineEdge(url: string): AsyncGenerator<Check> {
         accept: "application/json, text/event-stream",
       },
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }),
-      signal: AbortSignal.timeout(documentTimeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
     }).catch(() => null);
     await response?.body?.cancel();
     return response?.status ?? null;

@@ -11,6 +11,7 @@ import { exposure } from "../storage/mod.ts";
 import { dataFiles } from "../storage/mod_settings.ts";
 import type { FreeSpace, KernelAccess } from "../files/mod.ts";
 import type { Clock } from "../lib/time.ts";
+import { withoutBrackets } from "../lib/network.ts";
 
 /**
  * `broken` keeps the server from starting or from serving clients; a `warning` keeps a part from working; a `note` is
@@ -188,7 +189,7 @@ export function* examineCertificate(
   const { certificates, files: [file] } = tls;
   const chain = certificates.match(certificateText) ?? [];
   const own = new X509Certificate(chain[0] ?? "");
-  const host = new URL(serverUrl).hostname.replace(/^\[|\]$/g, "");
+  const host = withoutBrackets(new URL(serverUrl).hostname);
   const ends = Date.parse(own.validTo);
   const warnings: [isSo: boolean, text: string, remedy: string][] = [
     [ends <= clock(), `has expired, on ${own.validTo}`, "renew it, and start the server again"],

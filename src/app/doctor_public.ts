@@ -2,6 +2,7 @@
 import { type CertificateState, loadPublicCertificate } from "../http/mod.ts";
 import { askHealth, doctorAgent, healthTimeoutMs } from "../lib/endpoint.ts";
 import { randomId } from "../lib/secrets.ts";
+import { withoutBrackets } from "../lib/network.ts";
 import { faultWords, fetchFaultWords, systemCode } from "../lib/system_fault.ts";
 import { type Clock, durationWords, systemClock } from "../lib/time.ts";
 import { ownerId, users } from "../oauth/mod.ts";
@@ -68,21 +69,30 @@ export function* judgeCertificateState(
   return from <= now && now < ends;
 }
 
+/** Listens for a moment. Says at its end whether something else listens there. */
+export function* tryPort(
+  { host, port }: { readonly host: string; readonly port: number },
+  free: string,
+  remedy: string,
+): Generator<Check, boolean> {
+  const { well, broken } = checksOf("port");
+  try {
+    Deno.listen({ hostname: withoutBrackets(host), port }).close();
+    yield well(free);
+  } catch (error) {
+    if (systemCode(error) === "EADDRINUSE") return true;
+    yield broken(`${host} port ${port} cannot be listened on: ${faultWords(error)}`, remedy);
+  }
+  return false;
+}
+
 /** HTTP_PORT on this machine: free, ours, or another program's. */
 export async function* examinePlainPort(http: Config["http"]): AsyncGenerator<Check> {
   const { well, broken } = checksOf("port");
   const { host, httpPort: port } = http;
   const place = `${host} port ${port}`;
-  try {
-    Deno.listen({ hostname: host.replace(/^\[|\]$/g, ""), port }).close();
-    return void (yield well(`${place} is free`));
-  } catch (error) {
-    if (systemCode(error) !== "EADDRINUSE") {
-      const text = `${place} cannot be listened on: ${faultWords(error)}`;
-      return void (yield broken(text, portRemedy("HTTP_PORT")));
-    }
-  }
-  const answer = await askHealth({ host, port, usesTls: false, signal: AbortSignal.timeout(healthTimeoutMs) });
+  if (!(yield* tryPort({ host, port }, `${place} is free`, portRemedy("HTTP_PORT")))) return;
+  const answer = await askHealth({ host, port, usesTls: false });
   yield typeof answer !== "string" && answer.body.startsWith("This server ")
     ? well(`a Portcullis server answers on ${place}`)
     : broken(`another program listens on ${place}, which the certificate authority asks`, portRemedy("HTTP_PORT"));

@@ -17,6 +17,7 @@ import { formWords } from "./servicenow_registry.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { judgeCertificate, systemSurroundings } from "./doctor_address.ts";
 import { faultWords } from "../lib/system_fault.ts";
+import { portOf, withoutBrackets } from "../lib/network.ts";
 import { pause, systemClock } from "../lib/time.ts";
 import { ownerId, users } from "../oauth/mod.ts";
 import { examineInstallation, openInstallation } from "./installation.ts";
@@ -25,7 +26,6 @@ import { serverUrlFor } from "./server_url.ts";
 import { playConnection } from "./doctor_connection.ts";
 
 const timeoutMs = 10_000;
-const httpsPort = 443;
 const maxReplyBytes = 65_536;
 const maxTables = 100;
 
@@ -48,14 +48,10 @@ async function* examineInstance(config: Config, fetch: typeof globalThis.fetch):
   if (access === undefined) return;
   const serverUrl = serverUrlFor(config.http, config.http.port);
   const { instance: origin } = access;
-  const { protocol, hostname, port } = new URL(origin);
-  if (protocol === "https:") {
-    const check = await judgeCertificate(
-      hostname,
-      Number(port || httpsPort),
-      systemSurroundings.shakeHands,
-      certificateRemedies,
-    );
+  const url = new URL(origin);
+  if (url.protocol === "https:") {
+    const { shakeHands } = systemSurroundings;
+    const check = await judgeCertificate(url.hostname, portOf(url), shakeHands, certificateRemedies);
     yield { ...check, name: "ServiceNow certificate" };
     if (check.state !== "well") return;
   }
@@ -217,7 +213,7 @@ export async function* examineServicenow(
   }
   if (access === undefined) return;
   const { instance, clientId, clientSecret } = access;
-  const host = new URL(instance).hostname.replace(/^\[|\]$/g, "");
+  const host = withoutBrackets(new URL(instance).hostname);
   const unknown = await resolve(host).then(() => null, (error: unknown) => faultWords(error));
   if (unknown !== null) {
     const text = `${host} cannot be looked up: ${unknown}`;

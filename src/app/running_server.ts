@@ -2,7 +2,7 @@
 import { loadMetrics, observeStorage, startTelemetry, type Telemetry } from "../audit/mod.ts";
 import type { Config } from "./config/config.ts";
 import { createProxyNotice } from "../http/mod.ts";
-import { askHealth, healthTimeoutMs, isHealthBody } from "../lib/endpoint.ts";
+import { askHealth, isHealthBody } from "../lib/endpoint.ts";
 import type { PersistentListener } from "../lib/persistent_listener.ts";
 import type { Log } from "../lib/log.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
@@ -90,8 +90,7 @@ export async function startServer(
 async function namingOwnServer(error: UnusableError, http: Config["http"]): Promise<Problem> {
   const { host, port } = http;
   if (systemCode(error.cause) !== "EADDRINUSE") return error;
-  const signal = AbortSignal.timeout(healthTimeoutMs);
-  const health = await askHealth({ host, port, usesTls: servesTls(http), signal });
+  const health = await askHealth({ host, port, usesTls: servesTls(http) });
   if (typeof health === "string" || !isHealthBody(health.body)) return error;
   return {
     problem: `cannot listen on ${host} port ${port}: a Portcullis server already runs there`,

@@ -1,12 +1,13 @@
 /** The addresses by which clients know this server. */
 import type { Config } from "./config/config.ts";
 import { isLoopbackHost } from "../lib/settings.ts";
+import { withoutBrackets } from "../lib/network.ts";
 
 /** The one address that is the issuer: SERVER_URL, or on this machine alone the address listened on. */
 export function serverUrlFor(http: Config["http"], port: number): string {
   const { serverUrl, host } = http;
   if (serverUrl !== undefined) return serverUrl;
-  const name = host.includes(":") ? `[${host.replace(/^\[|\]$/g, "")}]` : host;
+  const name = host.includes(":") ? `[${withoutBrackets(host)}]` : host;
   return new URL(`${servesTls(http) ? "https" : "http"}://${name}:${port}`).origin;
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Log } from "../lib/log.ts";
 import { type AsyncContext, createAsyncContext } from "../lib/program.ts";
+import { portOf } from "../lib/network.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { inHttpSpan, type Span, type SpanStart, type TraceContext, type Tracer } from "../lib/tracer.ts";
 
@@ -172,15 +173,15 @@ function tracedFetch(tracer: Tracer, active: AsyncContext<Active>): typeof globa
   };
   if (!tracer.exports) return send;
   return async (input, init) => {
-    const { hostname, port, protocol } = new URL(input instanceof Request ? input.url : input);
+    const url = new URL(input instanceof Request ? input.url : input);
     const method = init?.method ?? "GET";
     const span = tracer.begin({
       name: method,
       kind: "client",
       attributes: {
         "http.request.method": method,
-        "server.address": hostname,
-        "server.port": Number(port || (protocol === "https:" ? 443 : 80)),
+        "server.address": url.hostname,
+        "server.port": portOf(url),
       },
     });
     const exchange = () => send(input, init);

@@ -14,13 +14,8 @@ async function healthcheck({ loadConfig, say }: CommandContext): Promise<ExitSta
   const config = loadConfig();
   if (!config.ok) return endWith(say, describeProblems(config.error), 2);
   const { host, port } = config.value.http;
-  const { askHealth, healthTimeoutMs } = await import("../lib/endpoint.ts"); // see action.ts
-  const outcome = await askHealth({
-    host,
-    port,
-    usesTls: servesTls(config.value.http),
-    signal: AbortSignal.timeout(healthTimeoutMs),
-  });
+  const { askHealth } = await import("../lib/endpoint.ts"); // see action.ts
+  const outcome = await askHealth({ host, port, usesTls: servesTls(config.value.http) });
   if (typeof outcome !== "string" && outcome.status === 200) return 0;
   say(`error: /health on port ${port} ${typeof outcome === "string" ? outcome : `answered ${outcome.status}`}\n`);
   return 1;

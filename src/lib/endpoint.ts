@@ -1,6 +1,7 @@
 /** What every endpoint is: a request and its sender in, a response out. */
 import type { IncomingMessage } from "node:http";
 import { isObject, parseJson } from "./json.ts";
+import { withoutBrackets } from "./network.ts";
 import { faultWords } from "./system_fault.ts";
 
 /** What an endpoint of the sign-in made of a request: a step of a client on its way to a connection. */
@@ -53,7 +54,7 @@ export interface Route {
 /** How our own checks name themselves, so that they are not taken for a client that tries to connect. */
 export const doctorAgent = "portcullis-doctor";
 
-/** Patience with it: what the caller's signal should allow. */
+/** How long an answer may take. */
 export const healthTimeoutMs = 3_000;
 const maxBodyCharacters = 4_096;
 
@@ -65,16 +66,12 @@ interface Health {
 
 /** What it answers, or in words why nothing came. By node:http, which uses no proxy: fetch would, even for this machine. */
 export async function askHealth(
-  { host, port, usesTls, signal }: {
-    readonly host: string;
-    readonly port: number;
-    readonly usesTls: boolean;
-    readonly signal: AbortSignal;
-  },
+  { host, port, usesTls }: { readonly host: string; readonly port: number; readonly usesTls: boolean },
 ): Promise<Health | string> {
   const { get } = await import("node:http");
   const { get: getByTls } = await import("node:https");
   const { promise, resolve } = Promise.withResolvers<Health | string>();
+  const signal = AbortSignal.timeout(healthTimeoutMs);
   const target = { hostname: reachableHost(host), port, path: "/health", signal };
   const onError = (error: Error): void =>
     resolve(
@@ -104,5 +101,5 @@ export function isHealthBody(body: string): boolean {
 /** The address to ask when the server listens on every one. */
 function reachableHost(host: string): string {
   if (host === "0.0.0.0") return "127.0.0.1";
-  return host === "::" || host === "[::]" ? "::1" : host.replace(/^\[|\]$/g, "");
+  return host === "::" || host === "[::]" ? "::1" : withoutBrackets(host);
 }

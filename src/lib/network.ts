@@ -86,6 +86,16 @@ export function requestHost(request: Request): string | null {
   return headerOf(request, "host") ?? URL.parse(request.url)?.host ?? null;
 }
 
+/** A host as it stands in a URL, or not, without the brackets of an IPv6 address. */
+export function withoutBrackets(host: string): string {
+  return host.replace(/^\[|\]$/g, "");
+}
+
+/** The port that a URL names, or that its scheme stands for. */
+export function portOf({ port, protocol }: URL): number {
+  return Number(port || (protocol === "https:" ? 443 : 80));
+}
+
 /** Those at the last so many hops, or those with an address in these networks. */
 export type TrustedProxies =
   | { readonly kind: "hops"; readonly count: number }

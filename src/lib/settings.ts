@@ -1,6 +1,6 @@
 /** What a setting is. */
 import { didYouMean } from "./closest_word.ts";
-import { parseIpNetwork, type TrustedProxies } from "./network.ts";
+import { parseIpNetwork, type TrustedProxies, withoutBrackets } from "./network.ts";
 import { failure, type Result, success } from "./result.ts";
 
 // Parsers for single settings: text in, a typed value or a hint out. Pure.
@@ -107,7 +107,7 @@ export function parseDomain(text: string): Result<string, string> {
   const example = "the name alone, such as mcp.example.com";
   const host = URL.parse(`https://${text}`)?.hostname.replace(/\.$/, "") ?? "";
   if (/[/@?#\s]/.test(text) || host === "") return failure(`must be ${example}: without https:// and without a path`);
-  if (parseIpNetwork(host.replace(/^\[|\]$/g, "")) !== null) {
+  if (parseIpNetwork(withoutBrackets(host)) !== null) {
     return failure("must be a DNS name, for which certificates are issued: give this address a DNS name");
   }
   if (text.includes(":")) {

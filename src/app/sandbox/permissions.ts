@@ -4,6 +4,7 @@
  */
 import type { Config } from "../config/config.ts";
 import { parentOf, pathBelow } from "../../lib/system_path.ts";
+import { portOf } from "../../lib/network.ts";
 import { dataFiles, presencePaths } from "../../storage/mod_settings.ts";
 import { programName } from "../../lib/program_name.ts";
 
@@ -86,8 +87,8 @@ export function upstreamHosts(settings: WallSettings): readonly string[] {
     ...publicDomain === undefined ? [] : [acmeDirectory],
   ];
   const hosts = urls.map((text) => {
-    const { hostname, port, protocol } = new URL(text);
-    return hostAndPort(hostname, port === "" ? (protocol === "https:" ? 443 : 80) : Number(port));
+    const url = new URL(text);
+    return hostAndPort(url.hostname, portOf(url));
   });
   if (database?.kind === "postgres" && !database.host.startsWith("/")) {
     hosts.push(hostAndPort(database.host, database.port));
