@@ -7,6 +7,7 @@ import { faultWords, fetchFaultWords } from "../lib/system_fault.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
 import { doctorAgent } from "../lib/endpoint.ts";
 import { basePathOf } from "../lib/page.ts";
+import { atMost } from "../lib/time.ts";
 
 const { well, warning } = checksOf("public address");
 const timeoutMs = 5_000;
@@ -118,12 +119,10 @@ const certificateFaults: readonly (readonly [RegExp, CertificateFault, string])[
 ];
 
 async function shakeHands(hostname: string, port: number): Promise<void> {
-  const timer = Promise.withResolvers<never>();
-  const late = setTimeout(() => timer.reject(new Deno.errors.TimedOut("late")), timeoutMs);
-  const connecting = Deno.connectTls({ hostname, port }).then(async (connection) => {
+  const shaking = Deno.connectTls({ hostname, port }).then(async (connection) => {
     await connection.handshake().finally(() => connection.close());
   });
-  await Promise.race([connecting, timer.promise]).finally(() => clearTimeout(late));
+  if (await atMost(timeoutMs, shaking, "late") === "late") throw new Deno.errors.TimedOut("late");
 }
 
 const { well: documentsWell, warning: documentsWarning, broken } = checksOf("metadata");

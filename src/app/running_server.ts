@@ -14,7 +14,7 @@ import type { FetchDocument } from "../lib/document_fetcher.ts";
 import { type Installation, logConfinement, openInstallation } from "./installation.ts";
 import type { KernelAccess } from "../files/mod.ts";
 import { listenForClients, listeningOn } from "./listeners.ts";
-import type { Clock } from "../lib/time.ts";
+import { atMost, type Clock, systemTimers } from "../lib/time.ts";
 import { methodNames, type Tool } from "../mcp/mod.ts";
 import { missesTrustProxy, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
@@ -70,7 +70,7 @@ export async function startServer(
   options.onInstallationOpen();
   const opened: OpenedParts = { app: null, server: null, metricsServer: null };
   const close = async (): Promise<void> => {
-    await Promise.race([opened.metricsServer?.shutdown(), wait(metricsShutdownMs)]);
+    await atMost(metricsShutdownMs, opened.metricsServer?.shutdown(), null);
     await closeInTime("app", opened.app?.close(), log);
     await closeInTime("storage", installation.value.storage.close(), log);
   };
@@ -158,10 +158,11 @@ async function openServer(
     async stop() {
       app.drain();
       const deadline = performance.now() + shutdownTimeoutSeconds * 1_000;
-      void wait(deadline - lastWordsMs - performance.now()).then(app.hurry);
+      const stopTimer = systemTimers.after(deadline - lastWordsMs - performance.now(), app.hurry);
       await app.finishBodies(deadline - performance.now()); // a shutdown would fail their reads
-      await Promise.race([server.shutdown(), wait(deadline - performance.now())]);
+      await atMost(deadline - performance.now(), server.shutdown(), null);
       await close();
+      stopTimer();
     },
   };
 }
@@ -204,11 +205,5 @@ const closeMs = 4_000;
 
 /** A part that does not close must not keep the process: it is logged, and ends with it. */
 async function closeInTime(part: string, closing: Promise<void> | undefined, log: Log): Promise<void> {
-  const closed = Promise.resolve(closing).then(() => true);
-  if (await Promise.race([closed, wait(closeMs)]) === true) return;
-  log.write("error", "not_closed", { part });
-}
-
-function wait(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => void Deno.unrefTimer(setTimeout(resolve, milliseconds)));
+  if (await atMost(closeMs, closing, "late") === "late") log.write("error", "not_closed", { part });
 }

@@ -2,7 +2,7 @@
 import { type Config, describeProblems, serverWorkerUrl, startSandboxedServer } from "../app/mod.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import { loadProgramModule } from "../lib/program.ts";
-import { pause } from "../lib/time.ts";
+import { atMost, pause } from "../lib/time.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 import { stopRequested, welcomeText } from "./welcome.ts";
 
@@ -92,10 +92,7 @@ function lookForParts(config: Config): () => Promise<Parts> {
     : [];
   const servicenow = missing.length === 0 ? "not configured" : `${missing.join(" and ")} are missing`;
   return async () => {
-    const enough = new AbortController();
-    const answer = await Promise.race([asking, pause(patienceMs, enough.signal).then(() => silence)]);
-    enough.abort();
-    const { models, problem } = judgeModels(ollama.models, answer);
+    const { models, problem } = judgeModels(ollama.models, await atMost(patienceMs, asking, silence));
     return {
       models,
       missing: [

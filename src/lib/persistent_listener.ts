@@ -3,7 +3,7 @@
  * descriptors: it listens again on its port. Open connections, and what is in flight on them, stay.
  */
 import type { Log } from "./log.ts";
-import { pause } from "./time.ts";
+import { atMost, pause } from "./time.ts";
 
 /** The used part of what `Deno.serve` returns. */
 export type HttpServer = Pick<Deno.HttpServer<Deno.NetAddr>, "addr" | "finished" | "shutdown">;
@@ -67,12 +67,8 @@ export function listenPersistently(
       if (servers.length > maxFormerServers) servers.shift()?.shutdown().catch(() => {}); // its failure is known
     }
   };
-  const lasts = async (failed: Promise<unknown>): Promise<boolean> => {
-    const over = new AbortController();
-    const first = await Promise.race([failed, pause(steadyMs, over.signal).then(() => "steady")]);
-    over.abort();
-    return first === "steady" && !stopping.signal.aborted;
-  };
+  const lasts = async (failed: Promise<unknown>): Promise<boolean> =>
+    await atMost(steadyMs, failed, "steady") === "steady" && !stopping.signal.aborted;
   const kept = keepListening();
   return {
     port,

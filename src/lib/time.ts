@@ -84,6 +84,16 @@ export async function within<T>(
   }
 }
 
+/** What `work` gives, or `late` once so many milliseconds have passed. The work goes on. */
+export async function atMost<T, Late>(milliseconds: number, work: T | PromiseLike<T>, late: Late): Promise<T | Late> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([work, pause(milliseconds, over.signal).then(() => late)]);
+  } finally {
+    over.abort();
+  }
+}
+
 // * A clock that only goes forward and that the instances on one storage agree on, whatever their wall clocks say. Each
 // begins at its wall clock; one that reads a stamp ahead of it catches up. So what instances count together never
 // depends on how far their wall clocks are apart, nor on a wall clock that jumps while the server runs.

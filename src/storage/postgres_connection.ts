@@ -2,7 +2,7 @@
 import postgres from "postgres";
 import type { Sql } from "postgres";
 import { readFileSync } from "node:fs";
-import { pause } from "../lib/time.ts";
+import { atMost, pause } from "../lib/time.ts";
 import type { PostgresLocation } from "./database_url.ts";
 
 /** Callbacks of the listener. */
@@ -168,7 +168,8 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
   const send = async <Row>(text: string, parameters: readonly (string | number)[]): Promise<QueryResult<Row>> => {
     const used = pool;
     try {
-      const rows = await within(deadlineMs, used.unsafe(text, [...parameters], { prepare: true }));
+      const rows = await atMost(deadlineMs, used.unsafe(text, [...parameters], { prepare: true }), null);
+      if (rows === null) throw Object.assign(new Error("no answer in time"), { code: noAnswer });
       return { rows: rows as unknown as readonly Row[], count: rows.count };
     } catch (error) {
       // TCP would keep the dead connections, and every request that is given one, waiting for a quarter of an hour.
@@ -198,7 +199,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
         if (!again || performance.now() > end) throw error;
         if (!hasWaited) onWait?.();
         hasWaited = true;
-        await new Promise((resolve) => setTimeout(resolve, retryMs));
+        await pause(retryMs);
       }
     }
   };
@@ -233,10 +234,7 @@ export function connectPostgres(location: PostgresLocation, limits: PostgresLimi
     connectListener: (handlers: ListenerHandlers): Sql => makePool(location, limits, rootCertificate, handlers),
     async close(): Promise<void> {
       // The library's own waiting never ends for a connection that was cut in the middle of a statement.
-      const { promise: late, resolve } = Promise.withResolvers<void>();
-      const timer = setTimeout(resolve, closeMs);
-      await Promise.race([Promise.allSettled(underWay), late]);
-      clearTimeout(timer);
+      await atMost(closeMs, Promise.allSettled(underWay), null);
       await pool.end({ timeout: 0 });
     },
   };
@@ -252,17 +250,4 @@ function withoutParameters(error: unknown): Error {
   const code = postgresErrorCode(error);
   const message = `PostgreSQL: ${error instanceof Error ? error.message : "failed"} (${code})`;
   return Object.assign(new Error(message), { code });
-}
-
-async function within<T>(milliseconds: number, work: PromiseLike<T>): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(Object.assign(new Error("no answer in time"), { code: noAnswer })),
-    milliseconds,
-  );
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -3,7 +3,7 @@
  * `synchronous=FULL`: a code that was redeemed or a token that was revoked stays so through a loss of power.
  */
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { type Clock, systemTimers } from "../lib/time.ts";
+import { type Clock, pause, systemTimers } from "../lib/time.ts";
 import { createKeyedWatches, isCounted, isWatchable, type KeyedWatches } from "./watches.ts";
 import {
   type Batch,
@@ -154,7 +154,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): Storage {
         const count = Number((await writes.run(() => removeExpired.run(now))).changes);
         total += count;
         if (count < sweepAtOnce) return total;
-        await new Promise((resolve) => setTimeout(resolve));
+        await pause(0);
       }
     },
     watch: watches.watch,
