@@ -3,6 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { isObject, parseJson } from "./json.ts";
 import { withoutBrackets } from "./network.ts";
 import { faultWords } from "./system_fault.ts";
+import { pause, within } from "./time.ts";
 
 /** What an endpoint of the sign-in made of a request: a step of a client on its way to a connection. */
 export interface ReportedStep {
@@ -65,13 +66,20 @@ interface Health {
 }
 
 /** What it answers, or in words why nothing came. By node:http, which uses no proxy: fetch would, even for this machine. */
-export async function askHealth(
-  { host, port, usesTls }: { readonly host: string; readonly port: number; readonly usesTls: boolean },
-): Promise<Health | string> {
+export function askHealth(listener: ListenerPlace): Promise<Health | string> {
+  return within(healthTimeoutMs, pause, (late) => ask(listener, late));
+}
+
+interface ListenerPlace {
+  readonly host: string;
+  readonly port: number;
+  readonly usesTls: boolean;
+}
+
+async function ask({ host, port, usesTls }: ListenerPlace, signal: AbortSignal): Promise<Health | string> {
   const { get } = await import("node:http");
   const { get: getByTls } = await import("node:https");
   const { promise, resolve } = Promise.withResolvers<Health | string>();
-  const signal = AbortSignal.timeout(healthTimeoutMs);
   const target = { hostname: reachableHost(host), port, path: "/health", signal };
   const onError = (error: Error): void =>
     resolve(
