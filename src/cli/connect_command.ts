@@ -1,10 +1,10 @@
 /** `connect`: prints the configuration with which a client reaches this server. */
 import { fileURLToPath } from "node:url";
 import { libraryFlag } from "../lib/library_paths.ts";
-import { clientWords, commandLine, npmPackageName } from "../lib/program_name.ts";
+import { clientWords, commandLine, isOnPath, npmPackageName } from "../lib/program_name.ts";
 import { type Config, describeProblems, serverUrlFor } from "../app/mod.ts";
 import { isLoopbackHost, parseServerUrl } from "../lib/settings.ts";
-import { isOnPath, tunnelAdvice } from "./tunnel_advice.ts";
+import { tunnelAdvice } from "./tunnel_advice.ts";
 import { nodeProcess } from "../lib/program.ts";
 import { didYouMean } from "../lib/closest_word.ts";
 import { failure, type Result, success } from "../lib/result.ts";
@@ -74,43 +74,43 @@ function plainName(name: string): string {
 function connect(context: CommandContext): ExitStatus | Promise<ExitStatus> {
   const { words, flags, print, say } = context;
   const [name, ...more] = words;
-  const chosen = name === undefined
-    ? clientFormats
-    : clientFormats.filter((client) => plainName(client.name) === plainName(name));
-  if (chosen.length === 0 || more.length > 0) {
+  const client = name === undefined
+    ? undefined
+    : clientFormats.find((each) => plainName(each.name) === plainName(name));
+  if (more.length > 0 || (name !== undefined && client === undefined)) {
     const problem = more.length > 0
       ? "connect takes one client"
       : `there is no client ${JSON.stringify(name)}${didYouMean(name ?? "", clientNames)}`;
     say(`error: ${problem}\nhint: clients are ${clientNames.join(", ")}\n`);
     return 2;
   }
-  const [client] = chosen;
   if (flags["write"] !== undefined || flags["remove"] !== undefined) {
-    return name === undefined || client === undefined
+    return client === undefined
       ? endWith(say, "error: name the client whose file is to change\nhint: `connect cursor --write`\n", 2)
       : changeFile(context, client);
   }
   const reached = reach(context);
   if (!reached.ok) return endWith(say, reached.error, 2);
   const { connection, notes } = reached.value;
-  if (name === undefined) {
-    print(chosen.flatMap((client) => section(client, client.configure(connection), notes)).join("\n"));
+  if (client === undefined) {
+    print(clientFormats.flatMap((each) => section(each, each.configure(connection), notes)).join("\n"));
     return 0;
   }
-  const configuration = chosen[0]?.configure(connection) ?? null;
+  const configuration = client.configure(connection);
   if (configuration === null) {
     return endWith(
       say,
-      `error: ${
-        chosen[0]?.title
-      } cannot connect in that way\nhint: it connects by the address and signs in with a browser: leave the flags out\n`,
+      `error: ${client.title} cannot connect in that way\n` +
+        "hint: it connects by the address and signs in with a browser: leave the flags out\n",
     );
   }
-  const local = connection.kind === "http" && hostedClients.includes(name) ? URL.parse(connection.serverUrl) : null;
+  const local = connection.kind === "http" && hostedClients.includes(client.name)
+    ? URL.parse(connection.serverUrl)
+    : null;
   const advice = local !== null && isLoopbackHost(local.hostname)
     ? tunnelAdvice(Number(local.port || 80), isOnPath)
     : [];
-  say(`${[`${chosen[0]?.title}: ${configuration.place}`, ...configuration.notes, ...notes, ...advice].join("\n")}\n\n`);
+  say(`${[`${client.title}: ${configuration.place}`, ...configuration.notes, ...notes, ...advice].join("\n")}\n\n`);
   print(`${configuration.text}\n`);
   return 0;
 }

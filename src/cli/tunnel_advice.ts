@@ -47,15 +47,3 @@ export function tunnelAdvice(port: number, has: (program: string) => boolean): r
     "Set that SERVER_URL, TRUST_PROXY=1 and REGISTRATION=off, start the server again, and look with `portcullis doctor`.",
   ];
 }
-
-/** Whether a program of this name is on the PATH; nothing is started. */
-export function isOnPath(program: string): boolean {
-  const isWindows = Deno.build.os === "windows";
-  return (Deno.env.get("PATH") ?? "").split(isWindows ? ";" : ":").some((directory) => {
-    try {
-      return directory !== "" && Deno.statSync(`${directory}/${program}${isWindows ? ".exe" : ""}`).isFile;
-    } catch {
-      return false; // not there, or not to be looked at
-    }
-  });
-}

@@ -1,6 +1,6 @@
 /** The configuration of each known client, in its own format. Pure. */
 import { isLoopbackHost } from "./settings.ts";
-import { commandLine } from "./program_name.ts";
+import { commandLine, shellWord } from "./program_name.ts";
 
 /** How a client reaches the server. */
 export type Connection =
@@ -371,9 +371,4 @@ function endpointOf({ serverUrl }: { readonly serverUrl: string }): string {
 
 function json(value: object): string {
   return JSON.stringify(value, null, 2);
-}
-
-/** A word that a POSIX shell takes as it is. */
-function shellWord(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

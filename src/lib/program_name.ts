@@ -53,15 +53,19 @@ export function clientWords(start: Start = thisStart()): readonly string[] {
 }
 
 function thisStart(): Start {
-  const env = (name: string) => Deno.env.get(name);
   return {
     standalone: Deno.build.standalone,
     execPath: Deno.execPath(),
     mainModule: Deno.mainModule ?? "",
     cwd: Deno.cwd(),
-    env,
-    isOnPath: (name) => (env("PATH") ?? "").split(onWindows ? ";" : ":").some((directory) => isFile(directory, name)),
+    env: (name) => Deno.env.get(name),
+    isOnPath,
   };
+}
+
+/** Whether a program of this name is on the PATH; nothing is started. */
+export function isOnPath(name: string): boolean {
+  return (Deno.env.get("PATH") ?? "").split(onWindows ? ";" : ":").some((directory) => isFile(directory, name));
 }
 
 const onWindows = Deno.build.os === "windows";
@@ -103,8 +107,9 @@ function shownSource({ mainModule, cwd }: Start): string {
   return path.startsWith(`${here}/`) ? path.slice(here.length + 1) : path;
 }
 
-function shellWord(word: string): string {
-  if (/^[\w@%+=:,./\\-]+$/.test(word)) return word;
+/** A word that the shell takes as it is. */
+export function shellWord(word: string): string {
+  if (/^[\w@%+=:,./\\-]+$/.test(word) && (onWindows || !word.includes("\\"))) return word;
   return onWindows ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
