@@ -23,12 +23,13 @@ const creating: Readonly<Record<string, readonly string[]>> = {
   kb_knowledge: ["short_description", "kb_knowledge_base"],
 };
 
-/** Names of mandatory fields that neither the record nor the change fills. */
-async function missingFields(
+/** Refuses where neither the record nor the change fills a mandatory field; `null` where all are filled. */
+async function refuseMissing(
   parts: DeskParts,
-  { table, columns, source }: TableColumns,
+  described: TableColumns,
   { values, record }: { readonly values: readonly ResolvedValue[]; readonly record: RecordFields | null },
-): Promise<readonly string[]> {
+) {
+  const { table, columns, source } = described;
   const filled = (name: string): boolean => {
     const given = values.find((value) => value.name === name);
     return (given === undefined ? record === null ? "" : storedValue(record, name) : given.stored) !== "";
@@ -41,7 +42,12 @@ async function missingFields(
   const state = values.find(({ name }) => name === "state")?.stored ?? "";
   const known = new Set(columns.map(({ name }) => name));
   for (const name of await fieldsOfState(parts, table, state)) if (known.has(name)) wanted.add(name);
-  return [...wanted].filter((name) => !filled(name));
+  const missing = [...wanted].filter((name) => !filled(name));
+  if (missing.length === 0) return null;
+  const [names, choices] = [missing.join(" and "), await choicesOfMissing(parts, described, missing)];
+  return record === null
+    ? invalidInput(`${table} must have ${names}${choices}. Nothing was sent`)
+    : invalidInput(`${names} must be given for this change${choices}. Nothing was sent`);
 }
 
 /** The choices of those fields that have some, as the end of a refusal: they save the caller a guess. */
@@ -109,11 +115,8 @@ async function writeChange(
   const resolved = await resolveValues(parts, columns.value, given, before);
   if (!resolved.ok) return resolved;
   const values = resolved.value;
-  const missing = await missingFields(parts, columns.value, { values, record: before });
-  if (missing.length > 0) {
-    const choices = await choicesOfMissing(parts, columns.value, missing);
-    return invalidInput(`${missing.join(" and ")} must be given for this change${choices}. Nothing was sent`);
-  }
+  const refusal = await refuseMissing(parts, columns.value, { values, record: before });
+  if (refusal !== null) return refusal;
   const { planned, finish } = planChange(parts, { table, before, values });
   if (dryRun) return success(planned);
   const body = Object.fromEntries(values.map(({ name, stored }) => [name, stored]));
@@ -201,11 +204,8 @@ export async function createRecord(
   const number = source.value === null ? "" : shownValue(source.value.record, "number");
   const linked = added.value.map((value) => value.name === link?.forward ? { ...value, shown: number } : value);
   const values = [...resolved.value, ...linked];
-  const missing = await missingFields(parts, columns.value, { values, record: null });
-  if (missing.length > 0) {
-    const choices = await choicesOfMissing(parts, columns.value, missing);
-    return invalidInput(`${table.value} must have ${missing.join(" and ")}${choices}. Nothing was sent`);
-  }
+  const refusal = await refuseMissing(parts, columns.value, { values, record: null });
+  if (refusal !== null) return refusal;
   const { planned, finish } = planChange(parts, { table: table.value, before: null, values });
   if (dryRun) return success(planned);
   const body = Object.fromEntries(
