@@ -5,7 +5,7 @@
 import * as z from "zod";
 import { hashSecret, matchesHash, randomSecret, type SecretBox } from "../lib/secrets.ts";
 import { parseStored } from "../lib/system_fault.ts";
-import type { Clock } from "../lib/time.ts";
+import { type Clock, pause } from "../lib/time.ts";
 import { failure, success } from "../lib/result.ts";
 import type { Storage, StorageKey } from "../storage/mod.ts";
 import type { InstanceSignIn, VisitRefusal } from "../oauth/mod.ts";
@@ -146,19 +146,13 @@ export function createLinking(
     isLinked,
     /** Resolves when the person has linked an account, when `signal` aborts, or when waiting has taken too long. */
     async whenLinked(subject: string, signal: AbortSignal): Promise<void> {
-      const done = Promise.withResolvers<void>();
-      const giveUp = AbortSignal.any([signal, AbortSignal.timeout(linkMs)]);
+      const done = new AbortController();
       const watch = watchEntries(storage, [linkKey(subject)], async () => {
-        if (await isLinked(subject)) done.resolve();
+        if (await isLinked(subject)) done.abort();
       }, { log });
-      const stop = (): void => done.resolve();
-      giveUp.addEventListener("abort", stop, { once: true });
-      if (giveUp.aborted) stop();
       watch.look();
-      await done.promise.finally(() => {
-        watch.stop();
-        giveUp.removeEventListener("abort", stop);
-      });
+      await pause(linkMs, AbortSignal.any([signal, done.signal]));
+      watch.stop();
     },
   };
 }
