@@ -179,17 +179,11 @@ function arrivingFile(response: Response, maxBytes: number): ArrivingFile {
 // request by itself, POST or not; on a connection of its own it does not. An incident would be opened twice, and a
 // refresh token that rotates would look stolen.
 
-/** A fetch, and what to close when it is not used any more. */
-interface FetchOnce {
-  readonly fetch: Fetch;
-  close(): void;
-}
-
-/** `fetch` over a new connection each time; `fetch` itself on platforms without `Deno.createHttpClient`. */
-export function createFetchOnce(fetch: Fetch): FetchOnce {
-  if (typeof Deno.createHttpClient !== "function") return { fetch, close: () => {} };
+/** `fetch` over a new connection each time, to be closed when it is not used any more. */
+export function createFetchOnce(fetch: Fetch) {
   const client = Deno.createHttpClient({ poolMaxIdlePerHost: 0 });
-  return { fetch: (input, init) => fetch(input, { ...init, client }), close: () => client.close() };
+  const fetchOnce: Fetch = (input, init) => fetch(input, { ...init, client });
+  return { fetch: fetchOnce, close: () => client.close() };
 }
 
 // What an answer of the instance means: statuses and error envelopes become failures, bodies become typed values.
