@@ -58,7 +58,7 @@ export async function select(parts: DeskParts, { table: named, words, where }: R
     terms.push(...resolved.value.terms);
     understood.push(...resolved.value.understood);
   }
-  const select = (textual: readonly string[], words: readonly string[]): Selection => ({
+  const selection = (textual: readonly string[], words: readonly string[]): Selection => ({
     table: table.value,
     query: [...textual, ...terms].join("^"),
     understood: [...words, ...understood],
@@ -66,18 +66,18 @@ export async function select(parts: DeskParts, { table: named, words, where }: R
     checked,
     ...(wantedName === undefined ? {} : { named: wantedName }),
   });
-  if (words === undefined) return success(select([], []));
+  if (words === undefined) return success(selection([], []));
   const parsed = parseWords(words);
   if (!parsed.ok) return parsed;
   const fields = await wordFields(parts, table.value);
   if (!fields.ok) return fields;
   const said = `with the words ${words.trim().slice(0, 200)}`;
-  const whole = select(wordTerms(parsed.value, fields.value), [said]);
+  const whole = selection(wordTerms(parsed.value, fields.value), [said]);
   const own = fields.value.filter((field) => !field.includes("."));
   if (own.length === 0 || own.length === fields.value.length) return success(whole);
   const others = fields.value.filter((field) => field.includes(".")).join(", ");
   const unsearched = `${said} (NOT looked for in ${others}, which ServiceNow keeps from this user)`;
-  return success({ ...whole, narrower: select(wordTerms(parsed.value, own), [unsearched]) });
+  return success({ ...whole, narrower: selection(wordTerms(parsed.value, own), [unsearched]) });
 }
 
 /** Conditions and encoded queries that came as words are conditions, where they begin with a field of the table. */
