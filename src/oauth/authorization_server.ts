@@ -100,19 +100,17 @@ const forUsers = { kind: "page", limit: "attempts" } as const;
 
 const setUpLinkLifetimeMs = 600_000;
 
-type SetUpLinkOptions = Pick<AuthorizationServerOptions, "issuer" | "storage" | "secrets" | "clock"> & {
-  readonly users: UserDirectory;
-};
-
 /**
  * Makes the one-time link to `/setup`, with which the first person becomes the owner; `null` when there is an owner
  * already. It voids the one before it, unless `isShared`: then a link that is still good is given again, for
  * installations of several instances.
  */
-async function issueSetUpLink(options: SetUpLinkOptions, isShared: boolean): Promise<string | null> {
-  const { issuer, storage, secrets, clock } = options;
+async function issueSetUpLink(
+  { issuer, storage, secrets, clock, users }: AuthorizationServerOptions & { readonly users: UserDirectory },
+  isShared: boolean,
+): Promise<string | null> {
   for (;;) {
-    if (await options.users.hasOwner()) return null;
+    if (await users.hasOwner()) return null;
     const found = await setUpCodes.read(storage, "current");
     const seed = isShared && found !== null ? found.value.seed : randomId();
     const code = secrets.authenticate("set-up-link", seed);

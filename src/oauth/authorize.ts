@@ -116,17 +116,11 @@ type AuthorizationVerdict =
     readonly problem: AuthorizationProblem;
   };
 
-/** What a request is checked against. */
-interface AuthorizationRules {
-  readonly isAcceptedResource: (values: readonly string[]) => boolean;
-  readonly offeredScopes: readonly string[];
-}
-
 /** Judges the parameters of a request by a known client. */
 function validateAuthorizationRequest(
   client: Client,
   parameters: Parameters,
-  { isAcceptedResource, offeredScopes }: AuthorizationRules,
+  { isAcceptedResource, offeredScopes }: AuthorizeOptions,
 ): AuthorizationVerdict {
   const requested = parameters.get("redirect_uri");
   const redirectUri = selectRedirectUri(requested, client.redirectUris);

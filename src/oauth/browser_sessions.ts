@@ -202,16 +202,12 @@ export async function readBrowserForm(request: Request, limits?: Limits): Promis
 }
 
 /** The token that a page for this browser carries. */
-export function csrfToken(secrets: SecretBox, browser: Browser): string {
-  return tokenOf(secrets, browser.hash);
-}
-
-function tokenOf(secrets: SecretBox, browserHash: string): string {
-  return secrets.authenticate("form", browserHash);
+export function csrfToken(secrets: SecretBox, { hash }: Pick<Browser, "hash">): string {
+  return secrets.authenticate("form", hash);
 }
 
 export function isCsrfToken(secrets: SecretBox, browser: Browser, token: string): boolean {
-  return browser.hashes.some((hash) => equalInConstantTime(token, tokenOf(secrets, hash)));
+  return browser.hashes.some((hash) => equalInConstantTime(token, csrfToken(secrets, { hash })));
 }
 
 /** Why a form without the right token is refused: without any cookie, no token can be right. */

@@ -5,6 +5,7 @@ import { findPending, type InteractionOptions, pathsOf, type Pending, proofOf, s
 import { equalInConstantTime, hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
 import { showConsent } from "./consent_page.ts";
 import { html, pageResponse } from "../lib/page.ts";
+import type { InstanceSignIn } from "./servicenow_port.ts";
 import { goToInstancePage } from "./servicenow_sign_in.ts";
 import {
   authorizationCodeLifetimeSeconds,
@@ -22,7 +23,7 @@ import {
 } from "./records.ts";
 import { usesServicenow } from "../lib/scopes.ts";
 import type { Clock } from "../lib/time.ts";
-import type { Batch, Put, Storage } from "../storage/mod.ts";
+import type { Batch, Put } from "../storage/mod.ts";
 import { codeResponse, errorResponse, type ResponseTarget } from "./authorize.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
@@ -89,12 +90,12 @@ function showOffer(options: InteractionOptions, pending: Pending, { account }: S
 
 /** Redirects the browser to the instance, which returns it to this request. */
 async function visitInstance(
-  { servicenow }: Required<Pick<InteractionOptions, "servicenow">>,
+  instance: InstanceSignIn,
   { handle, request: { browserHash } }: Pending,
   { account }: SignedIn,
 ): Promise<Response> {
   const purpose = { kind: "link", subject: account.id, next: handle } as const;
-  const { url } = await servicenow.instance.begin({ browser: browserHash, purpose });
+  const { url } = await instance.begin({ browser: browserHash, purpose });
   return goToInstancePage(url);
 }
 
@@ -122,12 +123,6 @@ const approvedRequestLifetimeSeconds = 1_200;
 
 const repeatSeconds = 30;
 
-interface RepeatOptions {
-  readonly issuer: string;
-  readonly storage: Storage;
-  readonly secrets: SecretBox;
-}
-
 /** The one code of a request. Only the page has the handle, and only we the key. */
 function codeOf(secrets: SecretBox, handle: string): string {
   return `pca_${secrets.authenticate("authorization-code", handle)}`;
@@ -135,7 +130,7 @@ function codeOf(secrets: SecretBox, handle: string): string {
 
 /** The answer to a decision. */
 function decisionResponse(
-  { issuer, secrets }: Pick<RepeatOptions, "issuer" | "secrets">,
+  { issuer, secrets }: InteractionOptions,
   { handle, target, isAllowed }: {
     readonly handle: string;
     readonly target: ResponseTarget;
@@ -164,7 +159,7 @@ function rememberDecision(
 
 /** The answer that the same browser got to the same decision on the same page; `null` for anything else. */
 async function repeatDecision(
-  options: RepeatOptions,
+  options: InteractionOptions,
   browser: Browser,
   form: URLSearchParams,
 ): Promise<Response | null> {
@@ -281,7 +276,7 @@ async function decide(
       if (!mayLink) return await showSignIn(options, { kind: "request", waiting: pending });
       return approved === null || options.servicenow === undefined
         ? await showConsent(options, pending, signedIn)
-        : await visitInstance({ servicenow: options.servicenow }, pending, signedIn);
+        : await visitInstance(options.servicenow.instance, pending, signedIn);
     case "later":
       return approved === null
         ? await showConsent(options, pending, signedIn)

@@ -159,10 +159,8 @@ interface CredentialOptions extends AuthorizationServerOptions {
 
 /**
  * Identifies a request by a valid credential, for rate limits: many users may share one address, behind a proxy or at
- * one client's servers, and a stranger there must not use up their allowance. Costs a few reads: no passphrase hash, no
- * fetch, and no credential is consumed.
- *
- * A key for the holder of the credential in a request; `null` where there is none that holds. Its body stays readable.
+ * one client's servers, and a stranger there must not use up their allowance. `null` without a valid credential. Costs
+ * a few reads: no passphrase hash, no fetch; no credential is consumed, and the body stays readable.
  */
 function createCredentialKey(options: CredentialOptions): (request: Request) => Promise<string | null> {
   const { storage, clock, browsers, limits } = options;

@@ -1,10 +1,10 @@
 /** For pages of other parts: a request's visitor, forms that no other site can make, and asking for the passphrase again. */
 import type { Peer } from "../lib/endpoint.ts";
+import { present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
-import type { PasswordHasher } from "./password_hash.ts";
-import { type PasswordThrottle, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
-import { type ConsolePage, type InteractionOptions, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
+import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
+import { type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
 import {
   type Browser,
   csrfToken,
@@ -54,26 +54,24 @@ interface VisitorForm {
 }
 
 /** The passphrase again: right, with the cookie of the new session, or what to tell the person. */
-type Confirmation = Result<{ readonly cookie: string }, { readonly words: string; readonly status: 403 | 429 }>;
+type Confirmation = Result<{ readonly cookie: string }, ConfirmationRefusal>;
 
-function refusalOf(
-  { retryAfterSeconds }: { readonly retryAfterSeconds: number | null },
-): { readonly words: string; readonly status: 403 | 429 } {
+interface ConfirmationRefusal {
+  readonly words: string;
+  readonly status: 403 | 429;
+}
+
+function refusalOf({ retryAfterSeconds }: { readonly retryAfterSeconds: number | null }): ConfirmationRefusal {
   return retryAfterSeconds === null
     ? { words: "The passphrase is wrong. Try again.", status: 403 }
     : { words: tooManyAttempts(retryAfterSeconds), status: 429 };
-}
-
-interface VisitOptions extends InteractionOptions {
-  readonly passwords: PasswordHasher;
-  readonly throttle: PasswordThrottle;
 }
 
 /** Sign-in to the console: who a request's visitor is, and whether they may still be there. */
 export type Visits = ReturnType<typeof createVisits>;
 
 /** Makes {@link Visits}. */
-export function createVisits(options: VisitOptions) {
+export function createVisits(options: SignInOptions) {
   const { browsers, secrets, limits, log, users } = options;
   const visitorOf = async ({ account, signedInAt }: SignedIn, browser: Browser): Promise<Visitor> => ({
     userId: account.id,
@@ -101,8 +99,7 @@ export function createVisits(options: VisitOptions) {
     if (outcome !== null) {
       logStep({ log, peer }, "sign_in", { outcome: "refused", reason: outcome.reason, user: outcome.user });
     }
-    const words = outcome === null ? null : refusalOf(outcome);
-    const refused = words === null ? {} : { problem: words.words, status: words.status };
+    const { words: problem, status } = outcome === null ? {} : refusalOf(outcome);
     return failure(
       signInPage({
         action: pathOfPage(options.issuer, page),
@@ -110,7 +107,7 @@ export function createVisits(options: VisitOptions) {
         purpose: { kind: "act" },
         askUserName: await users.hasNamedUsers(),
         userName: name ?? "",
-        ...refused,
+        ...present({ problem, status }),
       }),
     );
   };

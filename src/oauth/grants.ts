@@ -1,12 +1,11 @@
 /** `/oauth/grants` and `/oauth/sign-out`: lists and revokes a signed-in user's grants, and signs out. */
-import { dateAndTime } from "../lib/page.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage } from "../storage/mod.ts";
 import { clients, type Grant, grants, operatorTokens, revokeGrant, subjectGrants } from "./records.ts";
 import { type OperatorTokenSummary, summariseToken } from "./operator_token.ts";
 import { type Account, isLiveGrant, type UserDirectory } from "./manage_users.ts";
 import { durationWords } from "../lib/time.ts";
-import { type Html, html, pageResponse, seeOther } from "../lib/page.ts";
+import { dateAndTime, type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
 import { type Browser, csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";

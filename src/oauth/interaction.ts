@@ -3,6 +3,7 @@ import { type Browser, type Browsers, csrfToken } from "./browser_sessions.ts";
 import type { AuthorizationServerOptions } from "./context.ts";
 import { errorPage } from "./error_page.ts";
 import { basePathOf, type Html, html, pageResponse } from "../lib/page.ts";
+import { present } from "../lib/json.ts";
 import { hashSecret } from "../lib/secrets.ts";
 import { type AuthorizationRequest, authorizationRequests, type Client, type Stored } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
@@ -186,9 +187,7 @@ export function signInPage(page: SignInPage): Response {
   const title = page.purpose.kind === "servicenowLink" ? "Link your ServiceNow account" : "Sign in";
   return pageResponse({
     title,
-    ...(status === undefined ? {} : { status }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    ...(cookies === undefined ? {} : { cookies }),
+    ...present({ status, retryAfterSeconds, cookies }),
     body: html`
       <h1>${title}</h1>
       <p class="quiet">${purposeWords(page.purpose)}</p>

@@ -101,12 +101,7 @@ export function createRegisterEndpoint(options: AuthorizationServerOptions): End
     if (!redirects.ok) return refused(redirects.error);
     const { kept, dropped } = redirects.value;
     const mayFetchKeys = options.fetchDocument !== undefined;
-    const made = makeClient(metadata, {
-      redirectUris: kept,
-      now: clock(),
-      mayFetchKeys,
-      isVouchedFor,
-    });
+    const made = makeClient(metadata, { redirectUris: kept, now: clock(), mayFetchKeys, isVouchedFor });
     if (!made.ok) return refused(made.error);
     const { client, secret } = made.value;
     if (!await storeRegisteredClient(options, client)) {

@@ -13,11 +13,10 @@ import {
   unchanged,
 } from "./records.ts";
 import { addressKey } from "../lib/network.ts";
-import type { SecretBox } from "../lib/secrets.ts";
-import { type Browser, type Browsers, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
+import { type Browser, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
 import { hiddenText, logStep } from "./refusal.ts";
 import { canVerify, hashPassword, isOutdatedHash, type PasswordHasher } from "./password_hash.ts";
-import type { Account, UserDirectory } from "./manage_users.ts";
+import type { Account } from "./manage_users.ts";
 import type { Endpoint, Peer } from "../lib/endpoint.ts";
 import {
   type AccountPage,
@@ -33,10 +32,10 @@ import { errorPage, methodNotAllowedPage } from "./error_page.ts";
 import { seeOther } from "../lib/page.ts";
 import { openSignInLink, userOfSignInLink } from "./set_up.ts";
 
-/** What the endpoint needs besides what all browser endpoints share. */
-interface SignInOptions extends InteractionOptions {
+/** What checking a passphrase needs besides what all browser endpoints share. */
+export interface SignInOptions extends InteractionOptions {
   readonly passwords: PasswordHasher;
-  readonly throttle: PasswordThrottle;
+  readonly throttle: ReturnType<typeof createPasswordThrottle>;
 }
 
 export function createSignInEndpoint(options: SignInOptions): Endpoint {
@@ -140,14 +139,6 @@ export function tooManyAttempts(retryAfterSeconds: number): string {
   }, then try again.`;
 }
 
-interface PassphraseChecks {
-  readonly users: UserDirectory;
-  readonly browsers: Browsers;
-  readonly secrets: SecretBox;
-  readonly passwords: PasswordHasher;
-  readonly throttle: PasswordThrottle;
-}
-
 /** An attempt, from a browser at an address. */
 interface Attempt {
   readonly browser: Browser;
@@ -176,8 +167,8 @@ type PassphraseOutcome =
 const busySeconds = 2;
 
 /** Checks a passphrase: behind the throttle, and without telling which names exist. */
-export async function verifyPassphrase(checks: PassphraseChecks, attempt: Attempt): Promise<PassphraseOutcome> {
-  const { users, browsers, secrets, passwords, throttle } = checks;
+export async function verifyPassphrase(options: SignInOptions, attempt: Attempt): Promise<PassphraseOutcome> {
+  const { users, browsers, secrets, passwords, throttle } = options;
   const { browser, userName, passphrase, address } = attempt;
   const account = await users.find(userName);
   const user = account === null ? hiddenText(secrets, userName) : account.id;
@@ -242,8 +233,6 @@ const forgetAfterMs = 3_600_000;
 const keptMs = 24 * forgetAfterMs;
 const everyone: Bucket = { id: "everyone", freeFailures: 50, maxDelaySeconds: 5 };
 const noAttempts: SignInAttempts = { failures: 0, notBefore: 0, lastAt: 0 };
-
-export type PasswordThrottle = ReturnType<typeof createPasswordThrottle>;
 
 /**
  * Slows down guessing of passphrases: a delay that grows with each failure, by address and over all addresses together.

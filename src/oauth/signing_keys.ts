@@ -1,6 +1,7 @@
 /** The Ed25519 keys that sign access tokens: made on first use, rotated with overlap, published as a JWK set. */
 import * as z from "zod";
 import type { AuthorizationServerOptions } from "./context.ts";
+import { maxAccessTokenLifetimeSeconds } from "./mod_settings.ts";
 import { loadOnce } from "../lib/program.ts";
 import { randomId, type SecretBox } from "../lib/secrets.ts";
 import { conflict, defineRecordFamily, retryOnConflict, unchanged } from "./records.ts";
@@ -176,7 +177,7 @@ export function parsePublicJwks(source: unknown): PublicJwks | null {
 }
 
 /** The longest life of an access token, and so of a key that signs no more. */
-const longestOverlapMs = 86_400_000;
+const longestOverlapMs = maxAccessTokenLifetimeSeconds * 1_000;
 
 /** Reseals keys from `from` to `to`, and returns how many. It can be interrupted and repeated. */
 export async function resealSigningKeys(

@@ -3,8 +3,7 @@ import { createSign, generateKeyPairSync } from "node:crypto";
 import { exportJWK, generateKeyPair, importJWK, SignJWT } from "@panva/jose";
 import fc from "fast-check";
 import { maxAccessTokenLifetimeSeconds } from "../../src/oauth/mod_settings.ts";
-import { currentSigningKey, signingKeys } from "../../src/oauth/signing_keys.ts";
-import { createSigningKeys } from "../../src/oauth/signing_keys.ts";
+import { createSigningKeys, currentSigningKey, signingKeys } from "../../src/oauth/signing_keys.ts";
 import { connect, type Harness, isAccepted, startHarness } from "./harness.ts";
 
 const base64url = { alphabet: "base64url", omitPadding: true } as const;

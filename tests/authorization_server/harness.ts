@@ -2,9 +2,8 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
+import { type AuthorizationServerOptions, refreshTokenLifetimeSeconds } from "../../src/oauth/context.ts";
 import { authorizationServerSettings } from "../../src/oauth/mod_settings.ts";
-import { refreshTokenLifetimeSeconds } from "../../src/oauth/context.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
 import { createAgreedClock, systemTimers } from "../../src/lib/time.ts";
