@@ -178,11 +178,7 @@ interface Decision {
 type Decided = "decided" | "gone" | "changed" | "not_yours" | "busy";
 
 /** What the pages of approvals need: the calls that wait, and deciding about one. */
-export interface Decisions {
-  /** The waiting calls that the person may decide about. */
-  waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]>;
-  decide(decision: Decision, decider: Decider): Promise<Decided>;
-}
+export type Decisions = ReturnType<typeof createDecisions>;
 
 /**
  * Decides about held calls, in the name of the person at the page. A decision is refused where the call was decided
@@ -195,13 +191,14 @@ export function createDecisions(
     readonly log: Log;
     readonly rules: RuleStore;
   },
-): Decisions {
+) {
   return {
-    async waiting(decider) {
+    /** The waiting calls that the person may decide about. */
+    async waiting(decider: Pick<Decider, "userId" | "isAdministrator">): Promise<readonly HeldCall[]> {
       const all = await listHeldCalls(storage);
       return all.filter((call) => call.state === "waiting" && mayDecide(call, decider));
     },
-    async decide({ id, effectDigest, approves, extent, word }, decider) {
+    async decide({ id, effectDigest, approves, extent, word }: Decision, decider: Decider): Promise<Decided> {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const found = await readHeldCall(storage, id);
         if (found === null || found.call.state !== "waiting") return "gone";

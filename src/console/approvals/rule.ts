@@ -190,17 +190,9 @@ interface RuleChanger {
 }
 
 /** The rules of all instances. Reading them costs a look at a variable. */
-export interface RuleStore {
-  /** As they hold, and as last read: of this instance's own changes at once, of others' as soon as the storage tells. */
-  readonly current: readonly Rule[];
-  /** Reads them again. */
-  load(): Promise<void>;
-  /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
-  change(change: (rules: readonly Rule[]) => readonly Rule[] | null, doer: RuleChanger): Promise<boolean>;
-  close(): void;
-}
+export type RuleStore = ReturnType<typeof createRuleStore>;
 
-/** Keeps the stored rules in memory, and follows their changes. Empty until the first {@link RuleStore.load}. */
+/** Keeps the stored rules in memory, and follows their changes. Empty until the first `load`. */
 export function createRuleStore(
   { storage, clock, log, knowsTool = () => true }: {
     readonly storage: Storage;
@@ -209,7 +201,7 @@ export function createRuleStore(
     /** Whether some version or configuration of this server has the tool. */
     readonly knowsTool?: (name: string) => boolean;
   },
-): RuleStore {
+) {
   let current: readonly Rule[] = [];
   const parse = (value: unknown): readonly Rule[] => value === undefined ? [] : storedShape.parse(value).rules;
   // One look at a time: of two answers the later one could be the older.
@@ -218,11 +210,17 @@ export function createRuleStore(
   });
   const watch = watchEntries(storage, [key], load, { log });
   return {
-    get current() {
+    /** As they hold, and as last read: of this instance's own changes at once, of others' as soon as the storage tells. */
+    get current(): readonly Rule[] {
       return current;
     },
+    /** Reads them again. */
     load,
-    async change(change, { userId, address }) {
+    /** Replaces them by what `change` makes of them; `null` from it, or too many, changes nothing. */
+    async change(
+      change: (rules: readonly Rule[]) => readonly Rule[] | null,
+      { userId, address }: RuleChanger,
+    ): Promise<boolean> {
       let before: readonly Rule[] = [];
       const stored = await changeEntry(storage, key, (value) => {
         before = parse(value).filter(({ until }) => until === undefined || until > clock());
@@ -236,7 +234,7 @@ export function createRuleStore(
       log.write("audit", "rules_changed", { user: userId, address, outcome: "ok", what });
       return true;
     },
-    close: () => watch.stop(),
+    close: (): void => watch.stop(),
   };
 }
 

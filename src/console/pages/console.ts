@@ -171,12 +171,6 @@ interface ConsoleOptions {
   waiting(visitor: Visitor): Promise<number>;
 }
 
-/** The routes, and the end of the streams of open pages. */
-interface Console {
-  readonly routes: readonly Route[];
-  close(): void;
-}
-
 /** How long after a sign-in dangerous acts need no passphrase. */
 const confirmedMs = 300_000;
 
@@ -190,8 +184,9 @@ interface Posted {
 /**
  * The routes of all sections and of the stream that keeps open pages up to date. Who visits is judged for each request
  * and for each look of a stream; acts need the form's token, dangerous ones the passphrase where the sign-in is old.
+ * `close` ends the streams of open pages.
  */
-export function createConsole(options: ConsoleOptions): Console {
+export function createConsole(options: ConsoleOptions) {
   const { issuer, visits, secrets, clock, sections, warnings, waiting } = options;
   const base = basePathOf(issuer);
   const streams = createPageStreams();
@@ -349,15 +344,13 @@ export function createConsole(options: ConsoleOptions): Console {
     return stream ?? new Response(null, { status: 503, headers: { "retry-after": "10" } });
   };
 
-  return {
-    routes: [
-      ...sections.map((section): Route => ({
-        paths: [section.name === "" ? "/console" : `/console/${section.name}`],
-        kind: "page",
-        endpoint: endpointOf(section),
-      })),
-      { paths: ["/console/events"], kind: "page", endpoint: eventsEndpoint },
-    ],
-    close: () => streams.close(),
-  };
+  const routes: readonly Route[] = [
+    ...sections.map((section): Route => ({
+      paths: [section.name === "" ? "/console" : `/console/${section.name}`],
+      kind: "page",
+      endpoint: endpointOf(section),
+    })),
+    { paths: ["/console/events"], kind: "page", endpoint: eventsEndpoint },
+  ];
+  return { routes, close: streams.close };
 }
