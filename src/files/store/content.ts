@@ -132,29 +132,6 @@ export interface StagedContent {
 /** Contents of more bytes are stored before their entry. */
 export const maxUnstagedBytes: number = (chunksPerBatch - 1) * chunkBytes;
 
-/**
- * Stages all of the content. `null` when it has more than `maxBytes`. What was stored is gone again then, and where the
- * content throws.
- */
-export async function stageContent(
-  store: Store,
-  pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  maxBytes: number,
-): Promise<StagedContent | null> {
-  const staging = createContentStaging(store);
-  let isWhole = false;
-  try {
-    for await (const piece of pieces) {
-      if (staging.sizeBytes + piece.byteLength > maxBytes) return null;
-      await staging.add(piece);
-    }
-    isWhole = true;
-    return staging.finish();
-  } finally {
-    if (!isWhole) await staging.drop();
-  }
-}
-
 /** Stages a content as it comes. */
 export function createContentStaging(store: Store) {
   const { storage, keys, clock } = store;

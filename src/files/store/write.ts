@@ -14,11 +14,9 @@ import {
 import { applyChange, keptOf, putBelow, requireRoom, sizeOf, type StoreChange } from "./change.ts";
 import {
   createContentStaging,
-  dropGeneration,
   maxUnstagedBytes,
   MissingChunk,
   readStorePieces,
-  stageContent,
   type StagedContent,
 } from "./content.ts";
 import { type FileRecord, findInStore, resolveInStore, type Store, type StorePlace } from "./store.ts";
@@ -150,28 +148,40 @@ export async function cutStoreFile(
   return cut.ok ? success(null) : cut;
 }
 
+/** A content of which each piece is admitted before it is staged. */
+interface StagingContent extends Omit<NewContent, "sizeBytes"> {
+  /** Default `maxFileBytes`. */
+  readonly limitBytes?: number;
+  readonly admit?: (pieceBytes: number) => Promise<Outcome<null>>;
+}
+
 /** Puts a content at `path` if `check` allows it for what is there at that moment. */
 async function stageAndPut(
   store: Store,
   path: WorkspacePath,
-  { pieces, ...content }: Omit<NewContent, "sizeBytes">,
+  { pieces, limitBytes = store.limits.maxFileBytes, admit, ...content }: StagingContent,
   check: (current: FileRecord | null) => Outcome<null>,
 ): Promise<Outcome<WrittenFile>> {
-  const { maxFileBytes } = store.limits;
-  let staged: StagedContent | null;
+  const staging = createContentStaging(store);
+  let isLeft = false;
   try {
-    staged = await stageContent(store, pieces, maxFileBytes);
+    for await (const piece of pieces) {
+      const sizeBytes = staging.sizeBytes + piece.byteLength;
+      if (sizeBytes > limitBytes) return failure({ reason: "too_large", sizeBytes, limitBytes });
+      const room = await admit?.(piece.byteLength);
+      if (room?.ok === false) return room;
+      await staging.add(piece);
+    }
+    isLeft = true; // a storage that fails from here on may have put it in place: a later start sweeps what it has not
+    const written = await putStaged(store, path, { ...staging.finish(), ...content }, check);
+    isLeft = written.ok;
+    return written;
   } catch (error) {
     if (error instanceof MissingChunk) return failure({ reason: "conflict" });
     throw error;
+  } finally {
+    if (!isLeft) await staging.drop();
   }
-  if (staged === null) {
-    return failure({ reason: "too_large", sizeBytes: maxFileBytes + 1, limitBytes: maxFileBytes });
-  }
-  const written = await putStaged(store, path, { ...staged, ...content }, check);
-  const { generation, chunkCount } = staged.record;
-  if (!written.ok && staged.deletes.length > 0) await dropGeneration(store, generation, chunkCount);
-  return written;
 }
 
 /** The same for a content that is staged. */
@@ -239,26 +249,18 @@ export async function receiveStoreFile(
   const checked = check(entry); // before a byte is taken
   if (!checked.ok) return checked;
   const { arriving } = store;
-  const limitBytes = maxArriving(store.limits);
-  const staging = createContentStaging(store);
+  let arrivedBytes = 0;
   let seenBytes = 0;
-  let isPlaced = false;
+  const admit = async (pieceBytes: number): Promise<Outcome<null>> => {
+    arriving.bytes += pieceBytes;
+    arrivedBytes += pieceBytes;
+    if (arrivedBytes < seenBytes) return success(null);
+    seenBytes = arrivedBytes + bytesBetweenLooks;
+    return await requireRoom(store, arriving.bytes - (entry?.sizeBytes ?? 0));
+  };
   try {
-    for await (const piece of content) {
-      const bytes = staging.sizeBytes + piece.byteLength;
-      if (bytes > limitBytes) return failure({ reason: "too_large", sizeBytes: bytes, limitBytes });
-      arriving.bytes += piece.byteLength;
-      await staging.add(piece);
-      if (bytes < seenBytes) continue;
-      seenBytes = bytes + bytesBetweenLooks;
-      const room = await requireRoom(store, arriving.bytes - (entry?.sizeBytes ?? 0));
-      if (!room.ok) return room;
-    }
-    const placed = await putStaged(store, path, staging.finish(), check);
-    isPlaced = placed.ok;
-    return placed;
+    return await stageAndPut(store, path, { pieces: content, limitBytes: maxArriving(store.limits), admit }, check);
   } finally {
-    arriving.bytes -= staging.sizeBytes;
-    if (!isPlaced) await staging.drop();
+    arriving.bytes -= arrivedBytes;
   }
 }
