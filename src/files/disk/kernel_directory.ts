@@ -309,12 +309,8 @@ function* removeBelow(directory: Descriptor, root: DiskInfo, name: string): Gene
   for (let path; (path = pending.at(-1)) !== undefined;) {
     const slash = path.lastIndexOf("/");
     if (path.length > maxRelativePath) {
-      const holder = directory.open(path.slice(0, slash), "directory");
-      try {
-        yield* removeBelow(holder, root, path.slice(slash + 1));
-      } finally {
-        holder.close();
-      }
+      using holder = new Opened(directory.open(path.slice(0, slash), "directory"));
+      yield* removeBelow(holder.descriptor, root, path.slice(slash + 1));
       pending.pop();
       continue;
     }
