@@ -12,20 +12,16 @@ import { pause } from "../../lib/time.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
 import {
   changeDelayMilliseconds,
+  type ChangeGathering,
   createChangeNotices,
-  maxChangedPaths,
   type WatchWorkspace,
 } from "../workspace/watch.ts";
 import { isReserved } from "../workspace/path.ts";
 import type { EntryKind } from "../workspace/port.ts";
 
-interface DiskWatchOptions {
+interface DiskWatchOptions extends ChangeGathering {
   /** The workspace's directory. */
   readonly root: string;
-  /** Default {@link changeDelayMilliseconds}. */
-  readonly coalesceMilliseconds?: number;
-  /** Default {@link maxChangedPaths}. */
-  readonly maxPaths?: number;
   /** Default {@link maxRememberedFiles}. */
   readonly maxFiles?: number;
   /** Names that are hidden from callers: their changes are not reported. */
@@ -43,15 +39,14 @@ const maxRememberedFiles = 100_000;
 
 /** A way to watch the disk workspace at `root`. It costs nothing until it is used. */
 export function createDiskWatch(options: DiskWatchOptions): WatchWorkspace {
-  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths, onFailure, kernel } = options;
-  const { maxFiles = maxRememberedFiles } = options;
+  const { coalesceMilliseconds = changeDelayMilliseconds, maxFiles = maxRememberedFiles, onFailure, kernel } = options;
   const rules = createAccessRules(options.access);
   const { isDenied } = rules;
   return (onChange) => {
     const root = Deno.realPathSync(options.root);
     const access = kernel === undefined ? createCheckedAccess(root, rules) : createKernelAccess(kernel, root);
     const look = createLook(root, access);
-    const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
+    const notices = createChangeNotices({ ...options, isDenied, onChange });
     const isHidden = (path: string): boolean => {
       const segments = toSegments(root, path);
       return segments === null || isReserved(segments) || isDenied(segments);

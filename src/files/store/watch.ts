@@ -6,12 +6,7 @@ import type { Log } from "../../lib/log.ts";
 import { watchEntries } from "../../lib/stored_entries.ts";
 import type { Put, Storage, StorageKey } from "../../storage/mod.ts";
 import { type AccessPatterns, createAccessRules } from "../workspace/access_rules.ts";
-import {
-  changeDelayMilliseconds,
-  createChangeNotices,
-  maxChangedPaths,
-  type WatchWorkspace,
-} from "../workspace/watch.ts";
+import { type ChangeGathering, createChangeNotices, type WatchWorkspace } from "../workspace/watch.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 
 const keptChanges = 20;
@@ -58,17 +53,13 @@ export async function announceChange(
 }
 
 /** How a store-backed workspace is watched. */
-interface StoreWatchOptions {
+interface StoreWatchOptions extends ChangeGathering {
   readonly storage: Storage;
   /** As in `openStoreWorkspace`. */
   readonly name: string;
   readonly access: AccessPatterns;
   readonly clock: Clock;
   readonly log: Log;
-  /** Default {@link changeDelayMilliseconds}. */
-  readonly coalesceMilliseconds?: number;
-  /** Default {@link maxChangedPaths}. */
-  readonly maxPaths?: number;
 }
 
 /** The clocks of two instances may differ by so much; a change just before the watch may be told too. */
@@ -77,11 +68,10 @@ const clockToleranceMilliseconds = 1_000;
 /** Watches a stored workspace through its record of recent changes, so changes of other instances are noticed too. */
 export function createStoreWatch(options: StoreWatchOptions): WatchWorkspace {
   const { storage, name, clock, log } = options;
-  const { coalesceMilliseconds = changeDelayMilliseconds, maxPaths = maxChangedPaths } = options;
   const { isDenied } = createAccessRules(options.access);
   return (onChange) => {
     const since = clock() - clockToleranceMilliseconds;
-    const notices = createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange });
+    const notices = createChangeNotices({ ...options, isDenied, onChange });
     let seen: number | null = null;
     let closed = false;
     const watch = watchEntries(storage, [changesKey(name)], async () => {

@@ -23,21 +23,26 @@ export type WatchWorkspace = (onChange: (change: WorkspaceChange) => void) => Wo
 /** Changes within this time are reported together. */
 export const changeDelayMilliseconds = 200;
 /** More changed paths than this at once are reported as partial. */
-export const maxChangedPaths = 500;
+const maxChangedPaths = 500;
+
+/** How changes are gathered. */
+export interface ChangeGathering {
+  /** Default {@link maxChangedPaths}. */
+  readonly maxPaths?: number;
+  /** Default {@link changeDelayMilliseconds}. */
+  readonly coalesceMilliseconds?: number;
+}
 
 /** How changes are reported. */
-interface ChangeNoticesOptions {
-  /** More changed paths than this at once are reported as partial. */
-  readonly maxPaths: number;
-  /** Changes within this time are reported together. */
-  readonly coalesceMilliseconds: number;
+interface ChangeNoticesOptions extends ChangeGathering {
   /** Names that are not reported. */
   readonly isDenied: (segments: readonly string[]) => boolean;
   readonly onChange: (change: WorkspaceChange) => void;
 }
 
 /** Gathers changes for a short time and tells them together. */
-export function createChangeNotices({ maxPaths, coalesceMilliseconds, isDenied, onChange }: ChangeNoticesOptions) {
+export function createChangeNotices({ isDenied, onChange, ...gathering }: ChangeNoticesOptions) {
+  const { maxPaths = maxChangedPaths, coalesceMilliseconds = changeDelayMilliseconds } = gathering;
   let pending = new Map<string, WorkspacePath>();
   let isPartial = false;
   let isListChanged = false;
