@@ -74,7 +74,8 @@ export async function encodingOfFile(workspace: Workspace, path: WorkspacePath):
 
 async function likeliest(sample: Uint8Array, bytes: Uint8Array): Promise<LegacyEncoding> {
   const western = decodeLegacy(sample, "windows-1252") ?? "";
-  const isScattered = runsOf(sample).filter((length) => length === 1).length * 2 >= runsOf(sample).length;
+  const runs = runsOf(sample);
+  const isScattered = runs.filter((length) => length === 1).length * 2 >= runs.length;
   // most of what German, French and Spanish need is the same in both
   if (isScattered && western === decodeLegacy(sample, "windows-1250")) return "windows-1252";
   const { chardet } = await loadDetector();

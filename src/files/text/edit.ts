@@ -5,6 +5,7 @@ import { failure, type Result, success } from "../../lib/result.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
 import type { FileContent, Outcome, Workspace } from "../workspace/port.ts";
 import { encodingOfFile } from "./detect.ts";
+import { markBytes } from "./lines.ts";
 import { decodeWide, markedEncoding, type TextEncoding, wideEncoding } from "../workspace/encoding.ts";
 import { digestOf } from "../../lib/secrets.ts";
 
@@ -174,7 +175,6 @@ export interface StoredForm {
   readonly sizeBytes: number;
 }
 
-const utf8Mark = [0xef, 0xbb, 0xbf];
 /** Bytes of the beginning from which the line ends are detected. */
 const headBytes = 16_384;
 const newline = 0x0a;
@@ -200,7 +200,7 @@ export async function storedFormOf(
     return { encoding: wide, lineEnds: lineEndsOf(text), hasMark: markedEncoding(head) !== null, sizeBytes };
   }
   const lineEnds = lineEndsOf(Buffer.from(head).toString("latin1"));
-  const hasMark = utf8Mark.every((byte, index) => head[index] === byte);
+  const hasMark = markBytes(head) > 0;
   return { encoding: ifForeign ? await encodingOfFile(workspace, path) : "utf-8", lineEnds, hasMark, sizeBytes };
 }
 
@@ -278,11 +278,12 @@ function findAlike(text: string, wanted: string, wholeWord: boolean): Alike | nu
     if (at !== -1) return { but: "words", line: lineAt(text, at) };
   }
   const numberless = withoutNumbers(wanted);
-  const unnumbered = numberless === null ? -1 : createTextFinder(numberless)(withLf(text), 0);
-  if (unnumbered !== -1) return { but: "numbers", line: lineAt(withLf(text), unnumbered) };
+  const lines = withLf(text);
+  const unnumbered = numberless === null ? -1 : createTextFinder(numberless)(lines, 0);
+  if (unnumbered !== -1) return { but: "numbers", line: lineAt(lines, unnumbered) };
   const unescaped = withoutEscapes(wanted);
-  const plain = unescaped === wanted ? -1 : createTextFinder(unescaped)(withLf(text), 0);
-  if (plain !== -1) return { but: "escapes", line: lineAt(withLf(text), plain) };
+  const plain = unescaped === wanted ? -1 : createTextFinder(unescaped)(lines, 0);
+  if (plain !== -1) return { but: "escapes", line: lineAt(lines, plain) };
   const blanks = lineOfFolded(text, wanted, withoutBlanks);
   if (blanks !== null) return { but: "blanks", line: blanks };
   const signs = lineOfFolded(text, wanted, folded);

@@ -267,7 +267,8 @@ function cutInLine(bytes: Uint8Array): number {
   return end > 1 && bytes[end - 1] === carriageReturn ? end - 1 : end;
 }
 
-function markBytes(bytes: Uint8Array, isStart: boolean): number {
+/** The length of the UTF-8 byte order mark, where the file starts here and has one. */
+export function markBytes(bytes: Uint8Array, isStart = true): number {
   return isStart && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
 }
 
@@ -289,7 +290,7 @@ function passOver(
 
 function startOfCharacter(bytes: Uint8Array, from: number, isLatin1: boolean): number {
   let at = from;
-  while (!isLatin1 && at < bytes.length && ((bytes[at] ?? 0) & 0xc0) === 0x80) at++;
+  while (!isLatin1 && isContinuation(bytes[at])) at++;
   return at;
 }
 

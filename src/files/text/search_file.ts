@@ -14,7 +14,7 @@ import type { NextTurn } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineSearch } from "./long_line.ts";
 import { decodeBytes, decodeWide, type TextEncoding, type WideEncoding, wideEncoding } from "../workspace/encoding.ts";
-import { cutAtBoundary } from "./lines.ts";
+import { cutAtBoundary, markBytes } from "./lines.ts";
 import { failure, type Result, success } from "../../lib/result.ts";
 import { detectEncoding } from "./detect.ts";
 import type { WorkspacePath } from "../workspace/path.ts";
@@ -335,8 +335,7 @@ function toSearchable(
 
 function fromUtf8(bytes: Buffer, isFirst: boolean, isLast: boolean): SearchablePiece | null {
   const sourceBytes = isLast ? bytes.length : cutAtBoundary(bytes);
-  const isMarked = isFirst && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
-  const content = bytes.subarray(isMarked ? 3 : 0, sourceBytes);
+  const content = bytes.subarray(markBytes(bytes, isFirst), sourceBytes);
   const text = toByteText(content, content.length);
   return text === null ? null : { text, sourceBytes };
 }

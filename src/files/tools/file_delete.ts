@@ -55,7 +55,7 @@ export function fileDeleteTool(
         undo_until: z.string().optional().describe("Until when it can be undone, unless room is short before"),
       })
     ),
-    preview: (input: DeleteInput, context) => previewDelete(source, input, context),
+    preview: (input: Parameters<typeof previewDelete>[1], context) => previewDelete(source, input, context),
     async run({ path: one, paths: given = [], recursive, if_version: ifVersion }, context) {
       const changing = beginChange(source, context, "file_delete");
       const { workspace } = changing;
@@ -121,12 +121,6 @@ export function fileDeleteTool(
 
 function shownPath([first]: readonly WorkspacePath[]): string {
   return first?.text ?? "";
-}
-
-interface DeleteInput {
-  readonly path?: string | undefined;
-  readonly paths?: readonly string[] | undefined;
-  readonly recursive: boolean;
 }
 
 /** Whether a directory above the path is named, too. */

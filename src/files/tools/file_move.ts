@@ -55,7 +55,7 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
         size_bytes: z.int().optional(),
       })
     ),
-    preview: (input: MoveInput, context) => previewMove(source, input, context),
+    preview: (input: Parameters<typeof previewMove>[1], context) => previewMove(source, input, context),
     async run({ path, paths = [], destination, copy, overwrite, if_version: ifVersion }, context) {
       const to = destination === "" ? parseFilePath("") : parseDirectoryPath(destination);
       if (!to.ok) return toPathFailure("destination", to.error, destination);
@@ -89,13 +89,6 @@ export function fileMoveTool(source: WorkspaceSource): Tool {
       return withNotices(await moveOne(workspace, pair, manner), astray());
     },
   });
-}
-
-interface MoveInput {
-  readonly path?: string | undefined;
-  readonly paths?: readonly string[] | undefined;
-  readonly destination: string;
-  readonly copy: boolean;
 }
 
 interface Manner {
