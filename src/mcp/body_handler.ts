@@ -4,6 +4,7 @@ import {
   dropNulls,
   echoedId,
   errorText,
+  isInitialize,
   kindOfMessage,
   mcpErrorCode,
   metaOf,
@@ -99,10 +100,6 @@ function refusedBatchEntry(
     code: outcome === "insufficient_scope" ? outcome : "batch_too_large",
     durationMs: 0,
   };
-}
-
-function isInitialize(body: unknown): boolean {
-  return (body as { readonly method?: unknown } | null)?.method === "initialize";
 }
 
 function idOf(body: unknown): RpcId | null {

@@ -75,6 +75,11 @@ export function isRpcId(id: unknown): id is RpcId {
   return typeof id === "string" || (typeof id === "number" && Number.isFinite(id));
 }
 
+/** Whether a message of any shape opens a legacy session. */
+export function isInitialize(message: unknown): boolean {
+  return isObject(message) && message["method"] === "initialize";
+}
+
 /** The id of a message of any shape, to be echoed in an error; `null` when there is none to echo (JSON-RPC 2.0 §5). */
 export function echoedId(message: unknown): RpcId | null {
   if (typeof message !== "object" || message === null) return null;

@@ -89,8 +89,8 @@ async function settle<Outcome>(
     (error) => {
       if (context.interruption !== null) return answerInterruption(call, work, context.interruption);
       if (context.cancelled) return cancelled();
-      if (context.task !== null) return answerTaskCrash(call, work, error);
-      return answerCrash(call, work, error instanceof CallInterrupted ? new Error("interrupted for no reason") : error);
+      const cause = error instanceof CallInterrupted ? new Error("interrupted for no reason") : error;
+      return answerCrash(call, work, cause, context.task !== null);
     },
   ).catch((error) => answerCrash(call, work, error));
 
@@ -122,11 +122,12 @@ async function lastWords<Outcome>(pending: Promise<Outcome>, timers: Timers): Pr
   }
 }
 
-function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
+/** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
+function answerCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown, isTask = false): McpAnswer {
   const unavailable = unavailability(error);
-  return unavailable?.cause === "storage_unavailable"
-    ? answerUnavailable(call, unavailable)
-    : work.crash(error, unavailable?.text ?? null);
+  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
+  const answer = work.crash(error, isTask ? null : unavailable?.text ?? null);
+  return isTask ? answerError(call, rpcErrorCode.internalError, unavailable?.text ?? "Internal error") : answer;
 }
 
 /** MRTR: the questions are the result of this round. Where nothing can be asked, the call fails. */
@@ -172,14 +173,6 @@ function answerCancelled(call: Call): McpAnswer {
     status: 200,
     body: errorText(call.request.id, refusalCode.cancelled, "The call was cancelled"),
   };
-}
-
-/** SEP-2663: a task that breaks has failed, unlike one whose tool reports an error. */
-function answerTaskCrash<Outcome>(call: Call, work: Work<Outcome>, error: unknown): McpAnswer {
-  const unavailable = unavailability(error);
-  if (unavailable?.cause === "storage_unavailable") return answerUnavailable(call, unavailable);
-  work.crash(error, null);
-  return answerError(call, rpcErrorCode.internalError, unavailable?.text ?? "Internal error");
 }
 
 /** The task is the answer; the work goes on, and what comes of it becomes the task's end. */

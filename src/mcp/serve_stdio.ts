@@ -1,5 +1,14 @@
 /** MCP's stdio transport: one client, a JSON-RPC message a line, on the same protocol server as HTTP. */
-import { echoedId, errorText, isRpcId, kindOfMessage, refusalCode, rpcErrorCode, type RpcId } from "./jsonrpc.ts";
+import {
+  echoedId,
+  errorText,
+  isInitialize,
+  isRpcId,
+  kindOfMessage,
+  refusalCode,
+  rpcErrorCode,
+  type RpcId,
+} from "./jsonrpc.ts";
 import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "./call.ts";
 import { specProfile } from "./profile.ts";
@@ -19,10 +28,6 @@ function cancelledIdOf(message: unknown): RpcId | null {
   if (!isObject(message) || message["method"] !== "notifications/cancelled") return null;
   const id = isObject(message["params"]) ? message["params"]["requestId"] : null;
   return isRpcId(id) ? id : null;
-}
-
-function isInitialize(message: unknown): boolean {
-  return isObject(message) && message["method"] === "initialize";
 }
 
 /** One line without its end, or why it cannot be given. The rest of a line that is too long has been skipped. */
