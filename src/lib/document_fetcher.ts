@@ -10,7 +10,7 @@ import type { Clock } from "./time.ts";
 import { boundedMap } from "./bounded_map.ts";
 import { failure, type Result, success } from "./result.ts";
 import { isClientDocumentUrl, isPublicAddress } from "./client_document_url.ts";
-import { joinBytes } from "./request_text.ts";
+import { collectBytes } from "./request_text.ts";
 
 /** A document and what its headers say about keeping it. */
 interface PublicDocument {
@@ -326,15 +326,10 @@ async function readDocument(response: IncomingMessage): Promise<Answer> {
     return failure("unexpected_content_type");
   }
   if (Number(headers["content-length"] ?? 0) > maxDocumentBytes) return failure("response_too_large");
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    size += chunk.length;
-    if (size > maxDocumentBytes) return failure("response_too_large");
-    chunks.push(chunk);
-  }
+  const collected = collectBytes(maxDocumentBytes);
+  for await (const chunk of response) if (!collected.add(chunk)) return failure("response_too_large");
   try {
-    const json: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(joinBytes(chunks)));
+    const json: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(collected.bytes()));
     return success({ json, maxAgeSeconds: maxAgeOf(headers["cache-control"]) });
   } catch {
     return failure("not_json");

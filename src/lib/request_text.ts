@@ -29,7 +29,8 @@ interface CollectedBytes {
 
 const firstBufferBytes = 16_384;
 
-function collectBytes(maxBytes: number): CollectedBytes {
+/** Gathers no more than `maxBytes`. */
+export function collectBytes(maxBytes: number): CollectedBytes {
   let buffer = new Uint8Array(0);
   let size = 0;
   return {
