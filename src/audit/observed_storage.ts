@@ -1,4 +1,5 @@
 /** Observes a storage: counts its failures, and makes a span for each operation. */
+import { isCallersMistake } from "../lib/system_fault.ts";
 import { inSpan, noTracer, type SpanAttributes, type Tracer } from "../lib/tracer.ts";
 import type { Batch, PostgresLocation, Storage, StorageKey } from "../storage/mod.ts";
 
@@ -59,10 +60,6 @@ export function observeStorage(storage: Storage, observers: StorageObservers): S
 function databaseAttributes(location: PostgresLocation | undefined): SpanAttributes {
   if (location === undefined) return { "db.system.name": "sqlite" };
   return { "db.system.name": "postgresql", "server.address": location.host, "server.port": location.port };
-}
-
-function isCallersMistake(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError;
 }
 
 function errorType(error: unknown): string {

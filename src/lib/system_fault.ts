@@ -147,6 +147,11 @@ export class StorageFault extends UnusableError {
   override readonly name: string = "StorageFault";
 }
 
+/** Whether an error says that the call was wrong, not the database. */
+export function isCallersMistake(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError;
+}
+
 /** What a stored text says. Throws {@link StorageFault} where it is not JSON, without showing it. */
 export function parseStoredJson(text: string): unknown {
   try {

@@ -2,8 +2,8 @@
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { backup, DatabaseSync } from "node:sqlite";
-import { randomBytes } from "node:crypto";
 import { failure, type Result, success, UnusableError } from "../lib/result.ts";
+import { randomId } from "../lib/secrets.ts";
 import { faultWords, faultyPath, pathRemedy } from "../lib/system_fault.ts";
 import {
   copyDurably,
@@ -31,7 +31,7 @@ export async function backupDataDirectory(
   const from = resolve(options.from);
   const to = resolve(options.to);
   const source = { database: join(from, dataFiles.database), masterKey: join(from, dataFiles.masterKey) };
-  const aside = `${to}.${randomBytes(8).toString("hex")}`;
+  const aside = `${to}.${randomId()}`;
   try {
     for (const path of Object.values(source)) {
       if (!exists(path)) {

@@ -1,6 +1,6 @@
 /** Opens the storage that the settings ask for. */
 import { type Clock, createPause, systemTimers, type Timers } from "../lib/time.ts";
-import { StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
+import { isCallersMistake, StorageFault, StorageUnavailableError } from "../lib/system_fault.ts";
 import { failure, type Problem, type Result, success, UnusableError } from "../lib/result.ts";
 import type { Log } from "../lib/log.ts";
 import type { Storage, StorageKey } from "./port.ts";
@@ -52,9 +52,8 @@ export async function openStorage(options: OpenStorageOptions): Promise<Result<S
 async function openGuardedSqlite(
   { sqlitePath: path, clock, log, bounds: { busyTimeoutMs } = {}, watchPlace }: OpenStorageOptions,
 ): Promise<Storage> {
-  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy }, { watchPresence }] = await Promise.all([
+  const [{ openSqliteStorage }, { describeSqliteFailure, restoreRemedy, watchPresence }] = await Promise.all([
     import("./sqlite_storage.ts"),
-    import("./sqlite_database.ts"),
     import("./sqlite_database.ts"),
   ]);
   const describe = (error: unknown): Problem => describeSqliteFailure(error, path);
@@ -271,11 +270,6 @@ function createCircuit(options: CircuitOptions) {
       isBroken = true;
     },
   };
-}
-
-/** Whether an error says that the call was wrong, not the database. */
-function isCallersMistake(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError;
 }
 
 /** One unreadable record does not mean that the others are. */

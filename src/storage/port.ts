@@ -3,7 +3,7 @@
  * Every implementation passes the one contract suite in tests/storage/contract.ts.
  */
 import { UnusableError } from "../lib/result.ts";
-import { parseStoredJson } from "../lib/system_fault.ts";
+import { isCallersMistake, parseStoredJson } from "../lib/system_fault.ts";
 
 /**
  * A path of non-empty parts, for example `["grant", grantId]`. Keys sort part by part, each part by its Unicode code
@@ -109,8 +109,7 @@ export const storageLimits = {
 } as const;
 
 /**
- * The format of everything that is stored, whichever part wrote it: in SQLite the `user_version`, in PostgreSQL the row
- * of
+ * The format of everything that is stored, whichever part wrote it: in SQLite the `user_version`, in PostgreSQL the row of
  * `schema_version`. A change that an earlier version cannot read, or that reads nothing of an earlier one's, raises it.
  */
 export const storedFormat = 3;
@@ -166,7 +165,7 @@ export function encodeKeyToRead(key: StorageKey): string | null {
   try {
     return encodeKey(key);
   } catch (error) {
-    if (error instanceof RangeError || error instanceof TypeError) return null;
+    if (isCallersMistake(error)) return null;
     throw error;
   }
 }

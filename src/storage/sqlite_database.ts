@@ -270,9 +270,8 @@ function openHandle(path: string): number | null {
 
 function isThere(path: string): boolean {
   try {
-    Deno.lstatSync(path);
-  } catch (error) {
-    return !(error instanceof Deno.errors.NotFound);
+    return exists(path);
+  } catch {
+    return true; // out of reach is not gone
   }
-  return true;
 }

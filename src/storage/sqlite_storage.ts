@@ -264,8 +264,7 @@ interface Waiting {
 }
 
 /**
- * Runs steps that need a lock which other processes take too: in their order, each as soon as the lock is free, for up
- * to
+ * Runs steps that need a lock which other processes take too: in their order, each as soon as the lock is free, for up to
  * `timeoutMs`. SQLite's own waiting would block the one thread that serves all callers.
  */
 function createLockQueue(timeoutMs: number) {
