@@ -98,7 +98,7 @@ function mistakeIn(
 }
 
 /** Control characters never reach the terminal. */
-function printable(word: string): string {
+export function printable(word: string): string {
   return word.replaceAll(/\p{C}/gu, "?");
 }
 

@@ -3,7 +3,7 @@ import { closestWord } from "../lib/closest_word.ts";
 import { escapeUnprintable } from "../lib/json_log.ts";
 import { parseDuration } from "../lib/settings.ts";
 import type { AuditFilter, FoundLine } from "../audit/mod.ts";
-import { administered, commandOf, type OpenInstallation, printTable } from "./action.ts";
+import { administered, commandOf, type OpenInstallation, printable, printTable } from "./action.ts";
 import { type CommandContext, type CommandWork, endWith, type ExitStatus } from "./command.ts";
 
 /** Loaded when an action runs: see action.ts. */
@@ -94,8 +94,7 @@ async function sayUnknownNames(
     const hint = near === undefined
       ? `recorded are ${known.slice(0, maxKnownNames).join(", ")}${more}`
       : `did you mean ${near}?`;
-    const said = `hint: no recent line has --${field === "person" ? "user" : field} ${name}; ${hint}`;
-    say(`${said.replaceAll(/\p{C}/gu, "?")}\n`); // controls never reach the terminal
+    say(`${printable(`hint: no recent line has --${field === "person" ? "user" : field} ${name}; ${hint}`)}\n`);
   }
 }
 
@@ -197,7 +196,7 @@ function toRow({ time, event, person, client, tool, outcome, code, durationMs, t
     result,
     durationMs === null ? "" : String(Math.round(durationMs * 10) / 10),
     target ?? address ?? "",
-  ].map((cell) => cell.replaceAll(/\p{C}/gu, "?")); // controls never reach the terminal
+  ].map(printable);
 }
 
 function jsonLine({ time, ...line }: FoundLine): string {

@@ -1,6 +1,7 @@
 /** `serve` on Deno Deploy: no worker, no flags; one signal, and a few seconds after it. */
 import type { Config } from "../app/mod.ts";
 import { loadDeployServer } from "../app/later.ts";
+import { problemText } from "../lib/result.ts";
 import { systemClock } from "../lib/time.ts";
 import { createJsonLog } from "../lib/json_log.ts";
 import type { Tool } from "../mcp/mod.ts";
@@ -18,7 +19,7 @@ export async function serveOnDeploy(
   const log = createJsonLog({ write: say, level: config.server.logLevel, clock: systemClock });
   const { startDeployServer } = await loadDeployServer();
   const started = await startDeployServer(config, { log, clock: systemClock, extraTools });
-  if (!started.ok) return endWith(say, `error: ${started.error.problem}\nhint: ${started.error.remedy}\n`);
+  if (!started.ok) return endWith(say, problemText(started.error));
   const { serverUrl, setUpLink, stop } = started.value;
   await Promise.race([
     say(welcomeText({ config, serverUrl, setUpLink, missing: [], models: config.ollama.models })),
