@@ -115,7 +115,10 @@ export async function buildApp(config: Config, given: AppDependencies) {
   const clientNames = boundedMap<string, string>(maxRememberedClients);
   const nameOfClient = (clientId: string): string | undefined => clientNames.get(clientId);
   const approval = await openApproval(config, {
-    ...{ ...dependencies, nameOfClient, isLive: verifier.isLive, workspace: () => toolbox.workspace },
+    ...dependencies,
+    nameOfClient,
+    isLive: verifier.isLive,
+    workspace: () => toolbox.workspace,
   });
   const toolbox: Toolbox = await createToolbox(config, {
     ...dependencies,

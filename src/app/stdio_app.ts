@@ -63,7 +63,10 @@ export async function runStdio(
   }
   const servicenow = await openServicenow(config.servicenow, { ...parts, serverUrl, fetch });
   const approval = await openApproval(config, {
-    ...{ ...parts, serverUrl, timers: systemTimers, bounds: {} },
+    ...parts,
+    serverUrl,
+    timers: systemTimers,
+    bounds: {},
     nameOfClient: () => undefined,
     isLive: () => Promise.resolve(true),
     workspace: () => toolbox instanceof UnusableError ? fail(toolbox) : toolbox.workspace,
