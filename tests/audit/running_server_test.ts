@@ -1,6 +1,6 @@
 /** The stored audit of the real server, asked by the command line while it runs, after its end and after a kill. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
+import { openDatabase } from "../fixtures/open_database.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
@@ -33,7 +33,7 @@ Deno.test("audit verify notices that every line, and that every row at all, is g
       await until("a line is stored", async () => (await lines(place)).length > 0);
     }
     assert.equal((await audit(place, "verify")).code, 0);
-    const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+    const database = openDatabase(place);
     database.exec(`DELETE FROM entry WHERE ${where}`);
     database.close();
     const { code, stdout } = await audit(place, "verify");
@@ -102,7 +102,7 @@ Deno.test("audit: what was called is found by tool, path, outcome and time while
     assert.doesNotMatch((await audit(place, "list", ...args)).stderr, /hint/);
   }
 
-  const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+  const database = openDatabase(place);
   database.exec("UPDATE entry SET value = replace(value, 'notes/b.md', 'notes/x.md') WHERE key LIKE 'audit!%'");
   database.close();
   const changed = await audit(place, "verify");

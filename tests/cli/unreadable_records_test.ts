@@ -1,6 +1,6 @@
 /** Records that no version of ours wrote so: what a start and the commands say of them. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
+import { openDatabase } from "../fixtures/open_database.ts";
 import { makeServerPlace, runCommand, startServer } from "../fixtures/running_server.ts";
 
 /** Spoils all records of a family in an installation that has a token, a user and keys. */
@@ -15,7 +15,7 @@ async function withSpoiled(
   assert.equal((await runCommand(["token", "create", "--scope", "files:read", ...dataDir])).code, 0);
   const server = await startServer(place);
   await server.stop();
-  const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+  const database = openDatabase(place);
   const { changes } = database.prepare("UPDATE entry SET value = ? WHERE key LIKE ?").run(value, `${family}!%`);
   database.close();
   assert.ok(Number(changes) > 0, family);

@@ -1,6 +1,6 @@
 /** Faults of the server and of what is in front of it: a server for each, and a client that behaves well. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
+import { openDatabase } from "../fixtures/open_database.ts";
 import { openSignedIn, setUpOwner } from "../fixtures/owner.ts";
 import { freePort } from "../fixtures/free_port.ts";
 import { ownMounts, withMounts } from "../fixtures/own_mounts.ts";
@@ -211,7 +211,7 @@ const faults: readonly Fault[] = [
     env: open,
     bounds: { storage: { busyTimeoutMs: 100 } },
     async run({ place, clientOf }) {
-      using database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+      using database = openDatabase(place);
       database.exec("BEGIN IMMEDIATE");
       await connectUntil(clientOf(), 503);
       database.exec("ROLLBACK");

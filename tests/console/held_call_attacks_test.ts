@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
 import { postMcp } from "../fixtures/mcp_call.ts";
 import { openSignedIn } from "../fixtures/owner.ts";
 import { runCommand } from "../fixtures/running_server.ts";
@@ -189,7 +190,7 @@ Deno.test("rules hold over stdio too", async () => {
   ]);
   const client = new Client({ name: "desktop", version: "1" });
   const entry = JSON.parse(printed.stdout).mcpServers.portcullis;
-  await client.connect(new StdioClientTransport({ ...entry, stderr: "ignore" }));
+  await client.connect(new StdioClientTransport({ ...entry, env: cleanEnvironment(), stderr: "ignore" }));
   for (const [filename, isError] of [["secret/a.txt", true], ["open.txt", false]] as const) {
     const written = await client.callTool({ name: "file_write", arguments: { filename, content: "x" } });
     assert.equal(written["isError"], isError, JSON.stringify(written));

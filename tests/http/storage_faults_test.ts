@@ -1,6 +1,7 @@
 /** The started server while its database cannot be used: what answers, how, and that all is well afterwards. */
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
+import { openDatabase } from "../fixtures/open_database.ts";
 import { modernRequest, postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { setUpOwner } from "../fixtures/owner.ts";
 import { createPerson } from "../fixtures/person.ts";
@@ -52,7 +53,7 @@ async function withScene(options: StartOptions, run: (scene: Scene) => Promise<v
   assert.ok(sessionId);
   const session = { "mcp-session-id": sessionId, "mcp-protocol-version": "2025-11-25" };
   const { client_id: clientId } = await (await fetch(`${server.url}/oauth/register`, registration)).json();
-  const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+  const database = openDatabase(place);
   try {
     await run({ server, token, database, session, clientId });
   } finally {
@@ -190,8 +191,8 @@ Deno.test("a token revoked beside the server is refused while another process ho
   const listed = (await runCommand(["token", "list", ...data])).stdout;
   const id = /^\S+/m.exec(listed)?.[0] ?? "";
   assert.equal((await runCommand(["token", "revoke", id, ...data])).code, 0, listed);
-  const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
-  database.exec("PRAGMA busy_timeout = 10000; BEGIN IMMEDIATE"); // the server may be storing its audit
+  const database = openDatabase(place);
+  database.exec("BEGIN IMMEDIATE");
   assert.equal(await list(), 401);
   database.exec("ROLLBACK");
   database.close();
@@ -304,7 +305,7 @@ async function runOutOfDisk(): Promise<void> {
   assert.equal(await statusOf(`${server.url}/health/ready`), 200);
   assert.equal((await server.stop()).code, 0);
   assert.match(server.stderr(), /"storage_unavailable".*(disk|full)/);
-  const database = new DatabaseSync(`${place.dataDir}/portcullis.db`);
+  const database = openDatabase(place);
   const stored = database.prepare("SELECT count(*) AS count FROM entry WHERE key = ?");
   for (const id of registered) {
     assert.deepEqual({ ...stored.get(`client!${id}!`) }, { count: 1 }, id);

@@ -4,6 +4,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { createCallSwitches } from "../../src/console/live/live.ts";
 import { openSqliteStorage } from "../../src/storage/sqlite_storage.ts";
+import { cleanEnvironment } from "../fixtures/forms/server_process.ts";
 import { postMcp, toolCall } from "../fixtures/mcp_call.ts";
 import { makeServerPlace, runCommand, type ServerPlace, startServer } from "../fixtures/running_server.ts";
 import { until } from "../fixtures/until.ts";
@@ -42,6 +43,7 @@ Deno.test("calls that were stopped are refused by a running server, by one that 
   const transport = new StdioClientTransport({
     command: Deno.execPath(),
     args: ["run", "-A", "main.ts", "stdio", "--data-dir", place.dataDir, "--workspace", place.workspaceDir],
+    env: cleanEnvironment(),
     stderr: "ignore",
   });
   const client = new Client({ name: "desktop", version: "1" });
