@@ -74,7 +74,7 @@ export function gateTool(tool: Tool, options: GateOptions): Tool {
         const rule = decidingRule(rules.current, judged, clock());
         if (rule === null) return tool.run(input, context);
         if (rule.verdict === "allow") return tool.run(input, withoutQuestions(context));
-        if (rule.verdict === "deny") return denied();
+        if (rule.verdict === "deny") return denied;
         const { pageUrl } = options;
         return pageUrl === null ? noPage : hold(tool, { input, context, call, rule }, { ...options, pageUrl });
       };
@@ -141,7 +141,7 @@ async function hold(tool: Tool, held: Held, options: HoldOptions): Promise<ToolO
   if (!await takeHeldCall(storage, decided)) return waits(pageUrl);
   const now = await describe(tool, held, options); // the last look: what follows is the call itself
   const rule = decidingRule(options.rules.current, now.judged, options.clock());
-  if (rule?.verdict === "deny") return denied();
+  if (rule?.verdict === "deny") return denied;
   if (decided.call.effectDigest !== now.effectDigest || rule !== null && isStricter(rule, decided.call)) {
     // what was approved has changed since: the page shows the new state
     await ask({ ...held, ...now, rule: rule?.verdict === "ask" ? rule : held.rule }, options);
@@ -398,13 +398,11 @@ function note(log: Log, outcome: "waits" | "changed" | "displaced", call: HeldCa
   log.write("audit", "held_call", { outcome, held: id, tool, user: person, client: clientId });
 }
 
-function denied(): ToolOutcome {
-  return {
-    ok: false,
-    code: "denied_by_rule",
-    message: "The owner of this server does not allow this call. Do not try to reach the same by another way.",
-  };
-}
+const denied: ToolOutcome = {
+  ok: false,
+  code: "denied_by_rule",
+  message: "The owner of this server does not allow this call. Do not try to reach the same by another way.",
+};
 
 const noPage: ToolOutcome = {
   ok: false,

@@ -112,8 +112,8 @@ function attemptArticle(report: AttemptReport, now: number): Html {
       ${diagnosisParts(report)}
       <details id="steps-${startedAt}">
         <summary>Steps</summary>
-        <ol>${steps.map((step) =>
-          html`<li value="${steps.indexOf(step) + 1}"><span class="quiet">${seconds(step.time - startedAt)}</span> ${
+        <ol>${steps.map((step, index) =>
+          html`<li value="${index + 1}"><span class="quiet">${seconds(step.time - startedAt)}</span> ${
             stepWords(step)
           }</li>`
         )}</ol>
