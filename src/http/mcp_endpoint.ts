@@ -338,7 +338,7 @@ function holdBody(use: BodyUse): BodyHold | Response {
     case "stopping":
       return refuseStopping();
     case "over_share":
-      return refuseLoad("Too many requests of yours are in flight");
+      return refuseBody("over_share", use.bounds);
   }
 }
 

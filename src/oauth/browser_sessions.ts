@@ -6,7 +6,7 @@ import type { Storage } from "../storage/mod.ts";
 import { defineRecordFamily, unchanged } from "./records.ts";
 import type { Account, UserDirectory } from "./manage_users.ts";
 import { failure, type Result, success } from "../lib/result.ts";
-import type { Limits } from "./context.ts";
+import type { AuthorizationServerOptions, Limits } from "./context.ts";
 import type { DeadEnd } from "./error_page.ts";
 import { readForm } from "./request_body.ts";
 import { basePathOf } from "../lib/page.ts";
@@ -199,6 +199,17 @@ export async function readBrowserForm(request: Request, limits?: Limits): Promis
   }
   const form = await readForm(request, limits);
   return form.ok ? success(form.value) : failure("malformed_request");
+}
+
+/** The same, if it comes from a page that was made for this browser. */
+export async function readOwnForm(
+  { secrets, limits }: Pick<AuthorizationServerOptions, "secrets" | "limits">,
+  request: Request,
+  browser: Browser,
+): Promise<Result<URLSearchParams, DeadEnd>> {
+  const form = await readBrowserForm(request, limits);
+  if (!form.ok || isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return form;
+  return failure(foreignForm(browser));
 }
 
 /** The token that a page for this browser carries. */

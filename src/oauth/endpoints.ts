@@ -139,9 +139,7 @@ function createMetadataEndpoint(
     }
   };
   return (request) =>
-    Promise.resolve(
-      request.method === "GET" || request.method === "HEAD" ? documentFor(request) : wrongMethod("GET", "HEAD"),
-    );
+    request.method === "GET" || request.method === "HEAD" ? documentFor(request) : wrongMethod("GET", "HEAD");
 }
 
 /** Builds the JWK set endpoint (RFC 7517 §5): public keys only, with a life in caches shorter than the overlap. */

@@ -5,14 +5,7 @@ import { failure, type Result, success } from "../lib/result.ts";
 import { errorPage } from "./error_page.ts";
 import { type SignInOptions, tooManyAttempts, verifyPassphrase } from "./sign_in.ts";
 import { type ConsolePage, pathOfPage, showSignIn, signInPage } from "./interaction.ts";
-import {
-  type Browser,
-  csrfToken,
-  foreignForm,
-  isCsrfToken,
-  readBrowserForm,
-  type SignedIn,
-} from "./browser_sessions.ts";
+import { type Browser, csrfToken, readOwnForm, type SignedIn } from "./browser_sessions.ts";
 import { ownerId } from "./records.ts";
 import { logStep } from "./refusal.ts";
 import type { Log } from "../lib/log.ts";
@@ -72,7 +65,7 @@ export type Visits = ReturnType<typeof createVisits>;
 
 /** Makes {@link Visits}. */
 export function createVisits(options: SignInOptions) {
-  const { browsers, secrets, limits, log, users } = options;
+  const { browsers, secrets, log, users } = options;
   const visitorOf = async ({ account, signedInAt }: SignedIn, browser: Browser): Promise<Visitor> => ({
     userId: account.id,
     name: account.displayName,
@@ -125,12 +118,8 @@ export function createVisits(options: SignInOptions) {
     enter,
     /** The form of a signed-in person. Others get a page to sign in on, which posts the same form with the passphrase. */
     async readForm(request: Request, page: ConsolePage, peer: Peer): Promise<Result<VisitorForm, Response>> {
-      const form = await readBrowserForm(request, limits);
+      const form = await readOwnForm(options, request, browsers.identify(request));
       if (!form.ok) return failure(errorPage(options.issuer, form.error));
-      const browser = browsers.identify(request);
-      if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) {
-        return failure(errorPage(options.issuer, foreignForm(browser)));
-      }
       if (await browsers.signedIn(request) === null && options.signInElsewhere === undefined) {
         return await signInWithForm({ request, form: form.value, page, peer });
       }

@@ -8,7 +8,7 @@ import { durationWords } from "../lib/time.ts";
 import { dateAndTime, type Html, html, pageResponse, seeOther } from "../lib/page.ts";
 import { scopeCatalogue } from "../lib/scopes.ts";
 import type { ServicenowStatus } from "./servicenow_port.ts";
-import { type Browser, csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
+import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 import type { Endpoint } from "../lib/endpoint.ts";
 import { type InteractionOptions, pathsOf, showSignIn } from "./interaction.ts";
 import { errorPage, methodNotAllowedPage } from "./error_page.ts";
@@ -275,7 +275,7 @@ function revokedMark({ secrets }: InteractionOptions, browser: Browser): string 
 }
 
 export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
-  const { secrets, browsers, limits, issuer } = options;
+  const { browsers, issuer } = options;
   const paths = pathsOf(issuer);
   return async (request, peer) => {
     const browser = browsers.identify(request);
@@ -291,9 +291,8 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
       return await grantsPage(options, { browser, account: signedIn.account, after, hasRevoked });
     }
     if (request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
-    const form = await readBrowserForm(request, limits);
+    const form = await readOwnForm(options, request, browser);
     if (!form.ok) return errorPage(issuer, form.error);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(issuer, foreignForm(browser));
     if (signedIn === null) return seeOther(paths.grants);
     const isRevoked = await endAccess(options, {
       grantId: idIn(form.value.get("grant")),
@@ -306,13 +305,12 @@ export function createGrantsEndpoint(options: InteractionOptions): Endpoint {
   };
 }
 
-export function createSignOutEndpoint({ secrets, browsers, limits, log, issuer }: InteractionOptions): Endpoint {
+export function createSignOutEndpoint(options: InteractionOptions): Endpoint {
+  const { browsers, log, issuer } = options;
   return async (request, peer) => {
     if (request.method !== "POST") return methodNotAllowedPage(issuer, "POST");
-    const form = await readBrowserForm(request, limits);
+    const form = await readOwnForm(options, request, browsers.identify(request));
     if (!form.ok) return errorPage(issuer, form.error);
-    const browser = browsers.identify(request);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(issuer, foreignForm(browser));
     const signedIn = await browsers.signedIn(request);
     const cookie = await browsers.signOut(request);
     log.write("audit", "sign_out", { outcome: "signed_out", user: signedIn?.account.id, address: peer.address });

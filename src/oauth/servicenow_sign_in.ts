@@ -30,7 +30,7 @@ import { logStep } from "./refusal.ts";
 import { maxQueryCharacters } from "./request_body.ts";
 import type { Account } from "./manage_users.ts";
 import { noPassphrase, users } from "./records.ts";
-import { type Browser, csrfToken, foreignForm, isCsrfToken, readBrowserForm } from "./browser_sessions.ts";
+import { type Browser, csrfToken, readOwnForm } from "./browser_sessions.ts";
 
 /** What the endpoints need besides what all browser endpoints share. */
 interface InstanceOptions extends InteractionOptions {
@@ -130,7 +130,7 @@ async function addUser(
 
 /** `/servicenow/link`: a signed-in user links an account of the ServiceNow instance, renews the link, or ends it. */
 export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint {
-  const { instance, browsers, secrets, limits, log, issuer } = options;
+  const { instance, browsers, log, issuer } = options;
   const { servicenowLink } = pathsOf(issuer);
   return async (request, peer) => {
     if (request.method !== "GET" && request.method !== "POST") return methodNotAllowedPage(issuer, "GET", "POST");
@@ -146,9 +146,8 @@ export function createServicenowLinkEndpoint(options: InstanceOptions): Endpoint
     if (request.method === "GET") {
       return linkPage(options, account, { browser, health: (await instance.health(account.id))[0] ?? null });
     }
-    const form = await readBrowserForm(request, limits);
+    const form = await readOwnForm(options, request, browser);
     if (!form.ok) return errorPage(issuer, form.error);
-    if (!isCsrfToken(secrets, browser, form.value.get("csrf") ?? "")) return errorPage(issuer, foreignForm(browser));
     if (form.value.get("action") === "unlink") {
       const unlinked = await instance.unlink(account.id);
       log.write("audit", "servicenow_unlink", { user: account.id, unlinked, address: peer.address });
