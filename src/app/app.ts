@@ -6,7 +6,7 @@ import type { ConsoleParts } from "./console_pages.ts";
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
-import { createAuthorizationServer, refreshTokenLifetimeSeconds, type Registration } from "../oauth/mod.ts";
+import { createAuthorizationServer, type Registration } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import {
   createChallenges,
@@ -100,7 +100,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
     hasConsole: config.console.pages === "on",
     workspaceOf: (userId) => placeOfFiles(config.workspace, userId),
     ...(ownerPasswordHash === undefined ? {} : { ownerPasswordHash }),
-    lifetimes: { ...config.authorizationServer, refreshTokenLifetimeSeconds, ...bounds.lifetimes },
+    lifetimes: { ...config.authorizationServer, ...bounds.lifetimes },
     limits: { ...(bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs }), ...bounds.authorizationServer },
     ...(servicenow === null ? {} : {
       servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },

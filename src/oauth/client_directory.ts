@@ -15,7 +15,7 @@ import {
 import { knownScopes, parseScope } from "./scope.ts";
 import type { Clock } from "../lib/time.ts";
 import { boundedMap } from "../lib/bounded_map.ts";
-import type { AuthorizationServerOptions } from "./context.ts";
+import { type AuthorizationServerOptions, refreshTokenLifetimeSeconds } from "./context.ts";
 import type { DocumentProblem } from "../lib/document_fetcher.ts";
 import { hiddenText } from "./refusal.ts";
 
@@ -50,12 +50,12 @@ export type ClientDirectory = ReturnType<typeof createClientDirectory>;
 
 /** `asker` is on whose behalf a document is fetched (see `FetchDocument`). Without `fetchDocument`, there are no metadata documents. */
 export function createClientDirectory(
-  options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "lifetimes" | "fetchDocument"> & {
+  options: Pick<AuthorizationServerOptions, "storage" | "secrets" | "clock" | "log" | "fetchDocument"> & {
     /** For how long documents in memory are fresh. */
     readonly elapsed: Clock;
   },
 ) {
-  const { storage, secrets, clock, elapsed, log, fetchDocument, lifetimes } = options;
+  const { storage, secrets, clock, elapsed, log, fetchDocument } = options;
   const documents = boundedMap<string, KnownDocument>(maxDocuments);
 
   const fetchClient = async (id: string, asker: string): Promise<Result<Client, ClientProblem>> => {
@@ -94,7 +94,7 @@ export function createClientDirectory(
     const kept = { ...approved.value, authentication, jwks, jwksUri, documentSeenAt: registeredAt };
     await storage.commit({
       checks: [unchanged(approved)],
-      puts: [clients.put(kept.id, kept, usedAt + lifetimes.refreshTokenLifetimeSeconds * 1_000)],
+      puts: [clients.put(kept.id, kept, usedAt + refreshTokenLifetimeSeconds * 1_000)],
     });
   };
 

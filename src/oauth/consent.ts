@@ -1,5 +1,6 @@
 /** `/oauth/consent`: the user's decision, and the authorization code that it yields. */
 import * as z from "zod";
+import { refreshTokenLifetimeSeconds } from "./context.ts";
 import { type Browser, readBrowserForm, type SignedIn } from "./browser_sessions.ts";
 import { findPending, type InteractionOptions, pathsOf, type Pending, proofOf, showSignIn } from "./interaction.ts";
 import { equalInConstantTime, hashSecret, randomId, type SecretBox } from "../lib/secrets.ts";
@@ -333,7 +334,7 @@ async function answer(
 
 /** The writes that store the code and keep the client. */
 function approve(
-  { secrets, clock, lifetimes }: InteractionOptions,
+  { secrets, clock }: InteractionOptions,
   { handle, request, client, grantId }: Pending & { readonly grantId: string },
   { account }: SignedIn,
   scopes: readonly string[],
@@ -356,7 +357,7 @@ function approve(
   };
   const isFirstUse = client.origin === "registered" && client.usedAt === null;
   // A metadata document is kept from here on, so that refreshing does not depend on its web server.
-  const snapshotUntil = now + lifetimes.refreshTokenLifetimeSeconds * 1_000;
+  const snapshotUntil = now + refreshTokenLifetimeSeconds * 1_000;
   return {
     puts: [
       authorizationCodes.put(hashSecret(codeOf(secrets, handle)), record, expiresAt),

@@ -1,6 +1,6 @@
 /** The page where a user decides what a client may do. */
 import type { SignedIn } from "./browser_sessions.ts";
-import type { Lifetimes } from "./context.ts";
+import { type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
 import { type InteractionOptions, pathsOf, proofOf, type Waiting } from "./interaction.ts";
 import type { Client } from "./records.ts";
 import { nativeApplicationOf, redirectTarget } from "./redirect_uri.ts";
@@ -171,8 +171,6 @@ function lifetimeWords(lifetimes: Lifetimes, client: Client): string {
   if (!client.grantTypes.includes("refresh_token")) {
     return `Up to ${durationWords(lifetimes.accessTokenLifetimeSeconds)}`;
   }
-  const longest = `Up to ${durationWords(lifetimes.refreshTokenLifetimeSeconds)}`;
-  return refreshIdleLifetimeSeconds >= lifetimes.refreshTokenLifetimeSeconds
-    ? longest
-    : `${longest}, or ${durationWords(refreshIdleLifetimeSeconds)} without use`;
+  const [most, unused] = [refreshTokenLifetimeSeconds, refreshIdleLifetimeSeconds].map(durationWords);
+  return `Up to ${most}, or ${unused} without use`;
 }

@@ -15,8 +15,6 @@ export const refreshTokenLifetimeSeconds = 2_592_000;
 /** How long tokens live. */
 export interface Lifetimes {
   readonly accessTokenLifetimeSeconds: number;
-  /** A grant's refresh tokens end this long after its approval, however often they rotate. */
-  readonly refreshTokenLifetimeSeconds: number;
   /** For tests; otherwise the constant in token.ts. */
   readonly refreshGraceSeconds?: number;
 }

@@ -12,7 +12,7 @@ export {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "./authorization_server.ts";
-export { type Lifetimes, type Limits, refreshTokenLifetimeSeconds, type Registration } from "./context.ts";
+export { type Lifetimes, type Limits, type Registration } from "./context.ts";
 export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
 export { operatorClientId } from "./operator_token.ts";
 export { canVerify, hasArgon2id } from "./password_hash.ts";

@@ -7,7 +7,7 @@ import {
   randomSecret,
   type SecretBox,
 } from "../lib/secrets.ts";
-import type { AuthorizationServerOptions, Lifetimes } from "./context.ts";
+import { type AuthorizationServerOptions, type Lifetimes, refreshTokenLifetimeSeconds } from "./context.ts";
 import {
   type AuthorizationCode,
   authorizationCodes,
@@ -179,9 +179,7 @@ async function redeem(
   // The approval stored the client, of either kind.
   if (clientCheck === null || clientCheck.version === null) return failure("unknown_client");
   const now = clock();
-  const refresh = client.grantTypes.includes("refresh_token")
-    ? startRefreshFamily(secrets, code.grantId, { now, lifetimes })
-    : null;
+  const refresh = client.grantTypes.includes("refresh_token") ? startRefreshFamily(secrets, code.grantId, now) : null;
   const grant: Grant = {
     id: code.grantId,
     subject: code.userId,
@@ -396,17 +394,17 @@ function refreshTokenOf(secrets: SecretBox, grantId: string, salt: string, gener
 function startRefreshFamily(
   secrets: SecretBox,
   grantId: string,
-  options: { readonly now: number; readonly lifetimes: Lifetimes },
+  now: number,
 ): { readonly family: RefreshFamily; readonly token: string } {
   const salt = randomSecret();
   const token = refreshTokenOf(secrets, grantId, salt, 1);
-  const endsAt = options.now + options.lifetimes.refreshTokenLifetimeSeconds * 1_000;
+  const endsAt = now + refreshTokenLifetimeSeconds * 1_000;
   const family = {
     generation: 1,
     salt,
     currentHash: hashSecret(token),
     endsAt,
-    lastUsedAt: options.now,
+    lastUsedAt: now,
     rotations: [],
   };
   return { family, token };

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { type AuthorizationServer, createAuthorizationServer } from "../../src/oauth/authorization_server.ts";
-import { type AuthorizationServerOptions, refreshTokenLifetimeSeconds } from "../../src/oauth/context.ts";
+import type { AuthorizationServerOptions } from "../../src/oauth/context.ts";
 import { authorizationServerSettings } from "../../src/oauth/mod_settings.ts";
 import type { Endpoint } from "../../src/lib/endpoint.ts";
 import type { LogFields } from "../../src/lib/log.ts";
@@ -31,7 +31,6 @@ async function cheapHash(text: string): Promise<string> {
 /** As the settings have them by default. */
 export const usualLifetimes = {
   accessTokenLifetimeSeconds: Number(authorizationServerSettings.accessTokenLifetimeSeconds.default),
-  refreshTokenLifetimeSeconds,
 };
 
 export interface LogLine {
