@@ -95,6 +95,8 @@ interface Manner {
   readonly copy: boolean;
   readonly overwrite: boolean;
   readonly signal: AbortSignal;
+  /** Called where a copy of a directory lacks some of its entries, which its answer says too. */
+  readonly onLeftOut?: (words: string) => void;
 }
 
 async function moveOne(workspace: Workspace, pair: Pair, manner: Manner): Promise<ToolOutcome> {
@@ -135,12 +137,11 @@ async function moveSeveral(
   const notices: Notice[] = [];
   const astray = manner.copy ? () => [] : await followLinks(workspace, [...pairs.values()]);
   for (const pair of pairs.values()) {
-    const outcome = await moveOne(workspace, pair, manner);
+    const shown = showName(pair.from.text);
+    const onLeftOut = (words: string) => void notices.push({ words: `${shown}: ${words}`, isRemedy: false });
+    const outcome = await moveOne(workspace, pair, { ...manner, onLeftOut });
     if (!outcome.ok) return batchFailure([outcome], await takeBack() ? [] : done);
-    done.push(showName(pair.from.text));
-    const [said] = outcome.content;
-    const [, leftOut] = said?.type === "text" ? /; (\d+ [^;]*left out.*)\)$/.exec(said.text) ?? [] : [];
-    if (leftOut !== undefined) notices.push({ words: `${showName(pair.from.text)}: ${leftOut}`, isRemedy: false });
+    done.push(shown);
   }
   const text = `${manner.copy ? "Copied" : "Moved"} ${done.join(", ")} into ${showName(directory.text)}/`;
   return withNotices(
@@ -248,9 +249,9 @@ function endOf(workspace: Workspace, path: WorkspacePath, link: "followed" | "ke
 async function copyEntry(
   workspace: Workspace,
   { from, to }: Pair,
-  { overwrite, signal }: Manner,
+  manner: Manner,
 ): Promise<ToolOutcome> {
-  const copied = await workspace.copy(from, to, { overwrite });
+  const copied = await workspace.copy(from, to, { overwrite: manner.overwrite });
   if (copied.ok) {
     const { sizeBytes } = copied.value;
     return textAnswer(`Copied ${showName(from.text)} to ${showName(to.text)} (${count(sizeBytes, "byte")})`, {
@@ -261,7 +262,7 @@ async function copyEntry(
     });
   }
   const { reason, about } = copied.error;
-  if (reason === "is_directory" && about === "from") return await copyDirectory(workspace, { from, to }, signal);
+  if (reason === "is_directory" && about === "from") return await copyDirectory(workspace, { from, to }, manner);
   return toPairFailure("copy", { from, to }, copied.error);
 }
 
@@ -279,7 +280,7 @@ async function makeDirectory(workspace: Workspace, path: WorkspacePath): Promise
 async function copyDirectory(
   workspace: Workspace,
   { from, to }: Pair,
-  signal: AbortSignal,
+  { signal, onLeftOut }: Manner,
 ): Promise<ToolOutcome> {
   const isInside = from.segments.every((name, index) => to.segments[index] === name);
   if (isInside) return toPairFailure("copy", { from, to }, { reason: "into_itself", about: "both" });
@@ -332,12 +333,12 @@ async function copyDirectory(
     } else leftOut++;
   }
   const without = [
-    leftOut === 0 ? "" : `; ${count(leftOut, "link or special file", "links or special files")} left out`,
-    unnamed === 0 ? "" : `; ${count(unnamed, "entry", "entries")} left out: ${firstUnnamed}`,
-  ].join("");
-  const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${count(files, "file")}, ${
-    count(sizeBytes, "byte")
-  }${without})`;
+    ...leftOut === 0 ? [] : [`${count(leftOut, "link or special file", "links or special files")} left out`],
+    ...unnamed === 0 ? [] : [`${count(unnamed, "entry", "entries")} left out: ${firstUnnamed}`],
+  ];
+  if (without.length > 0) onLeftOut?.(without.join("; "));
+  const facts = [`${count(files, "file")}, ${count(sizeBytes, "byte")}`, ...without].join("; ");
+  const text = `Copied ${showName(from.text)}/ to ${showName(to.text)}/ (${facts})`;
   return textAnswer(text, {
     path: toPathText(from.text),
     destination: toPathText(to.text),
