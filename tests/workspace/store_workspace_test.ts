@@ -8,6 +8,18 @@ import { at, tree } from "./contract.ts";
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
 const oneHour = 60 * 60 * 1000;
 
+Deno.test("others get their turn while a large directory is judged, deleted and swept", () =>
+  withStorage(async (storage, clock) => {
+    const workspace = openStoreWorkspace({ storage, name: "w", clock: () => clock.now });
+    for (let number = 0; number < 300; number++) await workspace.write(at(`d/${number}`), encode("x"));
+    let passes = 0;
+    const timer = setInterval(() => passes++, 0);
+    const removed = await workspace.remove(at("d"), { recursive: true });
+    clearInterval(timer);
+    assert.deepEqual(removed, { ok: true, value: { entries: 301 } });
+    assert.ok(passes > 0);
+  }));
+
 Deno.test("a crash before any commit of a change leaves the old state or the new, and a later start sweeps the rest", () =>
   withStorage(async (storage, clock) => {
     const large = new Uint8Array(900_000).fill(7);

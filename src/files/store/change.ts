@@ -7,6 +7,7 @@ import * as z from "zod";
 import { failure, success } from "../../lib/result.ts";
 import { parseStored } from "../../lib/system_fault.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import type { Batch, Put, StorageKey, StoredEntry, VersionCheck } from "../../storage/mod.ts";
 import { type ChangeStep, type Kept, keptBytes } from "../workspace/change.ts";
 import type { Outcome } from "../workspace/port.ts";
@@ -204,6 +205,7 @@ export async function sweepStore(store: Store): Promise<void> {
 
 /** Deletes what a record lists. For a directory: page by page, what is in it, and then the record. */
 export async function sweepGone(store: Store, id: string, record: GoneRecord): Promise<void> {
+  await nextTurn();
   if (record.kind === "file") return await dropGeneration(store, id, record.chunkCount);
   const { storage, keys } = store;
   for (;;) {

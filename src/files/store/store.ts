@@ -9,6 +9,7 @@ import { failure, success } from "../../lib/result.ts";
 import type { AccessRules } from "../workspace/access_rules.ts";
 import { isReserved, type WorkspacePath } from "../workspace/path.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
+import { nextTurn } from "../../lib/turns.ts";
 
 /** The id of the root directory. */
 const rootId = "root";
@@ -174,6 +175,7 @@ export async function* walkStore(
     const [id, names] = directory;
     for await (const [name, record] of entriesOf(store, id, walkPage)) {
       const below = [...names, name];
+      await nextTurn();
       yield { segments: below, record };
       if (record.kind === "directory") directories.push([record.id, below]);
     }

@@ -35,6 +35,7 @@ import {
 } from "./store.ts";
 import { makeStoreDirectory, moveStoreEntry, removeStoreEntry } from "./rearrange.ts";
 import { pagesBelow } from "../../lib/stored_entries.ts";
+import { nextTurn } from "../../lib/turns.ts";
 import { readRange } from "./content.ts";
 import { cutStoreFile } from "./write.ts";
 
@@ -217,6 +218,7 @@ export function createStoredTrash(
 async function* changesOf({ storage, keys }: Store): AsyncGenerator<Change> {
   let current: Omit<Change, "steps"> & { steps: NumberedStep[] } | null = null;
   for await (const stored of pagesBelow(storage, keys.allChanges)) {
+    await nextTurn();
     for (const { key, value } of stored) {
       if (key.length === keys.allChanges.length + 1) {
         if (current !== null) yield current;
