@@ -13,7 +13,7 @@ import type { Principal } from "../lib/principal.ts";
 import type { Exchange } from "./call.ts";
 import { specProfile } from "./profile.ts";
 import type { Log } from "../lib/log.ts";
-import { pause } from "../lib/time.ts";
+import { atMost, pause } from "../lib/time.ts";
 import { isObject, parseJson } from "../lib/json.ts";
 import type { FrameReader, McpAnswer } from "./message_stream.ts";
 import type { McpServer } from "./mcp_server.ts";
@@ -248,7 +248,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   const landed = Promise.all(Array.from(flights, (flight) => flight.landed));
   await within(finishTimeoutMs, outputGone.signal, landed);
   for (const { cancel } of flights) cancel.abort(new DOMException("The transport has ended", "AbortError"));
-  await within(abortTimeoutMs, null, landed);
+  await atMost(abortTimeoutMs, landed, null);
   if (session.id !== null) await mcp.endSession(exchangeUntil(noticesEnd.signal));
   noticesEnd.abort();
   await notices;
@@ -287,9 +287,8 @@ function negotiatedVersion(answer: string): string | null {
 }
 
 /** Waits for `done`, but no longer than the time given, nor than until the signal aborts. */
-async function within(milliseconds: number, signal: AbortSignal | null, done: Promise<unknown>): Promise<void> {
+async function within(milliseconds: number, signal: AbortSignal, done: Promise<unknown>): Promise<void> {
   const waiting = new AbortController();
-  const { signal: isDone } = waiting;
-  await Promise.race([done, pause(milliseconds, signal === null ? isDone : AbortSignal.any([signal, isDone]))]);
+  await Promise.race([done, pause(milliseconds, AbortSignal.any([signal, waiting.signal]))]);
   waiting.abort();
 }
