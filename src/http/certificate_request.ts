@@ -1,5 +1,4 @@
 /** A certificate signing request for one DNS name (PKCS #10, RFC 2986), signed with a new P-256 key. */
-import { joinBytes } from "../lib/request_text.ts";
 
 const ecdsa = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 
@@ -43,9 +42,10 @@ const subjectAltName = "551d11"; // 2.5.29.17
 const ecdsaWithSha256 = "2a8648ce3d040302"; // 1.2.840.10045.4.3.2
 
 function der(tag: number, ...contents: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const length = contents.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  const content = contents.flatMap((each) => [...each]);
+  const { length } = content;
   const lengthBytes = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
-  return joinBytes([Uint8Array.of(tag, ...lengthBytes), ...contents]);
+  return Uint8Array.of(tag, ...lengthBytes, ...content);
 }
 
 function sequence(...contents: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {

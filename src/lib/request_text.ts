@@ -53,16 +53,6 @@ export function collectBytes(maxBytes: number): CollectedBytes {
   };
 }
 
-export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(pieces.reduce((size, piece) => size + piece.byteLength, 0));
-  let offset = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, offset);
-    offset += piece.byteLength;
-  }
-  return bytes;
-}
-
 /** Why a body was not read. */
 export type BodyRefusal =
   | "too_large"
