@@ -10,7 +10,7 @@ import type { Storage } from "../storage/mod.ts";
 import type { Config } from "./config/config.ts";
 import { systemSurroundings } from "./doctor_address.ts";
 import { type Check, checksOf } from "./doctor_places.ts";
-import { examineInstallation, openInstallation } from "./installation.ts";
+import { examineInstallation, type Installation, openInstallation } from "./installation.ts";
 import { portRemedy } from "./listeners.ts";
 
 /** Says at its end whether there is a certificate to be asked for. `storage`: where the caller has it open. */
@@ -25,18 +25,22 @@ export async function* examineStoredCertificate(
   return yield* judgeCertificateState(state, { name, clock: systemClock });
 }
 
-/** Opened for the moment, unless that would make it, or move what a previous master key sealed. */
 async function readClosedStorage({ storage: place }: Config, name: string): Promise<CertificateState> {
-  const nothing = { current: null, failed: null };
-  const found = await examineInstallation(place, users.key(ownerId));
-  if (!found.ok || found.value.kind === "absent" || place.previousMasterKey !== undefined) return nothing;
-  const opened = await openInstallation(place, systemClock);
-  if (!opened.ok) return nothing;
+  const opened = await openExisting(place);
+  if (opened === null) return { current: null, failed: null };
   try {
-    return await (await loadPublicCertificate()).readCertificateState(opened.value.storage, name);
+    return await (await loadPublicCertificate()).readCertificateState(opened.storage, name);
   } finally {
-    await opened.value.storage.close();
+    await opened.storage.close();
   }
+}
+
+/** Opens what is there; `null` where that would make it, or move what a previous master key sealed. */
+export async function openExisting(place: Config["storage"]): Promise<Installation | null> {
+  const found = await examineInstallation(place, users.key(ownerId));
+  if (!found.ok || found.value.kind === "absent" || place.previousMasterKey !== undefined) return null;
+  const opened = await openInstallation(place, systemClock);
+  return opened.ok ? opened.value : null;
 }
 
 export function* judgeCertificateState(

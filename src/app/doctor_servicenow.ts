@@ -19,8 +19,8 @@ import { judgeCertificate, systemSurroundings } from "./doctor_address.ts";
 import { faultWords } from "../lib/system_fault.ts";
 import { portOf, withoutBrackets } from "../lib/network.ts";
 import { pause, systemClock } from "../lib/time.ts";
-import { ownerId, users } from "../oauth/mod.ts";
-import { examineInstallation, openInstallation } from "./installation.ts";
+import { ownerId } from "../oauth/mod.ts";
+import { openExisting } from "./doctor_public.ts";
 import { scopesOf } from "./servicenow_wiring.ts";
 import { serverUrlFor } from "./server_url.ts";
 import { playConnection } from "./doctor_connection.ts";
@@ -60,9 +60,7 @@ async function* examineInstance(config: Config, fetch: typeof globalThis.fetch):
   yield door;
   if (door.state !== "well") return;
   yield await askRedirect(access, { serverUrl, fetch });
-  const found = await examineInstallation(config.storage, users.key(ownerId));
-  const isThere = found.ok && found.value.kind !== "absent"; // to open it would make it
-  const person = isThere ? await findLinkedPerson(config, { transport, serverUrl }) : null;
+  const person = await findLinkedPerson(config.storage, { access, transport, serverUrl });
   if (person === null) {
     yield checksOf("ServiceNow tables").note(
       "not asked: no one has linked an account whose sign-in works",
@@ -241,16 +239,17 @@ const silent = { write: () => {}, flush: () => {} };
 
 /** With a token that is renewed if necessary, as for a call; `null` without a working link. */
 async function findLinkedPerson(
-  { servicenow, storage: place }: Pick<Config, "servicenow" | "storage">,
-  { transport, serverUrl }: { readonly transport: Transport; readonly serverUrl: string },
+  place: Config["storage"],
+  { access: { instance: origin, clientId, clientSecret }, transport, serverUrl }: {
+    readonly access: NonNullable<Config["servicenow"]["access"]>;
+    readonly transport: Transport;
+    readonly serverUrl: string;
+  },
 ): Promise<LinkedPerson | null> {
-  // To open with a previous key would move what it sealed to the present one.
-  if (servicenow.access === undefined || place.previousMasterKey !== undefined) return null;
-  const opened = await openInstallation(place, systemClock);
-  if (!opened.ok) return null;
-  const { storage, secrets } = opened.value;
+  const opened = await openExisting(place);
+  if (opened === null) return null;
+  const { storage, secrets } = opened;
   try {
-    const { instance: origin, clientId, clientSecret } = servicenow.access;
     const store = createLinkStore({ instance: { origin }, storage, secrets, log: silent });
     const client = { clientId, clientSecret, redirectUri: `${serverUrl}/servicenow/callback` };
     const tokenEndpoint = createInstanceTokenEndpoint({ transport, client });
