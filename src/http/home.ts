@@ -167,7 +167,7 @@ export function createServerCardEndpoints(
     version,
     description,
     title,
-    ...(icons === undefined ? {} : { icons }),
+    icons, // not written where there are none
     remotes: [{ type: "streamable-http", url: resource, supportedProtocolVersions: supportedVersions }],
   };
   const identifier = `urn:air:${hostname.replace(/[[\]]/g, "")}:mcp:${name}`;

@@ -383,7 +383,7 @@ export interface BodyIntake {
   release(caller: string, bytes: number): void;
   /** Admits no more. Resolves when the admitted bodies have arrived, or abandons them after so many milliseconds. */
   stop(milliseconds: number): Promise<void>;
-  /** Whether bodies that did not arrive are our stop's fault. */
+  /** Whether `stop` gave bodies up before they arrived. */
   readonly isAbandoned: boolean;
 }
 

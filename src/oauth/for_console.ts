@@ -1,4 +1,4 @@
-/** For pages of other parts: a request's visitor, forms that no other site can make, and asking for the passphrase again. */
+/** For the console: who its visitor is, their forms and passphrase, and changes to people, clients and access. */
 import type { Peer } from "../lib/endpoint.ts";
 import { present } from "../lib/json.ts";
 import { failure, type Result, success } from "../lib/result.ts";

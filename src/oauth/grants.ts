@@ -181,7 +181,7 @@ function servicenowLine(path: string, status: ServicenowStatus): Html {
   return status.state === "linked"
     ? html`<p>Your ServiceNow account is ${status.account.name} (${status.account.userName}).
       <a href="${path}">Change it, or unlink it</a></p>`
-    : html`<p>No ServiceNow account works for you here. <a href="${path}">Link your ServiceNow account</a></p>`;
+    : html`<p>No working ServiceNow account is linked. <a href="${path}">Link your ServiceNow account</a></p>`;
 }
 
 /** The page, from the grant `after` on: a later part of a list that is too long for one. */
