@@ -105,17 +105,8 @@ export async function commitOfSources(): Promise<string | null> {
   const given = Deno.env.get("PORTCULLIS_COMMIT");
   if (given) return /^[0-9a-f]{7,40}$/.test(given) ? given.slice(0, 12) : null;
   const commit = await git(["rev-parse", "--short=12", "HEAD"]);
-  const changes = await git([
-    "diff",
-    "--no-ext-diff",
-    "--binary",
-    "HEAD",
-    "--",
-    "main.ts",
-    "deno.json",
-    "deno.lock",
-    "src",
-  ]);
+  const sources = ["main.ts", "deno.json", "deno.lock", "src"];
+  const changes = await git(["diff", "--no-ext-diff", "--binary", "HEAD", "--", ...sources]);
   if (commit === null || changes === null || changes === "") return commit;
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(changes)));
   return `${commit}, changed: ${digest.toHex().slice(0, 12)}`;

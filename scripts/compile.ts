@@ -23,8 +23,8 @@ export function binaryName(target: string | null): string {
 
 /**
  * What the program may do. Paths and addresses are settings, so reading, writing and the network are open here; it
- * starts no process, and loads the C library alone, for the kernel to confine the workspace. The environment is open for the names of mistyped settings: a server gives it
- * up before it answers.
+ * starts no process, and loads the C library alone, for the kernel to confine the workspace. The environment is open for
+ * the names of mistyped settings: a server gives it up before it answers.
  */
 export function compiledPermissions(): string[] {
   return [
