@@ -24,7 +24,7 @@ import { createOllamaClient } from "../llm/mod.ts";
 import type { Storage } from "../storage/mod.ts";
 import { examineNamedPort, examinePlainPort, examineStoredCertificate, isNamed, tryPort } from "./doctor_public.ts";
 import { portRemedy } from "./listeners.ts";
-import { missesTrustProxy, serverUrlFor, servesTls } from "./server_url.ts";
+import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { describeWall, raceFreedomOf, raceWords } from "./sandbox/describe_wall.ts";
 import { hostAndPort, listenAddresses, realPathBelow, serverPermissions, storagePaths } from "./sandbox/permissions.ts";
 import { loadKernel } from "../files/mod.ts";
@@ -243,7 +243,7 @@ function openableDescriptors(most: number): number {
 function* examineProxy(config: Config): Generator<Check> {
   if (!missesTrustProxy(config)) return;
   yield checksOf("proxy").warning(
-    "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all clients share one address",
+    missingTrustWords,
     "set TRUST_PROXY to the proxy's address, so that limits and audit tell clients apart (docs/operations.md)",
   );
 }

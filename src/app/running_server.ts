@@ -16,7 +16,7 @@ import type { KernelAccess } from "../files/mod.ts";
 import { listenForClients, listeningOn } from "./listeners.ts";
 import { atMost, type Clock, systemTimers } from "../lib/time.ts";
 import { methodNames, type Tool } from "../mcp/mod.ts";
-import { missesTrustProxy, serverUrlFor, servesTls } from "./server_url.ts";
+import { missesTrustProxy, missingTrustWords, serverUrlFor, servesTls } from "./server_url.ts";
 import { version } from "../lib/version.ts";
 
 export interface RunningServer {
@@ -191,7 +191,7 @@ async function hashProblem(
 function warnOfSettings(config: Config, log: Log): void {
   if (!missesTrustProxy(config)) return;
   log.write("warn", "proxy_not_trusted", {
-    problem: "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all clients share one address",
+    problem: missingTrustWords,
     remedy: "set TRUST_PROXY; see docs/operations.md",
   });
 }

@@ -22,6 +22,10 @@ export function missesTrustProxy({ http, onDeploy }: Config): boolean {
   return !onDeploy && serverUrl?.startsWith("https:") === true && !servesTls(http) && trustedProxies === undefined;
 }
 
+/** What that means for an operator. */
+export const missingTrustWords =
+  "SERVER_URL is https, which a proxy has to answer, and no proxy is trusted: all clients share one address";
+
 /**
  * Every spelling of the server's address that people type for it, the canonical one first. On a loopback address
  * `localhost` and its numbers mean the same server, and clients insist on finding what they typed (RFC 9728 §3.3).

@@ -247,9 +247,8 @@ export function createChainWriter({ storage, secrets, clock, log }: AuditParts, 
     }
     const name = String(Math.max(0, ...found.map(({ key }) => chainNumber(key.at(-1) ?? "") ?? 0)) + 1);
     if (chainNumber(name) === null) throw new RangeError(`There are already ${maxChains} audit chains`);
-    const head = sealHead(secrets, name, {
-      ...{ holder, at: now, seq: 0, hash: "", from: 0, lines: 0, bytes: 0, removed: null },
-    });
+    const empty = { holder, at: now, seq: 0, hash: "", from: 0, lines: 0, bytes: 0, removed: null };
+    const head = sealHead(secrets, name, empty);
     const made = await storage.commit({
       checks: [{ key: chainKey(name), version: null }],
       puts: [{ key: chainKey(name), value: head }, recorded],
