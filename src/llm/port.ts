@@ -72,6 +72,7 @@ export interface ModelFailed {
   readonly failure: OllamaFailure;
 }
 
+/** The last event of a call that fails. */
 export function modelFailed(failure: OllamaFailure): ModelFailed {
   return { type: "failed", failure };
 }

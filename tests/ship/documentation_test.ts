@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { dirname, join, normalize } from "node:path";
 import { root } from "../../scripts/bundle.ts";
 import { settings } from "../../src/app/config/settings.ts";
-import { sourceFiles } from "../fixtures/source_files.ts";
+import { everyTool } from "../fixtures/every_tool.ts";
 import { runCommand } from "../fixtures/running_server.ts";
 
 const pages = [
@@ -111,12 +111,7 @@ Deno.test("documentation: the README's table names every tool with its scope", (
   for (const [, names = "", scope = ""] of readme.matchAll(/^\| (`[a-z_`, ]+`) +\| `([a-z]+:[a-z]+)`[ ,]/gm)) {
     for (const [, name = ""] of names.matchAll(/`([a-z_]+)`/g)) scopeOf.set(name, scope);
   }
-  const offered = new Map<string, string>();
-  for (const [, source] of sourceFiles("src")) {
-    const [, shared = ""] = /^const scopes = \["([a-z:]+)"/m.exec(source) ?? [];
-    const tools = source.matchAll(/define\w*Tool\(\{\s+name: "([a-z_]+)",[^]*?scopes(?:: \["([a-z:]+)"|,)/g);
-    for (const [, name = "", scope = shared] of tools) offered.set(name, scope);
-  }
+  const offered = new Map(everyTool.map(({ name, scopes: [scope = ""] }) => [name, scope]));
   assert.ok(offered.size > 15);
   assert.deepEqual([...scopeOf].sort(), [...offered].sort());
 });

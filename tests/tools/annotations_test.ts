@@ -2,29 +2,10 @@
 import assert from "node:assert/strict";
 import { toObjectSchema } from "../../src/mcp/registry.ts";
 import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
-import { fileEditTool } from "../../src/files/tools/file_edit.ts";
-import { fileListTool } from "../../src/files/tools/file_list.ts";
-import { fileMoveTool } from "../../src/files/tools/file_move.ts";
-import { fileReadTool } from "../../src/files/tools/file_read.ts";
-import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
-import { llmTools } from "../../src/llm/llm_models.ts";
-import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
-
-const unused = {} as never;
-const reading = [fileReadTool(unused), fileListTool(unused), fileSearchTool(unused)];
-const changing = [
-  ...[fileWriteTool, fileEditTool, fileMoveTool, fileDeleteTool, fileUndoTool].map((make) => make(unused)),
-];
-const others = [
-  ...llmTools({ model: unused, models: ["m"], workspace: unused, clock: unused }),
-  ...servicenowTools(unused, { files: unused, writing: true }),
-];
+import { changingFileTools, everyTool, readingFileTools } from "../fixtures/every_tool.ts";
 
 Deno.test("every tool has a title and all annotations, and only what changes something may be destructive", () => {
-  for (const tool of [...reading, ...changing, ...others]) {
+  for (const tool of everyTool) {
     const { name, title, annotations = {} }: Tool = tool;
     assert.ok(title, name);
     for (const hint of ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] as const) {
@@ -32,14 +13,15 @@ Deno.test("every tool has a title and all annotations, and only what changes som
     }
     if (annotations.readOnlyHint === true) assert.equal(annotations.destructiveHint, false, name);
   }
-  for (const { name, annotations } of reading) assert.equal(annotations?.readOnlyHint, true, name);
-  for (const { name, annotations } of changing) assert.equal(annotations?.readOnlyHint, false, name);
+  for (const { name, annotations } of readingFileTools) assert.equal(annotations?.readOnlyHint, true, name);
+  for (const { name, annotations } of changingFileTools) assert.equal(annotations?.readOnlyHint, false, name);
 });
 
 Deno.test("the documentation names parameters as the tools list them, not by other names that they accept", async () => {
-  const tools: readonly Tool[] = [...reading, ...changing, ...others];
-  const listed = new Set(tools.flatMap(({ input }) => Object.keys(toObjectSchema(input, "input")["properties"] ?? {})));
-  const accepted = tools.flatMap(({ aliases = {} }) => Object.keys(aliases));
+  const listed = new Set(
+    everyTool.flatMap(({ input }) => Object.keys(toObjectSchema(input, "input")["properties"] ?? {})),
+  );
+  const accepted = everyTool.flatMap(({ aliases = {} }) => Object.keys(aliases));
   const former = new Set(accepted.filter((name) => /[_A-Z]/.test(name) && !listed.has(name)));
   assert.ok(former.has("if_match"));
   const docs = new URL("../../docs/", import.meta.url);

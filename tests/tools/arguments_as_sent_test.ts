@@ -1,30 +1,11 @@
 /** Arguments as models and their hosts send them to the file tools: other names, other forms, what is left out. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/lib/time.ts";
 import { nearestTool } from "../../src/mcp/tool_call.ts";
 import { parseToolInput } from "../../src/mcp/tool_input.ts";
 import { createToolRegistry, toFlatSchema } from "../../src/mcp/registry.ts";
-import type { Tool } from "../../src/mcp/tool.ts";
-import { fileDeleteTool } from "../../src/files/tools/file_delete.ts";
-import { fileEditTool } from "../../src/files/tools/file_edit.ts";
-import { fileListTool } from "../../src/files/tools/file_list.ts";
-import { fileMoveTool } from "../../src/files/tools/file_move.ts";
-import { fileReadTool } from "../../src/files/tools/file_read.ts";
-import { fileSearchTool } from "../../src/files/tools/file_search.ts";
-import { fileWriteTool } from "../../src/files/tools/file_write.ts";
-import { llmTools } from "../../src/llm/llm_models.ts";
-import { servicenowTools } from "../../src/servicenow/servicenow_tools.ts";
-import { fileUndoTool } from "../../src/files/tools/file_undo.ts";
+import { everyTool } from "../fixtures/every_tool.ts";
 
-const unused = {} as never; // no tool is run
-const makers = [fileReadTool, fileWriteTool, fileEditTool, fileListTool, fileSearchTool, fileMoveTool, fileDeleteTool];
-const tools: readonly Tool[] = [
-  ...makers.map((make) => make(unused)),
-  fileUndoTool(unused),
-  ...llmTools({ model: unused, models: ["tiny"], workspace: unused, clock: systemClock }),
-  ...servicenowTools({ linking: unused } as never, { files: unused, writing: true }),
-];
-const registry = createToolRegistry(tools);
+const registry = createToolRegistry(everyTool);
 
 type Arguments = Record<string, unknown>;
 

@@ -2,26 +2,12 @@
  * UTF-8 text as its bytes, each byte one character of a string (Latin-1): V8 searches such strings at several GB a
  * second, and only the lines that are shown are decoded. Offsets are those of the bytes.
  */
-import { Buffer, isUtf8 } from "node:buffer";
 
 /** A text, as bytes and as a string of one character a byte. Valid until the buffer is refilled. */
 export interface ByteText {
   readonly characters: string;
   /** Decodes from one offset to another, which are starts or ends of characters. */
   decode(from: number, to: number): string;
-}
-
-/** The text in the first `length` bytes; `null` for binary content: bytes that are not UTF-8, or hold a NUL. */
-export function toByteText(bytes: Buffer, length: number): ByteText | null {
-  const characters = bytes.toString("latin1", 0, length);
-  if (characters.includes("\0")) return null; // binary, as grep and git see it
-  if (!isUtf8(length === bytes.length ? bytes : bytes.subarray(0, length))) return null;
-  return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
-}
-
-/** Where a text would be found in its bytes. */
-export function toByteCharacters(text: string): string {
-  return Buffer.from(text).toString("latin1");
 }
 
 /** How many line ends there are from one offset to another. */

@@ -2,7 +2,8 @@
  * Patterns for searching text line by line, in time proportional to the text: plain text, or regular expressions in
  * RE2's syntax, which has no backreferences and no look-around and never backtracks.
  */
-import { endOfLine, startOfLine, toByteCharacters } from "./byte_text.ts";
+import { Buffer } from "node:buffer";
+import { endOfLine, startOfLine } from "./byte_text.ts";
 import {
   createFormsFinder,
   createTextFinder,
@@ -368,4 +369,9 @@ function placeOf(program: Program, indexes: readonly number[]): Place {
     bytes: asciiBytes.filter((byte) => indexes.some((index) => acceptsByte(program, index, byte))),
     goesBeyond: indexes.some((index) => acceptsByte(program, index, firstByteBeyond)),
   };
+}
+
+/** Where a text would be found in its bytes. */
+function toByteCharacters(text: string): string {
+  return Buffer.from(text).toString("latin1");
 }

@@ -9,7 +9,7 @@ import {
   type LiteralCount,
   searchText,
 } from "./search_text.ts";
-import { type ByteText, countLineEnds, endOfLine, toByteText } from "./byte_text.ts";
+import { type ByteText, countLineEnds, endOfLine } from "./byte_text.ts";
 import type { NextTurn } from "../../lib/turns.ts";
 import type { LinePattern } from "./line_pattern.ts";
 import type { LongLineSearch } from "./long_line.ts";
@@ -377,4 +377,12 @@ function withoutReturns(piece: SearchablePiece, isLast: boolean, characterBytes:
     text: { characters, decode: (from, to) => bytes.toString("utf8", from, to) },
     sourceBytes: piece.sourceBytes - (isCut ? characterBytes : 0),
   };
+}
+
+/** The text in the first `length` bytes; `null` for binary content: bytes that are not UTF-8, or hold a NUL. */
+export function toByteText(bytes: Buffer, length: number): ByteText | null {
+  const characters = bytes.toString("latin1", 0, length);
+  if (characters.includes("\0")) return null; // binary, as grep and git see it
+  if (!isUtf8(length === bytes.length ? bytes : bytes.subarray(0, length))) return null;
+  return { characters, decode: (from, to) => bytes.toString("utf8", from, to) };
 }
