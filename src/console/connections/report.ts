@@ -1,9 +1,7 @@
 /** The attempts of the last day with their diagnoses, as the page and the command show them. */
 import { nextTurn } from "../../lib/turns.ts";
 import { belowSign, browserAgent, networkOf, readStoredSteps, type Step, type StepKind, stepKinds } from "./step.ts";
-import { causesOfSignIn } from "./causes_of_sign_in.ts";
-import { causesWithToken } from "./causes_with_token.ts";
-import type { Cause, Facts } from "./cause.ts";
+import { allCauses, type Facts } from "./causes.ts";
 import type { Storage } from "../../storage/mod.ts";
 
 // Puts steps together to attempts. Before it is registered, a client is known by its network and agent; afterwards by
@@ -227,15 +225,12 @@ type DiagnosisState = "going_on" | "no_fault" | "fault";
 interface Diagnosis {
   readonly state: DiagnosisState;
   /** The most likely first. */
-  readonly causes: readonly Pick<Cause, "id" | "words" | "remedy">[];
+  readonly causes: readonly { readonly id: string; readonly words: string; readonly remedy: string }[];
 }
 
 /** After so long without a request, an attempt has stopped. */
 const settledMs = 10_000;
 const maxCauses = 4;
-
-/** In the order of the most likely first; entries with a condition come before those without. */
-const allCauses: readonly Cause[] = [...causesWithToken, ...causesOfSignIn];
 
 /** The likely causes of an attempt, in words; `going_on` until it has been silent for ten seconds. */
 export function diagnose(attempt: Attempt, now: number): Diagnosis {
@@ -246,20 +241,12 @@ export function diagnose(attempt: Attempt, now: number): Diagnosis {
   const isDirect = steps.some(({ sign }) => sign === "direct");
   const base = steps.find(({ sign }) => sign?.startsWith(belowSign))?.sign?.slice(belowSign.length) ?? null;
   const prefix = prefixOf(step.path ?? "");
-  const facts: Facts = {
-    base,
-    prefix,
-    step,
-    steps,
-    silentMs,
-    isDirect,
-    had: (kind, outcome, reason) =>
-      steps.some((each) =>
-        each.kind === kind && (outcome ?? each.outcome) === each.outcome && (reason ?? each.reason) === each.reason
-      ),
-    redirectHost: steps.findLast(({ kind, host }) => kind === "authorization" && host !== null)?.host ?? null,
-  };
-  const fitting = allCauses.filter((cause) => fits(cause, facts) && !(isDirect && cause.needsProxy));
+  const facts: Facts = { base, prefix, step, steps, silentMs, isDirect, redirectHost: redirectHostOf(steps) };
+  const isExpected = (reasons: readonly string[] | null): boolean =>
+    step.outcome === "ok" ? reasons === null : reasons?.some((each) => each === "*" || each === step.reason) === true;
+  const fitting = allCauses.filter(({ at, reasons, when, needsProxy }) =>
+    at.includes(step.kind) && isExpected(reasons) && when(facts) && !(isDirect && needsProxy)
+  );
   const exact = fitting.filter(({ reasons }) => reasons?.includes("*") !== true);
   // A refusal has its reason; where a client stopped without one, several causes are likely.
   const causes = (exact.length > 0 ? exact : fitting).slice(0, step.outcome === "refused" ? 1 : maxCauses);
@@ -279,7 +266,7 @@ function prefixOf(path: string): string | null {
   return wellKnown ?? (before === undefined || /^\/(mcp|oauth|\.well-known)(\/|$)/.test(before) ? null : before);
 }
 
-/** See {@link Cause.words}. */
+/** See the table of causes. */
 function textFor(
   text: string,
   { isDirect, path }: { readonly isDirect: boolean; readonly path: string | null },
@@ -287,13 +274,8 @@ function textFor(
   return text.replaceAll(/\[([^\]]*)\](?:\{([^}]*)\})?/g, isDirect ? "$2" : "$1").replaceAll("/PATH", path ?? "/PATH");
 }
 
-function fits({ at, reasons, when }: Cause, facts: Facts): boolean {
-  const { step } = facts;
-  if (!(typeof at === "string" ? at === step.kind : at.includes(step.kind))) return false;
-  const isExpected = step.outcome === "ok"
-    ? reasons === undefined
-    : reasons !== undefined && (reasons.includes("*") || reasons.includes(step.reason ?? ""));
-  return isExpected && (when?.(facts) ?? true);
+function redirectHostOf(steps: readonly Step[]): string | null {
+  return steps.findLast(({ kind, host }) => kind === "authorization" && host !== null)?.host ?? null;
 }
 
 /** The refusal that nothing after it made good, else the step that went furthest. */
@@ -384,7 +366,7 @@ export async function reportAttempts(
       lastAt,
       name: registered ?? all.findLast(({ name }) => name !== null)?.name ?? agentOf(all),
       client: isHidden(client) ? null : client,
-      redirectHost: all.findLast(({ kind, host }) => kind === "authorization" && host !== null)?.host ?? null,
+      redirectHost: redirectHostOf(all),
       addresses: distinct(all.map(({ address }) => address)),
       people: distinct(all.map(({ person: each }) => isHidden(each) ? null : each)),
       steps: all.slice(-maxShownSteps),
