@@ -6,7 +6,7 @@ import type { ConsoleParts } from "./console_pages.ts";
 import { openApproval } from "./approval.ts";
 import type { Bounds } from "./bounds.ts";
 import { openCallRecords } from "./call_records.ts";
-import { createAuthorizationServer, type Registration } from "../oauth/mod.ts";
+import { createAuthorizationServer, type ProviderFetch, type Registration } from "../oauth/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import {
   createChallenges,
@@ -41,6 +41,8 @@ interface AppDependencies extends Installation {
   readonly timers?: Timers | undefined;
   /** Fetches client metadata documents; see `createDocumentFetcher`. */
   readonly fetchDocument: FetchDocument;
+  /** Reaches the company's identity provider; the platform's `fetch` when absent. */
+  readonly providerFetch?: ProviderFetch | undefined;
   /** Tools in addition to the configuration's; see docs/tools.md. */
   readonly extraTools?: readonly Tool[];
   readonly bounds?: Bounds;
@@ -84,7 +86,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
   });
 
   const bodyTimeoutMs = bounds.http?.bodyTimeoutMs;
-  const { ownerPasswordHash, clientMetadataDocuments } = config.authorizationServer;
+  const { ownerPasswordHash, clientMetadataDocuments, company, ownerPassphrase } = config.authorizationServer;
   const authorizationServer = createAuthorizationServer({
     issuer: serverUrl,
     resource,
@@ -106,6 +108,7 @@ export async function buildApp(config: Config, given: AppDependencies) {
       servicenow: { instance: servicenow.signIn, signsPeopleIn: config.authorizationServer.signIn === "servicenow" },
     }),
     ...(clientMetadataDocuments ? { fetchDocument: dependencies.fetchDocument } : {}),
+    ...(company === null ? {} : { company: { ...company, fetch: given.providerFetch ?? fetch }, ownerPassphrase }),
   });
   const { spellingOf } = createSpellings([resource, ...spellings.map((url) => `${url}/mcp`)]);
   const challenges = createChallenges({ spellingOf, scopes });

@@ -5,6 +5,8 @@ import type { SecretBox } from "../lib/secrets.ts";
 import type { Storage } from "../storage/mod.ts";
 import type { FetchDocument } from "../lib/document_fetcher.ts";
 import type { InstanceSignIn } from "./servicenow_port.ts";
+import type { CompanySettings } from "./company/settings.ts";
+import type { ProviderFetch } from "./company/provider.ts";
 
 /** What the operator's commands need. */
 export type AdministrationOptions = Pick<AuthorizationServerOptions, "storage" | "clock">;
@@ -62,6 +64,10 @@ export interface AuthorizationServerOptions {
     /** Whether users sign in at the instance, and not here. */
     readonly signsPeopleIn: boolean;
   };
+  /** The company's identity provider, where people sign in, and how it is reached. */
+  readonly company?: CompanySettings & { readonly fetch: ProviderFetch };
+  /** Whether the owner's passphrase is good for signing in; it is unless this is `false`. */
+  readonly ownerPassphrase?: boolean;
   /** A PHC string that replaces set-up. */
   readonly ownerPasswordHash?: string;
   /** Fetches client ID metadata documents; without it, clients have to register. */

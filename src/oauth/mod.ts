@@ -12,6 +12,8 @@ export {
   type AuthorizationServer,
   createAuthorizationServer,
 } from "./authorization_server.ts";
+export type { CompanySettings } from "./company/settings.ts";
+export type { ProviderFetch } from "./company/provider.ts";
 export { type Lifetimes, type Limits, type Registration } from "./context.ts";
 export type { AccessList, ListedGrant, Vouching } from "./grants.ts";
 export { operatorClientId } from "./operator_token.ts";

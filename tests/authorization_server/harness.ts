@@ -58,7 +58,15 @@ export type HarnessOptions =
   & Partial<
     Pick<
       AuthorizationServerOptions,
-      "issuer" | "ownerPasswordHash" | "registration" | "fetchDocument" | "resourceAliases" | "lifetimes" | "limits"
+      | "issuer"
+      | "ownerPasswordHash"
+      | "registration"
+      | "fetchDocument"
+      | "resourceAliases"
+      | "lifetimes"
+      | "limits"
+      | "company"
+      | "ownerPassphrase"
     >
   >
   & { readonly setUp?: boolean; readonly address?: string };
@@ -87,6 +95,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     lifetimes: options.lifetimes ?? usualLifetimes,
     limits: options.limits ?? {},
     ...(options.fetchDocument === undefined ? {} : { fetchDocument: options.fetchDocument }),
+    ...(options.company === undefined ? {} : { company: options.company }),
+    ...(options.ownerPassphrase === undefined ? {} : { ownerPassphrase: options.ownerPassphrase }),
     ...(options.setUp === false ? {} : { ownerPasswordHash: options.ownerPasswordHash ?? ownerPasswordHash }),
   };
   const server = createAuthorizationServer(deps);

@@ -57,7 +57,7 @@ Deno.test("the program starts without packages, databases and the modules of Nod
   const loaded = [...await loadedWith("src/cli/run_command.ts"), ...await loadedWith("src/cli/serve_command.ts")];
   assert.ok(loaded.includes("src/cli/run_command.ts"), "the graph was read");
   const slow =
-    /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|files|http|oauth|llm|console|audit)\/(?!mod_settings\.ts$|host\.ts$)/;
+    /^(npm:|node:(fs|process|crypto|http|https|net|sqlite|stream))|^src\/(mcp|files|http|oauth|llm|console|audit)\/(?!mod_settings\.ts$|host\.ts$|company\/settings\.ts$)/;
   assert.deepEqual(loaded.filter((specifier) => slow.test(specifier)), []);
 });
 
@@ -66,7 +66,7 @@ Deno.test("the main thread of a server reads no other command, and nothing of wh
     const read = [...await readWith(entry)];
     assert.ok(read.includes("src/lib/program.ts"), "the graph was read");
     const others =
-      /^npm:|^src\/cli\/(?!(serve|run)_command\.ts$)\w+_command\.ts|^src\/(mcp|files|http|oauth|llm|console|audit|storage)\/(?!(mod_settings|database_url|host)\.ts$)/;
+      /^npm:|^src\/cli\/(?!(serve|run)_command\.ts$)\w+_command\.ts|^src\/(mcp|files|http|oauth|llm|console|audit|storage)\/(?!(mod_settings|database_url|host|company\/settings)\.ts$)/;
     assert.deepEqual(read.filter((specifier) => others.test(specifier)), [], entry);
   }
 });

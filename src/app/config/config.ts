@@ -20,6 +20,8 @@ import {
   type SettingParser,
   type SettingTable,
 } from "../../lib/settings.ts";
+import { completeCompany } from "../../oauth/mod_settings.ts";
+import type { CompanySettings } from "../../oauth/mod.ts";
 import { environmentHasProxy } from "../../lib/network.ts";
 import { leadsInto } from "./overlap.ts";
 import { absolutePath, expandHome, homeDirectory, pathBelow } from "../../lib/system_path.ts";
@@ -149,6 +151,8 @@ interface ServicenowAccess {
 export interface Config extends Omit<SettingValues, "authorizationServer" | "http" | "servicenow"> {
   readonly authorizationServer: Omit<SettingValues["authorizationServer"], "registration"> & {
     readonly registration: RegistrationMode;
+    /** The company's identity provider, where people sign in with it. */
+    readonly company: CompanySettings | null;
   };
   readonly http: Omit<SettingValues["http"], "tlsCertificateFile" | "tlsKeyFile"> & {
     /** Without it, the server speaks plain http. */
@@ -253,6 +257,9 @@ function completeConfig(values: SettingValues, sources: ConfigSources, problems:
     authorizationServer: {
       ...values.authorizationServer,
       registration: registrationMode({ ...values, http }, listens, problems),
+      company: completeCompany(values.authorizationServer, (problem) => {
+        problems.push({ value: "(not set)", ...problem });
+      }),
     },
     http: { ...http, ...(tls === null ? {} : { tls }) },
     ollama: { ...values.ollama, avoidProxy: environmentHasProxy((name) => env[name]) },

@@ -1,0 +1,373 @@
+/**
+ * The company's identity provider: its metadata and keys, requests to its endpoints, and the signatures of its tokens.
+ * What it said last counts for a day while it is down. Redirects are not followed, and every answer is bounded.
+ */
+import * as z from "zod";
+import type { CryptoKey, JWK } from "@panva/jose";
+import { isObject, parseJson } from "../../lib/json.ts";
+import { loadOnce } from "../../lib/program.ts";
+import { readBounded } from "../../lib/request_text.ts";
+import { failure, type Result, success } from "../../lib/result.ts";
+import { randomId } from "../../lib/secrets.ts";
+import { isLoopbackHost } from "../../lib/settings.ts";
+import { type Clock, createPause, type Timers, within } from "../../lib/time.ts";
+import type { CompanySettings } from "./settings.ts";
+
+const loadJose = loadOnce(() => import("@panva/jose"));
+
+/** Why the provider gave no answer that can be used. `said`: its own error code, or the issuer that it names. */
+interface ProviderProblem {
+  readonly reason:
+    | "unreachable"
+    | "timed_out"
+    /** 5xx and 429. */
+    | "server_error"
+    /** A redirect, or a status that means nothing here. */
+    | "unexpected_status"
+    | "not_json"
+    | "too_large"
+    | "malformed_answer"
+    /** Its metadata is of another issuer (OpenID Connect Discovery §4.3). */
+    | "other_issuer"
+    /** It answered, and refused (RFC 6749 §5.2). */
+    | "refused";
+  readonly said?: string;
+}
+
+/** Whether the provider is away, and not of another opinion. */
+function isOutage({ reason }: ProviderProblem): boolean {
+  return reason !== "refused" && reason !== "other_issuer";
+}
+
+/** Requests to the provider: `fetch` of the platform, or the main thread's where this one may not connect anywhere. */
+export type ProviderFetch = (url: string, init: ProviderRequest) => Promise<Response>;
+
+interface ProviderRequest {
+  readonly method: "GET" | "POST";
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly redirect: "manual";
+  readonly signal: AbortSignal;
+}
+
+const endpoint = z.string().refine(isSafeUrl);
+
+const metadataSchema = z.lazy(() =>
+  z.object({
+    issuer: z.string(),
+    authorization_endpoint: endpoint,
+    token_endpoint: endpoint,
+    jwks_uri: endpoint,
+    userinfo_endpoint: endpoint.optional(),
+    scopes_supported: z.array(z.string()).optional(),
+    token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
+    authorization_response_iss_parameter_supported: z.boolean().optional(),
+    backchannel_logout_supported: z.boolean().optional(),
+  })
+);
+
+/** What the provider publishes about itself (OpenID Connect Discovery §3). */
+type ProviderMetadata = z.output<typeof metadataSchema>;
+
+/** https, or http on this machine; nothing that a browser runs. */
+function isSafeUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+}
+
+const tokenAnswerSchema = z.lazy(() =>
+  z.object({
+    access_token: z.string().optional(),
+    id_token: z.string().optional(),
+    refresh_token: z.string().optional(),
+  })
+);
+
+/** The provider's answer to a token request. */
+type TokenAnswer = z.output<typeof tokenAnswerSchema>;
+
+/** Why a token of the provider is refused, whatever its kind. */
+type TokenFault =
+  | "malformed_token"
+  | "symmetric_or_unsigned"
+  | "wrong_type"
+  | "bad_signature"
+  | "wrong_issuer"
+  | "expired"
+  /** From the future: a clock is wrong, here or there. */
+  | "not_yet_valid";
+
+/** A token whose signature and issuer are right and whose time is now. Audience and the rest are the caller's to judge. */
+interface VerifiedToken {
+  readonly header: Readonly<Record<string, unknown>>;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** Signatures that count: asymmetric ones, so that neither our secret nor a public key can make one (RFC 8725 §3.2). */
+const algorithms = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+];
+
+/** One answer of the provider; 2,000 groups take a tenth of it. */
+const maxAnswerBytes = 1_048_576;
+const maxTokenCharacters = 524_288;
+const maxKeys = 100;
+const requestMs = 10_000;
+const freshMs = 3_600_000;
+/** An outage is borne so long. */
+const staleMs = 86_400_000;
+/** After a failure, and before keys are fetched for a signature that fits none, so that no flood of them is passed on. */
+const retryMs = 10_000;
+/** How far clocks may be apart. */
+const clockToleranceSeconds = 60;
+
+export function createProvider(
+  { company, fetch, clock, timers }: {
+    readonly company: Pick<CompanySettings, "issuer" | "clientId" | "clientSecret">;
+    readonly fetch: ProviderFetch;
+    readonly clock: Clock;
+    readonly timers: Timers;
+  },
+) {
+  const { issuer, clientId } = company;
+  const { elapsed } = timers;
+  const pause = createPause(timers);
+  const ask = async (
+    url: string,
+    { body, headers = {} }: { readonly body?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<Result<unknown, ProviderProblem>> => {
+    return await within(requestMs, pause, async (signal): Promise<Result<unknown, ProviderProblem>> => {
+      try {
+        const response = await fetch(url, {
+          method: body === undefined ? "GET" : "POST",
+          headers: { accept: "application/json", ...headers },
+          redirect: "manual",
+          signal,
+          ...(body === undefined ? {} : { body }),
+        });
+        return await readAnswer(response);
+      } catch {
+        return failure({ reason: signal.aborted ? "timed_out" : "unreachable" });
+      }
+    });
+  };
+
+  const metadata = keepFresh(elapsed, async (): Promise<Result<ProviderMetadata, ProviderProblem>> => {
+    const answer = await ask(`${issuer.replace(/\/$/, "")}/.well-known/openid-configuration`);
+    if (!answer.ok) return answer;
+    const parsed = metadataSchema.safeParse(answer.value);
+    if (!parsed.success) return failure({ reason: "malformed_answer" });
+    const named = parsed.data.issuer;
+    return named === issuer ? success(parsed.data) : failure({ reason: "other_issuer", said: shortened(named) });
+  });
+
+  const keys = keepFresh(elapsed, async (): Promise<Result<readonly JWK[], ProviderProblem>> => {
+    const found = await metadata.get();
+    const answer = found.ok ? await ask(found.value.jwks_uri) : found;
+    if (!answer.ok) return answer;
+    const listed = isObject(answer.value) ? answer.value["keys"] : null;
+    if (!Array.isArray(listed)) return failure({ reason: "malformed_answer" });
+    return success(
+      listed.slice(0, maxKeys).filter((key): key is JWK => isObject(key) && typeof key["kty"] === "string"),
+    );
+  });
+
+  /** Posts a form as this client: with its secret, or a signed assertion where that is a key (RFC 7523 §2.2). */
+  const post = async (
+    { token_endpoint: url, token_endpoint_auth_methods_supported: methods = [] }: ProviderMetadata,
+    parameters: Readonly<Record<string, string>>,
+  ): Promise<Result<unknown, ProviderProblem>> => {
+    const form = new URLSearchParams(parameters);
+    const headers: Record<string, string> = { "content-type": "application/x-www-form-urlencoded" };
+    const secret = company.clientSecret;
+    if (isPrivateKey(secret)) {
+      form.set("client_id", clientId);
+      form.set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer");
+      form.set("client_assertion", await signAssertion(secret, { clientId, audience: url, now: clock() }));
+    } else if (methods.includes("client_secret_post")) {
+      form.set("client_id", clientId);
+      form.set("client_secret", secret);
+    } else { // RFC 6749 §2.3.1: both halves are form-urlencoded
+      const [id, password] = [clientId, secret].map((text) => new URLSearchParams({ "": text }).toString().slice(1));
+      headers["authorization"] = `Basic ${btoa(`${id}:${password}`)}`;
+    }
+    return await ask(url, { body: form.toString(), headers });
+  };
+
+  return {
+    issuer,
+    /** The provider's metadata; `fresh` asks it now, for an examination. */
+    metadata: (options?: { readonly fresh: boolean }) => metadata.get(options?.fresh ? 0 : freshMs),
+    /** Its public keys. */
+    keys: (options?: { readonly fresh: boolean }) => keys.get(options?.fresh ? 0 : freshMs),
+
+    /** A token request (RFC 6749 §4.1.3, §6). What the provider refuses is `refused`, with its error code. */
+    async requestToken(parameters: Readonly<Record<string, string>>): Promise<Result<TokenAnswer, ProviderProblem>> {
+      const found = await metadata.get();
+      if (!found.ok) return found;
+      const answer = await post(found.value, parameters);
+      if (!answer.ok) return answer;
+      const parsed = tokenAnswerSchema.safeParse(answer.value);
+      return parsed.success ? success(parsed.data) : failure({ reason: "malformed_answer" });
+    },
+
+    /** The UserInfo claims (OpenID Connect Core §5.3); the caller compares `sub`. `null` where there is no endpoint. */
+    async userInfo(accessToken: string): Promise<Result<Readonly<Record<string, unknown>> | null, ProviderProblem>> {
+      const found = await metadata.get();
+      if (!found.ok) return found;
+      const { userinfo_endpoint: url } = found.value;
+      if (url === undefined) return success(null);
+      const answer = await ask(url, { headers: { authorization: `Bearer ${accessToken}` } });
+      if (!answer.ok) return answer;
+      return isObject(answer.value) ? success(answer.value) : failure({ reason: "malformed_answer" });
+    },
+
+    /**
+     * Verifies a JWT of the provider: algorithm, type, signature, issuer and time. Keys are fetched anew where none fits.
+     * `types`: what `typ` may be, in lower case; `null` stands for none.
+     */
+    async verify(
+      token: string,
+      types: readonly (string | null)[],
+    ): Promise<Result<VerifiedToken, TokenFault | ProviderProblem>> {
+      if (token.length > maxTokenCharacters) return failure("malformed_token");
+      const { compactVerify, createLocalJWKSet, decodeProtectedHeader, errors } = await loadJose();
+      let header: Readonly<Record<string, unknown>>;
+      try {
+        header = decodeProtectedHeader(token);
+      } catch {
+        return failure("malformed_token");
+      }
+      if (typeof header["alg"] !== "string" || !algorithms.includes(header["alg"])) {
+        return failure("symmetric_or_unsigned");
+      }
+      const { typ } = header; // RFC 8725 §3.11: a token of another kind is none of this one
+      if (!types.includes(typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : null)) {
+        return failure("wrong_type");
+      }
+      const signedBy = async (known: readonly JWK[]): Promise<Uint8Array | null> => {
+        const set = createLocalJWKSet({ keys: [...known] });
+        try {
+          return (await compactVerify(token, set, { algorithms })).payload;
+        } catch (error) {
+          if (!(error instanceof errors.JWKSMultipleMatchingKeys)) return null;
+          for await (const key of error) { // without a `kid`, each key that fits may be the one
+            const verified = await compactVerify(token, key as CryptoKey, { algorithms }).catch(() => null);
+            if (verified !== null) return verified.payload;
+          }
+          return null;
+        }
+      };
+      const known = await keys.get();
+      if (!known.ok) return known;
+      let payload = await signedBy(known.value);
+      if (payload === null) {
+        const renewed = await keys.get(retryMs);
+        if (!renewed.ok) return renewed;
+        if (renewed.value !== known.value) payload = await signedBy(renewed.value);
+      }
+      if (payload === null) return failure("bad_signature");
+      const claims = parseJson(new TextDecoder().decode(payload));
+      if (!isObject(claims)) return failure("malformed_token");
+      if (claims["iss"] !== issuer) return failure("wrong_issuer");
+      const fault = timeFault(claims, clock() / 1_000);
+      return fault === null ? success({ header, claims }) : failure(fault);
+    },
+  };
+}
+
+/** RFC 7519 §4.1.4 to §4.1.6; `exp` has to be there. */
+function timeFault({ exp, nbf, iat }: Readonly<Record<string, unknown>>, now: number): TokenFault | null {
+  if (typeof exp !== "number") return "malformed_token";
+  const starts = [nbf, iat].filter((value) => value !== undefined);
+  if (!starts.every((value) => typeof value === "number")) return "malformed_token";
+  if (starts.some((value) => value > now + clockToleranceSeconds)) return "not_yet_valid";
+  return exp <= now - clockToleranceSeconds ? "expired" : null;
+}
+
+async function readAnswer(response: Response): Promise<Result<unknown, ProviderProblem>> {
+  const { status } = response;
+  if (status >= 500 || status === 429 || (status >= 300 && status < 400)) {
+    await response.body?.cancel();
+    return failure({ reason: status >= 300 && status < 400 ? "unexpected_status" : "server_error" });
+  }
+  const bytes = await readBounded(response, maxAnswerBytes);
+  if (bytes === null) return failure({ reason: "too_large" });
+  const json = parseJson(new TextDecoder().decode(bytes));
+  if (status === 200) return json === undefined ? failure({ reason: "not_json" }) : success(json);
+  const code = isObject(json) ? json["error"] : null;
+  if (status === 401 || typeof code === "string") {
+    return failure({ reason: "refused", said: shortened(typeof code === "string" ? code : "unauthorized") });
+  }
+  return failure({ reason: "unexpected_status" });
+}
+
+const maxSaidCharacters = 100;
+
+/** A text of the provider's, fit for a line of the log. */
+function shortened(text: string): string {
+  return text.replace(/[^\x21-\x7e]/g, "").slice(0, maxSaidCharacters);
+}
+
+/**
+ * Keeps what `load` gave: young enough it is given again, and for a day where nothing better can be had. One load runs at
+ * a time, and a failure is remembered for a while.
+ */
+function keepFresh<T>(elapsed: () => number, load: () => Promise<Result<T, ProviderProblem>>) {
+  let good: { readonly result: Result<T, ProviderProblem>; readonly at: number } | null = null;
+  let bad: { readonly problem: ProviderProblem; readonly at: number } | null = null;
+  let loading: Promise<Result<T, ProviderProblem>> | null = null;
+  /** What is given after a failure: another issuer is an answer, and no outage. */
+  const afterFailure = (problem: ProviderProblem): Result<T, ProviderProblem> =>
+    isOutage(problem) && good !== null && elapsed() < good.at + staleMs ? good.result : failure(problem);
+  const loadNow = async (): Promise<Result<T, ProviderProblem>> => {
+    const result = await load();
+    if (!result.ok) {
+      bad = { problem: result.error, at: elapsed() };
+      return afterFailure(result.error);
+    }
+    [good, bad] = [{ result, at: elapsed() }, null];
+    return result;
+  };
+  return {
+    /** What is younger than `maxAgeMs`; 0 asks now. */
+    async get(maxAgeMs = freshMs): Promise<Result<T, ProviderProblem>> {
+      const now = elapsed();
+      if (good !== null && now < good.at + maxAgeMs) return good.result;
+      if (bad !== null && now < bad.at + Math.min(retryMs, maxAgeMs)) return afterFailure(bad.problem);
+      loading ??= loadNow().finally(() => loading = null);
+      return await loading;
+    },
+  };
+}
+
+function isPrivateKey(text: string): boolean {
+  return text.startsWith("-----BEGIN") || text.startsWith("{");
+}
+
+const assertionLifetimeSeconds = 60;
+
+/** `private_key_jwt` (OpenID Connect Core §9), by a key as PEM (PKCS #8) or JWK. */
+async function signAssertion(
+  key: string,
+  { clientId, audience, now }: { readonly clientId: string; readonly audience: string; readonly now: number },
+): Promise<string> {
+  const { importJWK, importPKCS8, SignJWT } = await loadJose();
+  const jwk = key.startsWith("{") ? JSON.parse(key) as JWK : null;
+  const candidates = jwk === null ? ["RS256", "ES256", "EdDSA"] : [jwk.alg ?? algorithmOf(jwk)];
+  for (const alg of candidates) {
+    const imported = await (jwk === null ? importPKCS8(key, alg) : importJWK(jwk, alg)).catch(() => null);
+    if (imported === null) continue;
+    const seconds = Math.floor(now / 1_000);
+    return await new SignJWT({}).setProtectedHeader({ alg, typ: "JWT", ...(jwk?.kid ? { kid: jwk.kid } : {}) })
+      .setIssuer(clientId).setSubject(clientId).setAudience(audience).setJti(randomId())
+      .setIssuedAt(seconds).setExpirationTime(seconds + assertionLifetimeSeconds).sign(imported);
+  }
+  throw new TypeError("OIDC_CLIENT_SECRET is a key that cannot sign");
+}
+
+function algorithmOf({ kty, crv }: JWK): string {
+  if (kty === "RSA") return "RS256";
+  return kty === "OKP" ? "EdDSA" : `ES${crv?.slice(2).replace("521", "512") ?? "256"}`;
+}
